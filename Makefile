@@ -9,12 +9,16 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test develop lint types unit attack whole soak docs sbom metadata test-oldest test-processors compare-processors mutants
-.PHONY: picture pictures rulegraph bench lock lock-oldest lock-sbom clean
+.PHONY: demo papers test develop lint types unit attack whole soak docs sbom metadata test-oldest test-processors
+.PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
 	kdrbench where results/demo/*.csv --reports reports/demo
+
+# All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
+papers: $(READY)
+	kdrbench report results/reference --out reports/papers --jobs 2
 
 test: lint types unit
 
@@ -153,5 +157,7 @@ lock-sbom:
 	echo "cyclonedx-bom>=7" | uv pip compile - --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	  --generate-hashes --no-header --no-annotate --output-file requirements-sbom.lock
 
+# The packed record of the papers stays.
 clean:
-	rm -rf results reports .snakemake docs/_build docs/gallery
+	find results -mindepth 1 -maxdepth 1 ! -name reference -exec rm -rf {} + 2> /dev/null || true
+	rm -rf reports .snakemake docs/_build docs/gallery

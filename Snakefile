@@ -56,6 +56,8 @@ TARGETS = targets(GRID.config, typeset=TYPESET)
 ATLASES = GRID.systems.get("atlas", [])
 stored = sorted(glob("results/optima/*.npz"))
 drawn_from = partial(outputs.figure_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
+# The packed record that reports show beside these runs, if any.
+INCLUDED = outputs.included(GRID.config)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)

@@ -4,6 +4,7 @@ rule figure:
         config=f"{R}/config.json",
         runs=lambda wildcards: outputs.merged_tables(GRID.config, FIGURES[wildcards.figure]),
         drawn=lambda wildcards: drawn_from(FIGURES[wildcards.figure]),
+        included=INCLUDED,
     output:
         multiext(f"{REPORTS}/figures/{{figure}}", ".pdf", ".json", ".txt"),
         report(f"{REPORTS}/figures/{{figure}}.png", **captions.figure_caption(FIGURES)),

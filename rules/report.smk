@@ -4,6 +4,7 @@ rule table:
         config=f"{R}/config.json",
         runs=lambda wildcards: outputs.merged_tables(GRID.config, TABLES[wildcards.table]),
         stored=lambda wildcards: outputs.table_sources(TABLES[wildcards.table], GRID.experiment_paths),
+        included=INCLUDED,
         figures=lambda wildcards: expand(f"{REPORTS}/figures/{{name}}.png", name=TABLES[wildcards.table].figures),
     output:
         multiext(f"{REPORTS}/{{table}}", ".tex", ".csv", ".json"),
@@ -104,6 +105,7 @@ rule dashboard:
         config=f"{R}/config.json",
         traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
         published=f"{REPORTS}/published_vs_ours.csv",
+        included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
         report(f"{REPORTS}/dashboard.html", **captions.page_caption("dashboard")),

@@ -11,7 +11,7 @@ ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "stat
 ORDER += ["paired", "palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
 ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
 ORDER += ["inference", "displays", "baselines", "datasets", "league", "bench", "conformance", "stages"]
-ORDER += ["verification", "crate"]
+ORDER += ["packing", "verification", "crate"]
 ORDER += ["reports", "commands"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 

@@ -31,10 +31,12 @@ _COMMANDS = {
     "merge": "kdrbench.commands.workflow",
     "merge-results": "kdrbench.commands.records",
     "new": "kdrbench.commands.plugin",
+    "pack": "kdrbench.commands.packing",
     "picture": "kdrbench.commands.reports",
     "plan": "kdrbench.commands.plan",
     "prepare": "kdrbench.commands.workflow",
     "published-vs-ours": "kdrbench.commands.reports",
+    "report": "kdrbench.commands.packing",
     "run": "kdrbench.commands.run",
     "show": "kdrbench.commands.show",
     "site": "kdrbench.commands.records",
@@ -42,6 +44,7 @@ _COMMANDS = {
     "store-optima": "kdrbench.commands.reports",
     "table": "kdrbench.commands.reports",
     "typeset": "kdrbench.commands.reports",
+    "unpack": "kdrbench.commands.packing",
     "verify": "kdrbench.commands.verify",
     "where": "kdrbench.commands.records",
 }
@@ -88,8 +91,8 @@ def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
     For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, crate, merge-results, site,
-    doctor, new, check. The other commands are the steps of the Snakemake workflow; `snakemake --cores N` runs them in
-    order.
+    pack, unpack, report, doctor, new, check. The other commands are the steps of the Snakemake workflow; `snakemake
+    --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

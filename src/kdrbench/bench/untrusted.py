@@ -108,10 +108,11 @@ def array_in(path: Path) -> NDArray[Any] | None:
     Raises ``UnreadableError`` unless the file is plain and holds exactly what its header says.
     """
     content = content_of(path, MOST_ARRAY)
-    return None if content is None else _array(content, path.name)
+    return None if content is None else array_of(content, path.name)
 
 
-def _array(content: bytes, name: str) -> NDArray[Any]:
+def array_of(content: bytes, name: str) -> NDArray[Any]:
+    """Return the array that the bytes of a file called ``name`` hold, as :func:`array_in` does."""
     stream = io.BytesIO(content)
     try:
         shape, in_columns, dtype = _HEADERS[npy.read_magic(stream)](stream)
@@ -155,7 +156,7 @@ def arrays_in(
                 kept = {name: info for name, info in members.items() if wanted is None or name in wanted}
                 _check_sizes(path.name, list(kept.values()), packed)
                 return {
-                    name: _array(archive.read(info), f"{visible(name)} of {path.name}") for name, info in kept.items()
+                    name: array_of(archive.read(info), f"{visible(name)} of {path.name}") for name, info in kept.items()
                 }
         except UnreadableError:
             raise

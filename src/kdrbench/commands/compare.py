@@ -26,10 +26,13 @@ _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilco
 @click.command()
 @click.argument("methods", metavar="[A B]", nargs=-1, type=RunName("method"))
 @click.option("--experiment", default=None, help="Of this experiment only.")
+@click.option("--with", "reference", default=None, help="Beside this record: reference, or the folder of another.")
 @results_folder
 @configuration_name
 @as_json
-def compare(methods: tuple[str, ...], experiment: str | None, results: Path, name: str, as_json: bool) -> None:
+def compare(
+    methods: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
+) -> None:
     """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
 
     Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
@@ -40,7 +43,12 @@ def compare(methods: tuple[str, ...], experiment: str | None, results: Path, nam
     as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
     to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
     kernels in which these differ significantly.
+
+    With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
+    Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
     """
+    if reference is not None:
+        results, name = _beside(results, name, reference), ""
     if not methods:
         _all_solvers(results, name, experiment, as_json=as_json)
     elif len(methods) == 2:
@@ -50,6 +58,16 @@ def compare(methods: tuple[str, ...], experiment: str | None, results: Path, nam
         _two_solvers(*methods, experiment, folder, as_json=as_json)
     else:
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
+
+
+def _beside(results: Path, name: str, reference: str) -> Path:
+    from kdrbench.packing.beside import opened_beside
+
+    folder = frozen_configuration(results, name).parent
+    both, left_out = click.get_current_context().with_resource(opened_beside(folder, results, reference))
+    for reason in left_out:
+        click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
+    return both
 
 
 def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: bool) -> None:

@@ -5,15 +5,44 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, unknown_name
 
+if TYPE_CHECKING:
+    from kdrbench.bench.grid import Grid
+
 FILE = click.Path(path_type=Path)
 # Where Snakefile and config.yaml are, if this is a checkout.
 CHECKOUT = Path(__file__).resolve().parents[3]
+# Of a command's context: the folders that were made of packed records, which hold traces and findings as well.
+_OPENED = "kdrbench.opened"
+
+
+class _Record(click.Path):
+    """A folder of results; a packed record becomes one for as long as the command works."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the folder of results."""
+        place = Path(str(super().convert(value, param, ctx)))
+        if ctx is None or ctx.resilient_parsing or not place.is_dir():
+            return place
+        from kdrbench.packing.unpack import opened
+
+        folder = ctx.with_resource(opened(place))
+        if folder != place:
+            ctx.meta.setdefault(_OPENED, set()).add(folder)
+        return folder
+
+
+RECORD = _Record(path_type=Path)
+
+
+def was_packed(ctx: click.Context, folder: Path | None) -> bool:
+    """Return whether a folder of results was made of a packed record for this command."""
+    return folder in ctx.meta.get(_OPENED, ())
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]
@@ -61,7 +90,12 @@ def _said(param: click.Parameter | None) -> str:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 # Eager, so that completion of other words knows it.
 results_folder = click.option(
-    "--results", type=FILE, default=Path("results"), show_default=True, is_eager=True, help="The workflow's results."
+    "--results",
+    type=RECORD,
+    default=Path("results"),
+    show_default=True,
+    is_eager=True,
+    help="The workflow's results, or a packed record.",
 )
 configuration_name = click.option(
     "--name", default="", is_eager=True, help="Name of the configuration; the one without a name if not said."
@@ -78,6 +112,17 @@ def frozen_configuration(results: Path, name: str = "") -> Path:
         raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
     click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
     return there[0]
+
+
+def grid_of(config: Path, *, hashed: bool) -> Grid:
+    """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
+    from kdrbench.conformance.trial import places_in, try_apart
+    from kdrbench.stages.config import load_grid
+    from kdrbench.stages.config_file import read_config_file
+
+    values = read_config_file(config)
+    try_apart(lambda: load_grid(values, hashed=False), places_in(values))
+    return load_grid(values, hashed=hashed)
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:

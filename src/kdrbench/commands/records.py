@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import FILE, frozen_configuration
+from kdrbench.commands.options import FILE, RECORD, frozen_configuration
 from kdrbench.errors import InputError, counted
 
 # By these files a folder is known as made by its command, which may then replace it.
@@ -21,7 +21,7 @@ _RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 @click.command("merge-results")
-@click.argument("results", type=FILE, nargs=-1, required=True)
+@click.argument("results", type=RECORD, nargs=-1, required=True)
 @click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
 def merge_results(results: tuple[Path, ...], out: Path) -> None:
     """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
@@ -53,12 +53,14 @@ def site(results: tuple[str, ...], out: Path) -> None:
     It needs no server and asks for nothing: open index.html.
     """
     from kdrbench.files import replacing_folder
+    from kdrbench.packing.unpack import opened
     from kdrbench.reports.dashboard.rendering import slug
     from kdrbench.reports.records import read_results
     from kdrbench.reports.site.pages import write_site
     from kdrbench.reports.site.record import site_record
 
-    named = [_named(word) for word in results]
+    context = click.get_current_context()
+    named = [(name, context.with_resource(opened(place))) for name, place in map(_named, results)]
     read = [(name, read_results(place)) for name, place in named]
     names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
     with replacing_folder(out, _SITE) as folder:

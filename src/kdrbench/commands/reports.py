@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, frozen_configuration, read_paths
+from kdrbench.commands.options import FILE, RECORD, frozen_configuration, read_paths, was_packed
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 _RESULTS = Path("results")
 
 
-def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
-    path = path or frozen_configuration(_RESULTS)
+def _frozen(context: click.Context, _: click.Parameter, path: Path | None) -> Config:
+    results: Path = context.params.get("results") or _RESULTS
+    path = path or frozen_configuration(results if was_packed(context, results) else _RESULTS)
     try:
         config: Config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -32,6 +35,11 @@ def _frozen(_: click.Context, __: click.Parameter, path: Path | None) -> Config:
 
 def _merged(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
     return path or _RESULTS / context.params["config"].get("name", "")
+
+
+def _store(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
+    merged: Path = context.params["results"]
+    return path or (merged if was_packed(context, merged) else _RESULTS)
 
 
 def _stem(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
@@ -55,16 +63,33 @@ config_file = click.option(
 )
 merged_folder = click.option(
     "--results",
-    type=FILE,
+    type=RECORD,
     callback=_merged,
-    help="Folder of the merged tables: merged/EXPERIMENT.csv and SYSTEM.csv; that of the configuration if not said.",
+    is_eager=True,
+    help="Folder of merged/EXPERIMENT.csv and SYSTEM.csv, or a packed record; that of the configuration if not said.",
 )
 store_folder = click.option(
-    "--store", type=FILE, default=Path("results"), show_default=True, help="Folder of traces, findings and data."
+    "--store", type=FILE, callback=_store, help="Folder of traces, findings and data; results/ if not said."
 )
 out_stem = click.option(
     "--out", type=FILE, callback=_stem, help="Path without extension; in the configuration's reports if not said."
 )
+
+
+@contextmanager
+def included(config: Config, results: Path, store: Path) -> Iterator[tuple[Config, Path, Path]]:
+    """Give what a report is made of, with the record that the configuration includes beside it, if it does."""
+    if not config.get("include"):
+        yield config, results, store
+        return
+    from kdrbench.packing.beside import opened_beside
+    from kdrbench.stages.results import read_frozen
+
+    with opened_beside(results, store, config["include"]) as (both, left_out):
+        for reason in left_out:
+            click.echo(f"of the reference is left out: {reason}")
+        # Reports stay those of the configuration's name.
+        yield {**read_frozen(both / "config.json"), "name": config.get("name", "")}, both, both
 
 
 def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
@@ -89,10 +114,11 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     """
     from kdrbench.reports.tables.making import make_table, reports_named, write_table
 
-    for report in reports_named(name, config):
-        contents, sections = make_table(report, config, results, store)
-        write_table(contents, out / report.name, [*map(_picture, figures), *sections])
-        click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
+    with included(config, results, store) as (config, results, store):
+        for report in reports_named(name, config):
+            contents, sections = make_table(report, config, results, store)
+            write_table(contents, out / report.name, [*map(_picture, figures), *sections])
+            click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
 
 
 def _picture(png: Path) -> Section:
@@ -129,7 +155,8 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
     from kdrbench.reports.figures.draw_matplotlib import write_chart
     from kdrbench.reports.figures.making import make_chart
 
-    chart = make_chart(name, config, results, store)
+    with included(config, results, store) as source:
+        chart = make_chart(name, *source)
     write_chart(chart, out)
     click.echo(chart.caption)
 
@@ -209,7 +236,8 @@ def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Pat
     from kdrbench.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
-    runs = all_runs(read_systems(config, results))
-    page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
+    with included(config, results, store) as (config, results, store):
+        runs = all_runs(read_systems(config, results))
+        page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
     write_text(out, page)
     click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import FILE, Number, as_json, configuration_name
+from kdrbench.commands.options import RECORD, Number, as_json, configuration_name
 
 _SHOWN = 20
 
 
 @click.command()
-@click.argument("results", type=FILE, default=Path("results"))
+@click.argument("results", type=RECORD, default=Path("results"))
 @configuration_name
 @click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
 @click.option(

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.commands.answers import echo_answers, merged_answers
-from kdrbench.commands.options import FILE, Number, configuration_name, frozen_configuration, read_word
+from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of, read_word
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kdrbench.bench.grid import Grid
     from kdrbench.bench.progress import BatchProgress
     from kdrbench.bench.record import Record
 
@@ -129,7 +128,7 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error."""
     from kdrbench.bench.publish import merge_records, rows_lost
 
-    grid = _grid(config, hashed=False)
+    grid = grid_of(config, hashed=False)
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):
@@ -158,7 +157,7 @@ def forget(place: str, results: Path, reports: Path | None) -> None:
 
 
 @click.command()
-@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
 @click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
@@ -173,7 +172,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     from kdrbench.stages.ikdr.controls import losing_cells
 
     frozen = frozen_configuration(results, name)
-    grid = _grid(frozen, hashed=True)
+    grid = grid_of(frozen, hashed=True)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     while True:
         progress = progress_of(grid, results)
@@ -191,13 +190,3 @@ def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
     for one in progress:
         if one.batch.system == "ikdr":
             yield from one.ended
-
-
-def _grid(config: Path, *, hashed: bool) -> Grid:
-    from kdrbench.conformance.trial import places_in, try_apart
-    from kdrbench.stages.config import load_grid
-    from kdrbench.stages.config_file import read_config_file
-
-    values = read_config_file(config)
-    try_apart(lambda: load_grid(values, hashed=False), places_in(values))
-    return load_grid(values, hashed=hashed)

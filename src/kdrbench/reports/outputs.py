@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
+from kdrbench.packing import MANIFEST, place_of
 from kdrbench.reports.records import (
     ALTERNATIVE,
     ATLAS,
@@ -201,6 +202,12 @@ def figure_sources(
     return drawn + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
 
 
+def shown_data(config: Config, report: Report) -> list[str]:
+    """Return the files of data that a figure shows, below the folder of results."""
+    sources = figure_sources(config, report, lambda *_: [])
+    return [path.removeprefix("results/") for path in sources if path.startswith(f"results/{DATA}/")]
+
+
 def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:
     """Return the files of tables; ``typeset`` adds the PDF of those of IKDR."""
     tables, folder = tables_of(config), report_folder(config)
@@ -224,6 +231,11 @@ def overall_outputs(config: Config) -> list[str]:
     """Return the lists of published numbers and of claims."""
     folder, lists = report_folder(config), {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
     return [f"{folder}/{name}.{kind}" for name, kinds in lists.items() for kind in kinds]
+
+
+def included(config: Config) -> list[str]:
+    """Return the manifest of the packed record whose rows reports show beside one's own, if there is one."""
+    return [str(place_of(config["include"]) / MANIFEST)] if config.get("include") else []
 
 
 def outputs(config: Config, *, typeset: bool = False) -> list[str]:

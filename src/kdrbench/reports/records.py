@@ -26,7 +26,7 @@ from kdrbench.stages.ikdr.fold import Fold
 from kdrbench.stages.ikdr.folds import Split
 from kdrbench.stages.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.stages.ikdr.scores import OWN_RULE, Metric, ending_of
-from kdrbench.stages.ikdr.solver_definitions import Settings, settings_of
+from kdrbench.stages.ikdr.solver_definitions import REFERENCE, Settings, settings_of
 from kdrbench.stages.merging import differences, same_definition
 from kdrbench.stages.results import Results, read_results, without_code, write_results
 from kdrbench.status import Status
@@ -49,6 +49,7 @@ __all__ = [
     "NUMBERS",
     "OPTIMA",
     "OWN_RULE",
+    "REFERENCE",
     "STATIONARY",
     "Config",
     "Fold",

@@ -57,8 +57,13 @@ def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
 
 def write_merged(path: Path, records: Sequence[Record]) -> None:
     """Write the records of one system as :func:`.merge_records` does: with how their cores drifted."""
+    write_table(path, merged_lines(records))
+
+
+def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the lines of a merged table."""
     drifts = drift_columns([record.provenance for record in records])
-    write_table(path, [flat(record) | drift for record, drift in zip(records, drifts, strict=True)])
+    return [flat(record) | drift for record, drift in zip(records, drifts, strict=True)]
 
 
 def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

@@ -22,8 +22,9 @@ ALIKE = (
     *("kdrbench_version", "git_commit", "git_dirty", "lock_sha256", "python_version", "numpy_version"),
     *("scipy_version", "scikit_learn_version", "pymanopt_version", "numba_version"),
 )
-# Of a configuration: where data come from, what is run, and limits, which rows and experiments have themselves.
-_FREE = frozenset({"name", "run", "data", "limits"})
+# Of a configuration: where data come from, what is run and shown beside it, and limits, which rows and experiments
+# have themselves.
+_FREE = frozenset({"name", "run", "data", "limits", "include"})
 # Of an experiment: what changes no result.
 _WORDS = frozenset({"title", "limits", "runs_per_job"})
 # Faults that a message lists.

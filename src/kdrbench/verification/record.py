@@ -18,13 +18,14 @@ from kdrbench.bench.untrusted import UnreadableError, arrays_in, is_number
 from kdrbench.conformance.trial import places_in
 from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.stages import build_stage, table_of
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.merged_tables import read_words
 
 Row = dict[str, str]
 # What runs leave that is looked at: of an atlas its optima.
-_ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers")
+_ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
 
 
 @dataclass(frozen=True)

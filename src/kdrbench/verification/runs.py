@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.svm import SVC
 
 from kdrbench.errors import InputError
+from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
 from kdrbench.verification.pairs import FirstOrder, Pairs, curvature, stationarity
@@ -61,12 +62,12 @@ class RunToVerify:
         if self.definition["kind"] == "baseline":
             return self._sizes() | self._of_labels()
         if "projection" not in self.arrays:
-            return self._sizes()
+            return self._sizes() | (self._of_clusters() if self.is_left_out else {})
         projection = self._projection()
         gap = projection.T @ projection - np.eye(projection.shape[1])
         found = self._sizes() | {
             "n_components": Number(projection.shape[1], 0.0),
-            "feasibility": Number(float(np.linalg.norm(gap)), _feasibility(projection)),
+            "feasibility": Number(float(np.linalg.norm(gap)), _feasibility(projection, self.is_rounded)),
         }
         members = members_of(
             self.definition["kernel"], self.samples.train, projection.shape[1], self.labels[self.samples.train_rows]
@@ -74,6 +75,16 @@ class RunToVerify:
         if self.definition["paradigm"] == "supervised":
             return found | self._supervised(projection, members)
         return found | self._clustering(projection, members)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the projection was rounded to float32, as packed records hold it."""
+        return "projection" in self.arrays and self.arrays["projection"].dtype == np.float32
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the record says that it does not store the projection."""
+        return "not_stored" in self.arrays and "projection" not in self.arrays
 
     def _sizes(self) -> dict[str, Number]:
         samples = self.samples
@@ -95,32 +106,51 @@ class RunToVerify:
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
-        found = _first_order(pairs.first_order(projection), projection)
+        found = self._first_order(pairs.first_order, projection)
         if self.first_order:
             return found
-        least = curvature(pairs, projection, _MOST_DIRECTIONS)
+        # How rounding changes it is a matter of third derivatives.
+        least = None if self.is_rounded else curvature(pairs, projection, _MOST_DIRECTIONS)
         if least is not None:
             found["curvature"] = Number(least, _CURVATURE)
         train, labels = self.samples.train @ projection, self.labels[self.samples.train_rows]
-        classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0).fit(train, labels)
+        classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
+        classifier.fit(train, labels)
         right = float(np.mean(classifier.predict(train) == labels))
         if not len(self.samples.test):
-            return found | {"quality": Number(1.0 - right, _SHARE)}
-        predicted = classifier.predict(self.samples.test @ projection)
-        tested = float(np.mean(predicted == self.labels[self.samples.test_rows]))
-        return found | {"quality": Number(tested, _SHARE), "train_accuracy": Number(right, _SHARE)}
+            return found | {"quality": self._share(1.0 - right, classifier, train)}
+        test = self.samples.test @ projection
+        tested = float(np.mean(classifier.predict(test) == self.labels[self.samples.test_rows]))
+        return found | {
+            "quality": self._share(tested, classifier, test),
+            "train_accuracy": self._share(right, classifier, train),
+        }
+
+    def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
+        """Return a share of samples that the classifier labels rightly, or wrongly."""
+        return Number(share, _SHARE + (rounding.share_in_doubt(classifier, samples) if self.is_rounded else 0.0))
 
     def _clustering(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         parameters, paradigm = self.definition["parameters"], self.definition["paradigm"]
-        point = Objective(
+        objective = Objective(
             self.samples.train,
             members,
             int(parameters["n_clusters"]),
             parameters.get("degrees", "embedding" if paradigm == "unsupervised" else "both"),
             bool(parameters.get("centred", True)),
             self._known(),
-        ).at(projection, uses_degrees=self.uses_degrees)
-        found = _first_order(point.first_order(), projection)
+        )
+
+        def at(projection: Array) -> FirstOrder:
+            return objective.at(projection, uses_degrees=self.uses_degrees).first_order()
+
+        return self._first_order(at, projection) | self._of_clusters()
+
+    def _of_clusters(self) -> dict[str, Number]:
+        """Return what the labels of a clustering say, without its projection."""
+        paradigm, found = self.definition["paradigm"], dict[str, Number]()
+        if paradigm == "supervised":
+            return found
         if (clusters := self._left("labels", len(self.samples.train))) is None:
             return found
         if paradigm == "alternative":
@@ -129,6 +159,19 @@ class RunToVerify:
         if sought is not None:
             found["quality"] = self._agreement_with(sought, clusters)
         return found
+
+    def _first_order(self, at: Callable[[Array], FirstOrder], projection: Array) -> dict[str, Number]:
+        """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
+        here = at(projection)
+        moved = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
+        of_cost = here.cost_rounding
+        if self.is_rounded:
+            of_cost += rounding.of_cost(projection, here.gradient)
+            moved += rounding.of_stationarity(projection, here.gradient, lambda one: at(one).gradient)
+        return {
+            "cost": Number(here.cost, _COST * abs(here.cost) + of_cost),
+            "stationarity": Number(stationarity(projection, here.gradient), moved),
+        }
 
     def _known(self) -> tuple[Term, ...]:
         paradigm, parameters = self.definition["paradigm"], dict(self.definition["parameters"])
@@ -173,19 +216,10 @@ class RunToVerify:
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
 
-def _first_order(at: FirstOrder, projection: Array) -> dict[str, Number]:
-    """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
-    moved = 2.0 * at.gradient_rounding / float(np.linalg.norm(at.gradient))
-    return {
-        "cost": Number(at.cost, _COST * abs(at.cost) + at.cost_rounding),
-        "stationarity": Number(stationarity(projection, at.gradient), moved),
-    }
-
-
-def _feasibility(projection: Array) -> float:
+def _feasibility(projection: Array, is_rounded: bool) -> float:
     """Return how far |W'W - I| may be from another's: a sum of d products in each of q^2 entries."""
     d, q = projection.shape
-    return float(_ENTRY * d**0.5 * q)
+    return float(_ENTRY * d**0.5 * q) + (rounding.of_feasibility(projection) if is_rounded else 0.0)
 
 
 def _is_orthonormal(projection: NDArray[Any]) -> bool:

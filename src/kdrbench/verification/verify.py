@@ -177,16 +177,20 @@ class _Batch:
             result.left_out[f"{what} of more than {self.most} samples"] += 1
             return
         try:
-            numbers = self._numbers(batch, row, many)
+            run = self._run(batch, row, many)
+            numbers = run.numbers()
         except (InputError, DamagedError, DataError) as error:
             result.findings.append(Finding(place, "result", f"({error})", "computed again"))
             return
         result.numbers += len(numbers)
         result.left_out["runs without a result"] += not numbers
         result.left_out[f"accuracies and curvatures of runs of more than {self.most} samples"] += many
-        result.findings += _differing(place, row, numbers, ("cost",) if many else ("cost", "quality"))
+        result.left_out["projections that the record does not store"] += run.is_left_out
+        result.left_out["curvatures at projections in float32"] += run.is_rounded and bool(row["curvature"])
+        needed = () if run.is_left_out else ("cost",) if many else ("cost", "quality")
+        result.findings += _differing(place, row, numbers, needed)
 
-    def _numbers(self, batch: Batch, row: Row, many: bool) -> dict[str, Number]:
+    def _run(self, batch: Batch, row: Row, many: bool) -> RunToVerify:
         run = int(row["run"])
         data = self.data(batch.dataset)
         return RunToVerify(
@@ -197,7 +201,7 @@ class _Batch:
             self.record.arrays(row, batch.cell_name, run),
             row["uses_degrees"] != "False",
             many,
-        ).numbers()
+        )
 
 
 @lru_cache(maxsize=2)

@@ -56,10 +56,10 @@ _METADATA: dict[str, dict[str, Any]] = {
 _LETTERS_IN_A_ROW = 32
 
 
-def write_chart(chart: Chart, stem: Path) -> None:
-    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
+def write_chart(chart: Chart, stem: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
+    """Write ``stem`` as these ``kinds``, .json and .txt, the caption; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
-    for kind in ("pdf", "png"):
+    for kind in kinds:
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     write_text(stem.parent / f"{stem.name}.json", chart.to_json())
     write_text(stem.parent / f"{stem.name}.txt", caption_of(chart))

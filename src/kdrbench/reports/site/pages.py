@@ -32,6 +32,8 @@ from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
 from kdrbench.status import Status
 
+# How the site has each figure.
+_KINDS = ("svg", "pdf")
 _PACKAGES = ("kdrbench.reports.site", "kdrbench.reports.dashboard")
 
 
@@ -92,8 +94,11 @@ def _numbered(stem: str) -> Iterator[str]:
         number += 1
 
 
-def write_site(folder: Path, records: Sequence[SiteRecord]) -> list[str]:
-    """Write all pages, figures and scripts into a folder that holds the records; return the names of the pages."""
+def write_site(folder: Path, records: Sequence[SiteRecord], drawn: Path | None = None) -> list[str]:
+    """Write all pages, figures and scripts into a folder that holds the records; return the names of the pages.
+
+    Figures that lie in the folder ``drawn`` are taken from there, for they take longest.
+    """
     site, pages = Site.of(records), environment(*_PACKAGES)
     shared = {"site": site, "metric_titles": METRIC_TITLES, "times_mean": TIMES_MEAN}
     shared |= {"matrix_means": MATRIX_MEANS, "disturbed": DISTURBED}
@@ -103,7 +108,7 @@ def write_site(folder: Path, records: Sequence[SiteRecord]) -> list[str]:
         write_text(folder / address.file, text, durable=False)
         written.append(address.file)
     for record in records:
-        _write_figures(folder / "figures" / slug(record.name), record.charts)
+        _write_figures(folder / "figures" / slug(record.name), record.charts, drawn)
     # Loaded as a script: a page that is opened from disk may not read other files.
     packed = pack(tables_script())
     write_text(folder / "assets" / "tables.js", f'"use strict";\nconst PACKED_TABLES = "{packed}";\n', durable=False)
@@ -225,13 +230,16 @@ def _of_record(record: SiteRecord) -> dict[str, Any]:
     }
 
 
-def _write_figures(folder: Path, charts: Mapping[str, Chart]) -> None:
+def _write_figures(folder: Path, charts: Mapping[str, Chart], drawn: Path | None) -> None:
     """Write each figure as .svg, .pdf and .json; what cannot be drawn came from elsewhere, and is refused."""
     for name, chart in charts.items():
         try:
-            figure = laid_out(draw(chart))
-            for kind in ("svg", "pdf"):
-                write_bytes(folder / f"{slug(name)}.{kind}", render(figure, kind), durable=False)
+            found = [drawn / f"{name}.{kind}" for kind in _KINDS] if drawn else []
+            there = bool(found) and all(path.is_file() for path in found)
+            figure = None if there else laid_out(draw(chart))
+            for number, kind in enumerate(_KINDS):
+                content = found[number].read_bytes() if figure is None else render(figure, kind)
+                write_bytes(folder / f"{slug(name)}.{kind}", content, durable=False)
             write_text(folder / f"{slug(name)}.json", chart.to_json(), durable=False)
         except Exception as error:
             # Matplotlib and Pillow raise errors of any type for what is no number, no name or no picture.

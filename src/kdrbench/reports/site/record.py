@@ -69,16 +69,17 @@ class SiteRecord:
         return {name: self.charts[name] for name in names if name in self.charts}
 
 
-def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
+def site_record(name: str, results: Results, folder: Path, reports: Path | None = None) -> SiteRecord:
     """Return a record whose merged tables are written into ``folder``, from which all reports are made.
 
-    Figures are those that the workflow has drawn beside the results; traces are read where they are.
+    Figures are those of the folder ``reports``, or of that which the workflow has beside the results; traces are read
+    where they are.
     """
     write_results(folder, results)
     config = without_code(results.config)
     systems = {system: read_runs(folder / f"{table_of(system)}.csv") for system in results.systems}
     runs = all_runs(systems)
-    charts, remarks = _charts(results, config)
+    charts, remarks = _charts((reports or _reports(results)) / "figures", config)
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
     decided = decided_of_papers(Records.of(systems, config)) if _of_papers(config) else []
@@ -88,7 +89,7 @@ def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
         results=results,
         config=config,
         runs=runs,
-        tables={table.name: table for table in _tables(config, folder)},
+        tables={table.name: table for table in _tables(config, folder, _store(results))},
         charts=charts,
         comparisons=compare(systems, config),
         claims=json.loads(claims_json(decided)),
@@ -101,9 +102,9 @@ def _of_papers(config: Config) -> bool:
     return any("published" in config["experiments"][name] for name in config["run"])
 
 
-def _tables(config: Config, folder: Path) -> Iterable[Table]:
+def _tables(config: Config, folder: Path, store: Path) -> Iterable[Table]:
     for report in tables_of(config).values():
-        table = make_table(report, config, folder)[0]
+        table = make_table(report, config, folder, store)[0]
         # Cells are links to their runs where the page holds these, which is the dashboard.
         blocks = [[[replace(entry, axes=Entry("").axes) for entry in row] for row in block] for block in table.blocks]
         yield replace(table, blocks=blocks)
@@ -134,14 +135,19 @@ def _has_all(runs: pd.DataFrame, traces: Path) -> bool:
 
 
 def _traces(results: Results) -> Path | None:
-    """Return the folder of traces beside a folder of results, whether or not that has a name."""
+    """Return the folder of traces beside a folder of results, if there is one."""
+    traces = _store(results) / "traces"
+    return traces if traces.is_dir() else None
+
+
+def _store(results: Results) -> Path:
+    """Return the folder of traces and findings of a folder of results, whether or not that has a name."""
     places = (results.place, results.place.parent) if results.place.is_dir() else ()
-    return next((place / "traces" for place in places if (place / "traces").is_dir()), None)
+    return next((place for place in places if (place / "traces").is_dir()), results.place)
 
 
-def _charts(results: Results, config: Config) -> tuple[dict[str, Chart], list[str]]:
+def _charts(folder: Path, config: Config) -> tuple[dict[str, Chart], list[str]]:
     """Return the figures that are beside the results, by name, and what is to be said of those that are not."""
-    folder = _reports(results) / "figures"
     wanted = list(figures_of(config))
     found = {name: folder / f"{name}.json" for name in wanted}
     charts = {name: _chart(path) for name, path in found.items() if path.is_file()}

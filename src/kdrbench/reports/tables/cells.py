@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdrbench.errors import counted
-from kdrbench.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
+from kdrbench.reports.records import OWN_RULE, REFERENCE, STATIONARY, Metric, Settings, Split, ending_of
 from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.status import Status
@@ -41,6 +41,7 @@ CONVERGED_MEANS = (
     "precision. A solver that says converged above that was stopped by its own rule, as published ones are."
 )
 UNTIMED = "times of runs that shared their cores, not comparable"
+SCALED = "times of a reference, scaled by the calibration kernel from another machine"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
@@ -236,13 +237,11 @@ def n_unaccounted(runs: pd.DataFrame) -> int:
 def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if is_untimed(runs):
-        return UNTIMED
+        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
     reasons = []
     if drifted := n_drifted(runs):
-        largest = runs["drift"].astype(float).abs().max()
-        reasons.append(
-            f"the speed of the cores drifted in {drifted} of {counted(len(runs), 'run')}, by up to {largest:.0%}"
-        )
+        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
+        reasons.append(f"the speed of the cores drifted in {drifted} of {of_runs}, by up to {most:.0%}")
     if waited := int((runs["contaminated"].astype(str) == "True").sum()):
         reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
     if worked := n_unaccounted(runs):

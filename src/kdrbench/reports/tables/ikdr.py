@@ -13,7 +13,7 @@ from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
-from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, UNTIMED, Cell
+from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, SCALED, TIMES, UNTIMED, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (
@@ -141,9 +141,9 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     """Return why times of the table need care."""
     times = [cell.ours for cell in cells if cell.metric == "time_s"]
     marked = [cell for cell in times if cell.warning]
-    untimed = sum(cell.warning == UNTIMED for cell in marked)
-    reasons = [UNTIMED] if untimed else []
-    if drifted := len(marked) - untimed:
+    not_timed = [cell.warning for cell in marked if cell.warning in (UNTIMED, SCALED)]
+    reasons = list(dict.fromkeys(not_timed))
+    if drifted := len(marked) - len(not_timed):
         doubt = "the speed of the cores drifted by more than 10 %, a run waited for its core or worked off the clock"
         reasons.append(f"in {drifted} of {counted(len(times), 'time')} {doubt}")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []

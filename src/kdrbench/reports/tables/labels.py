@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdrbench.datasets.registry import load_registry
-from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.records import NO_KERNEL, REFERENCE
 from kdrbench.solvers.registry import SHORT, known_as
 
 CONVERGED = "converged"
@@ -92,6 +92,8 @@ def kernel_label(name: str) -> str:
 
 def method_label(name: str) -> str:
     """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
+    if name.endswith(REFERENCE):
+        return f"{method_label(name.removesuffix(REFERENCE))}, reference"
     label, stem = method_alone(name), stem_of(name)
     return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
 
@@ -105,6 +107,7 @@ def method_alone(name: str) -> str:
 
 def stem_of(name: str) -> str:
     """Return the name without its variant: ``dg`` of ``dg_converged`` and of ``dg_escaping``."""
+    name = name.removesuffix(REFERENCE)
     return next((name.removesuffix(f"_{one}") for one in _VARIANTS if name.endswith(f"_{one}")), name)
 
 
@@ -120,7 +123,7 @@ def learner_name(learner: str, variant: str) -> str:
 
 def is_converged(name: str) -> bool:
     """Return whether the name is that of a converged variant, one that leaves saddles included."""
-    return stem_of(name) != name
+    return stem_of(name) != name.removesuffix(REFERENCE)
 
 
 def by_method(methods: list[str]) -> list[str]:

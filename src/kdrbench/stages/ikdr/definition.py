@@ -123,10 +123,15 @@ def problem_sha256(definition: Mapping[str, Any], dataset: str, data_sha256: str
 
     It is the same for all solvers and starts, so that their costs can be compared, also between experiments.
     """
-    problem = {key: value for key, value in definition.items() if key not in _OF_SOLUTION}
-    problem["parameters"] = {key: value for key, value in problem["parameters"].items() if key not in _OF_PARAMETERS}
-    text = json.dumps([problem, dataset, data_sha256, number, seed], sort_keys=True)
+    text = json.dumps([problem_part(definition), dataset, data_sha256, number, seed], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def problem_part(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a definition says which problem is solved, and not how."""
+    problem = {key: value for key, value in definition.items() if key not in _OF_SOLUTION}
+    parameters = {key: value for key, value in problem["parameters"].items() if key not in _OF_PARAMETERS}
+    return {**problem, "parameters": parameters}
 
 
 def estimated_seconds(definition: Mapping[str, Any], entry: DatasetEntry) -> float:

@@ -27,6 +27,10 @@ def method_of(definition: Config) -> dict[str, Any]:
     return {key: value for key, value in definition.items() if key not in _OF_BENCH}
 
 
+# Suffix of the methods of a reference that is shown beside one's own runs.
+REFERENCE = "_reference"
+
+
 def settings_of(config: Config) -> dict[str, Settings]:
     """Return by name the settings that each solver declares; what declares none has others."""
     solvers = config.get("solvers", {})

@@ -1,0 +1,185 @@
+"""Packed records: made of a folder of results, made a folder of results again, and all reports of one."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of
+from kdrbench.errors import InputError, counted
+from kdrbench.packing import PAPERS
+
+if TYPE_CHECKING:
+    from kdrbench.bench.stage import Config
+
+# By this file a folder is known as made by `kdrbench pack`, which may then replace it.
+_PACKED = ".kdrbench-packed"
+
+
+@click.command()
+@click.argument("results", type=FILE, default=Path("results"))
+@configuration_name
+@click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
+@click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
+@click.option(
+    "--cell-kib",
+    type=Number(least=0, whole=True),
+    default=None,
+    help="Projections that are stored of a cell, beside its first; 64 KiB if not said.",
+)
+def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None) -> None:
+    """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
+
+    Jobs that have not ended are left out, and counted. Traces are thinned by less than can be seen, projections are in
+    float32, and of large ones the first runs of a cell are stored. The same results give the same bytes.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.packing.arrays import MOST_OF_A_CELL
+    from kdrbench.packing.pack import Packing
+    from kdrbench.reports.figures.making import charts_to_store
+    from kdrbench.reports.optima import BestKnown
+
+    frozen = frozen_configuration(results, name)
+    grid = grid_of(frozen, hashed=False)
+    charts, missing = charts_to_store(grid.config, frozen.parent, results)
+    most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
+    with replacing_folder(out, _PACKED) as folder:
+        known = BestKnown.of(results, grid.config).best
+        packed = Packing(grid, results, known, charts, whole, most).write(folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    for line in missing:
+        click.echo(f"kdrbench: {line}", err=True)
+    experiments = packed["experiments"].values()
+    rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
+    jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
+    click.echo(f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}, {size / 1e6:.2f} MB -> {out}")
+    click.echo(f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}")
+
+
+@click.command()
+@click.argument("packed", type=FILE, default=PAPERS)
+@click.option("--out", type=FILE, default=Path("results"), show_default=True, help="The folder of results to write.")
+def unpack(packed: Path, out: Path) -> None:
+    """Make a folder of results of the record PACKED, from which the workflow goes on with what is missing."""
+    from kdrbench.packing.unpack import packed_at
+    from kdrbench.packing.unpack import unpack as unpacked
+
+    record = packed_at(packed)
+    complete = unpacked(record, out)
+    begun = len(record.manifest["experiments"]) - len(complete)
+    click.echo(f"{counted(len(complete), 'experiment')}, and {begun} that are not complete -> {out}")
+
+
+@click.command()
+@click.argument("results", type=RECORD, default=PAPERS)
+@configuration_name
+@click.option("--out", type=FILE, default=Path("reports/papers"), show_default=True, help="Folder of the reports.")
+@click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
+def report(results: Path, name: str, out: Path, jobs: int) -> None:
+    """Make all tables, figures and pages of the record in RESULTS, and its site: without data and without the workflow.
+
+    What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
+    """
+    if not results.exists():
+        raise InputError(
+            f"{results} is not there yet: `kdrbench pack` makes a record of a folder of results; that of the papers "
+            f"belongs into {PAPERS}"
+        )
+    from kdrbench.stages.results import read_frozen, without_code
+
+    frozen = frozen_configuration(results, name)
+    config = read_frozen(frozen)
+    merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
+    if not merged:
+        raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
+    source = _Source(without_code({**config, "run": merged}), frozen.parent, results, out)
+    click.echo(f"{counted(source.make(int(jobs)), 'table and figure', 'tables and figures')}, pages and site -> {out}")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The record that reports are made of: its configuration, its merged tables, what runs left; and where to."""
+
+    config: Config
+    merged: Path
+    store: Path
+    out: Path
+
+    def make(self, n_jobs: int) -> int:
+        """Make all reports and return how many tables and figures there are."""
+        from joblib import Parallel, delayed
+
+        from kdrbench.reports.figures.making import can_be_drawn
+        from kdrbench.reports.outputs import figures_of, tables_of
+
+        tables = tables_of(self.config)
+        figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
+        with Parallel(n_jobs=n_jobs) as parallel:
+            parallel(delayed(self.figure)(name) for name in figures)
+            parallel([*(delayed(self.table)(name) for name in tables), delayed(self.ledger)(), delayed(self.claims)()])
+            parallel([delayed(self.dashboard)(), delayed(self.site)()])
+        return len(figures) + len(tables)
+
+    def figure(self, name: str) -> None:
+        """Draw a figure, for the site as well."""
+        from kdrbench.commands.reports import included
+        from kdrbench.reports.figures.draw_matplotlib import write_chart
+        from kdrbench.reports.figures.making import make_chart
+
+        with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
+            write_chart(make_chart(name, *source), self.out / "figures" / name, ("pdf", "png", "svg"))
+
+    def table(self, name: str) -> None:
+        """Write a table with the figures of its page."""
+        from kdrbench.commands.reports import table
+        from kdrbench.reports.outputs import tables_of
+
+        pictures = tuple(self.out / "figures" / f"{one}.png" for one in tables_of(self.config)[name].figures)
+        _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
+
+    def ledger(self) -> None:
+        """Write the published numbers beside those of the record."""
+        from kdrbench.commands.reports import published_vs_ours
+
+        _quietly(published_vs_ours, self.config, self.merged, self.out / "published_vs_ours")
+
+    def claims(self) -> None:
+        """Decide the claims of the papers."""
+        from kdrbench.commands.reports import claims
+
+        _quietly(claims, self.config, self.merged, self.out / "claims")
+
+    def dashboard(self) -> None:
+        """Write the dashboard, of all that is written before."""
+        from kdrbench.commands.reports import dashboard
+        from kdrbench.reports.outputs import dashboard_parts, report_folder
+
+        folder = report_folder(self.config)
+        parts = [self.out / Path(path).relative_to(folder) for path in dashboard_parts(self.config)]
+        parts = [path for path in parts if path.is_file()]
+        parts += sorted((self.store / "checks").glob("*.json"))
+        published, page = self.out / "published_vs_ours.csv", self.out / "dashboard.html"
+        _quietly(dashboard, tuple(parts), self.config, self.merged, self.store, published, page)
+
+    def site(self) -> None:
+        """Write the site of the record."""
+        from kdrbench.reports.records import read_results
+        from kdrbench.reports.site.pages import write_site
+        from kdrbench.reports.site.record import site_record
+
+        name = self.config.get("name") or self.store.name
+        folder = self.out / "site"
+        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out)
+        write_site(folder, [record], self.out / "figures")
+
+
+def _quietly(command: click.Command, *arguments: Any) -> None:
+    """Do what a command does, without what it prints."""
+    if command.callback is not None:
+        with redirect_stdout(StringIO()):
+            command.callback(*arguments)

@@ -1,0 +1,194 @@
+"""The arrays that runs leave, packed: each value once, projections in float32, of large ones the first runs alone.
+
+An experiment has a table that names each array of each job, and a file for each type of numbers, in which the values of
+all arrays follow each other. What is not stored has its line without a place: whoever reads the record can say so.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.bench.untrusted import UnreadableError, array_of
+from kdrbench.errors import DamagedError, in_words, visible
+from kdrbench.packing.folder import ARRAYS, PackedFolder, Writer
+
+Arrays = dict[str, NDArray[Any]]
+# What of each cell is stored at most, in bytes of float32, beside the projection of its first run.
+MOST_OF_A_CELL = 2**16
+# The kind of the array that takes the place of one that is not stored, and holds its kind.
+NOT_STORED = "not_stored"
+_COLUMNS = ("job", "name", "type", "stored", "shape", "begin")
+_PROJECTION = re.compile(r"(?P<cell>.*/)(?P<kind>projection(?:_[0-9]+)?)_(?P<run>[0-9]+)")
+_SAID_NOT_STORED = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
+_SMALL_INTEGERS = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
+_TYPE = re.compile(r"[biufcU][0-9]{1,4}")
+_ARRAY_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
+_MOST_AXES = 8
+
+
+@dataclass
+class ArrayWriter:
+    """The arrays of one experiment; ``whole`` keeps all of them as they are."""
+
+    experiment: str
+    whole: bool = False
+    most_of_a_cell: int = MOST_OF_A_CELL
+    n_left_out: int = 0
+    _lines: list[tuple[Any, ...]] = field(default_factory=list)
+    _values: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
+    _sizes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _places: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    _of_cells: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, job: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Add the arrays of a job; those of a cell come in the order of its runs."""
+        for name, array in arrays.items():
+            if said := _SAID_NOT_STORED.fullmatch(name):
+                self._leave_out(job, f"{said['cell']}{array.item()}_{said['run']}")
+                continue
+            is_projection = _PROJECTION.fullmatch(name)
+            if is_projection and array.dtype == np.float64 and not self.whole:
+                array = array.astype(np.float32)
+            if is_projection and self._is_too_much(is_projection, array):
+                self._leave_out(job, name)
+            else:
+                shape = "x".join(map(str, array.shape)) + ("F" if _in_columns(array) else "")
+                stored, begin = self._store(array)
+                self._lines.append((job, name, type_name(array.dtype), stored, shape, begin))
+
+    def _leave_out(self, job: str, name: str) -> None:
+        self.n_left_out += 1
+        self._lines.append((job, name, "", "", "", ""))
+
+    def _is_too_much(self, named: re.Match[str], array: NDArray[Any]) -> bool:
+        """Return whether a projection of IKDR is too much for its cell; tables of a league are made of its others."""
+        if self.whole or named["kind"] != "projection":
+            return False
+        before = self._of_cells[named["cell"]]
+        self._of_cells[named["cell"]] += array.nbytes
+        return before > 0 and before + array.nbytes > self.most_of_a_cell
+
+    def _store(self, array: NDArray[Any]) -> tuple[str, int]:
+        """Return the type and the place of the values, which are stored once."""
+        flat = _smallest(array.ravel(order="F" if _in_columns(array) else "C"))
+        kind = type_name(flat.dtype)
+        key = kind, flat.tobytes()
+        if key not in self._places:
+            self._places[key] = self._sizes[kind]
+            self._sizes[kind] += flat.size
+            self._values[kind].append(flat)
+        return kind, self._places[key]
+
+    def write(self, writer: Writer) -> None:
+        """Write the table and the values."""
+        if not self._lines:
+            return
+        writer.table(f"{ARRAYS}/{self.experiment}.csv", _COLUMNS, self._lines)
+        for kind, values in sorted(self._values.items()):
+            buffer = io.BytesIO()
+            np.save(buffer, np.concatenate(values), allow_pickle=False)
+            writer.add(f"{ARRAYS}/{self.experiment}.{kind}.npy", buffer.getvalue())
+
+
+def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
+    """Return by job the arrays of an experiment; one that is not stored has another in its place that says so.
+
+    Raises ``DamagedError`` for a line that names no array of the record.
+    """
+    if f"{experiment}.csv" not in packed.names(ARRAYS):
+        return {}
+    jobs: dict[str, Arrays] = defaultdict(dict)
+    stored = _Stored(packed, experiment)
+    for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
+        try:
+            name, array = stored.array(line)
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise DamagedError(
+                f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
+            ) from error
+        jobs[line["job"]][name] = array
+    return jobs
+
+
+@dataclass(frozen=True)
+class _Stored:
+    packed: PackedFolder
+    experiment: str
+    _read: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def array(self, line: Mapping[str, str]) -> tuple[str, NDArray[Any]]:
+        """Return the name of an array and the array."""
+        name = line["name"]
+        if not _ARRAY_NAME.fullmatch(name) or ".." in name:
+            raise ValueError(f"its name is {visible(name[:100])!r}")
+        if not line["stored"]:
+            return _said_not_stored(name)
+        in_columns, sizes = line["shape"].endswith("F"), line["shape"].rstrip("F")
+        shape = tuple(map(int, sizes.split("x"))) if sizes else ()
+        begin, size = int(line["begin"]), math.prod(shape)
+        values = self._values(line["stored"])
+        if len(shape) > _MOST_AXES or min(shape, default=0) < 0 or begin < 0 or begin + size > len(values):
+            raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {sizes}")
+        flat = values[begin : begin + size].astype(_dtype(line["type"]), casting="safe")
+        return name, flat.reshape(shape, order="F" if in_columns else "C")
+
+    def _values(self, kind: str) -> NDArray[Any]:
+        _dtype(kind)
+        if kind not in self._read:
+            name = f"{ARRAYS}/{self.experiment}.{kind}.npy"
+            try:
+                values = array_of(self.packed.content(name), name)
+            except UnreadableError as error:
+                raise DamagedError(str(error)) from error
+            if values.ndim != 1 or type_name(values.dtype) != kind:
+                raise DamagedError(f"{name} holds {values.dtype} of shape {values.shape}")
+            self._read[kind] = values
+        return self._read[kind]
+
+
+def jobs_in(arrays: Mapping[str, Arrays], jobs: set[str]) -> Iterator[tuple[str, Arrays]]:
+    """Yield the arrays of each of the ``jobs``; ``DamagedError`` where others have any."""
+    if others := sorted(set(arrays) - jobs):
+        raise DamagedError(f"the record has arrays of {visible(others[0][:100])!r}, a job without rows")
+    for job in sorted(jobs):
+        yield job, arrays.get(job, {})
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Return how files name a type: f4, f8, i1, U12."""
+    return dtype.str.lstrip("<>|=")
+
+
+def _dtype(word: str) -> np.dtype[Any]:
+    if not _TYPE.fullmatch(word):
+        raise ValueError(f"its type is {visible(word[:40])!r}")
+    return np.dtype(word)
+
+
+def _said_not_stored(name: str) -> tuple[str, NDArray[Any]]:
+    named = _PROJECTION.fullmatch(name)
+    if not named:
+        raise ValueError(f"{visible(name[:100])} is not stored")
+    return f"{named['cell']}{NOT_STORED}_{named['run']}", np.array([named["kind"]])
+
+
+def _in_columns(array: NDArray[Any]) -> bool:
+    return array.flags.f_contiguous and not array.flags.c_contiguous
+
+
+def _smallest(flat: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds them; anything else as it is."""
+    if flat.dtype.kind != "i" or not flat.size:
+        return flat
+    least, most = int(flat.min()), int(flat.max())
+    kind = next(kind for kind in _SMALL_INTEGERS if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    return flat.astype(kind)

@@ -1,0 +1,75 @@
+"""What a packed record says of itself to people: its licence and its README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kdrbench.errors import counted
+
+LICENCE_TEXT = """\
+SPDX-License-Identifier: CC0-1.0
+
+The files of this folder are dedicated to the public domain under the Creative Commons CC0 1.0 Universal Public Domain
+Dedication. Its text is at https://creativecommons.org/publicdomain/zero/1.0/legalcode. To the extent possible under
+law, those who made these measurements have waived all copyright and related or neighbouring rights to them. They come
+without any warranty.
+
+Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
+on data names.
+"""
+
+_README = """\
+# A packed record of kdrbench
+
+{size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
+
+| folder | what it holds |
+|---|---|
+| `rows/` | the rows of each experiment, as CSV |
+| `traces/` | points of the runs' traces, as CSV{thinned} |
+| `arrays/` | what runs found, as NumPy arrays: a table says where each array begins, and which are not stored |
+| `charts/` | figures that show samples of data sets, as JSON, so that no data are needed to draw them |
+| `others/` | findings of plug-ins, and best known solutions |
+| `configuration.json.xz` | the configuration that was run |
+| `manifest.json` | what is here, with the SHA-256 of each file |
+
+All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
+
+    kdrbench report DIR --out reports/papers     all tables, figures and pages, without data
+    kdrbench verify DIR                          every stored result computed again, from data
+    kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
+
+{rules}
+| experiment | rows | jobs | jobs missing | projections not stored |
+|---|---|---|---|---|
+{table}
+
+The licence is CC0 1.0, see LICENSE.
+"""
+
+_RULES = """\
+Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
+take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
+to half a pixel, and those that decide a number in a table. All other numbers are as they were measured.
+"""
+_WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left out.\n"
+
+
+def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
+    """Return the README of a record with this manifest and ``n_bytes`` of files."""
+    whole, experiments = manifest["whole"], manifest["experiments"]
+    missing = sum(one["jobs_missing"] for one in experiments.values())
+    not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
+    columns = ("rows", "jobs", "jobs_missing", "projections_not_stored")
+    return _README.format(
+        size=n_bytes / 1e6,
+        version=manifest["kdrbench_version"],
+        state="It is complete." if manifest["complete"] else not_complete,
+        thinned="" if whole else ", thinned",
+        rules=_WHOLE if whole else _RULES.format(most=manifest["most_of_a_cell"] / 1024),
+        table="\n".join(
+            f"| {name} | " + " | ".join(str(one[column]) for column in columns) + " |"
+            for name, one in experiments.items()
+        ),
+    )

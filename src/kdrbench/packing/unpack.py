@@ -1,0 +1,159 @@
+"""From a packed record to a folder of results, as the workflow leaves them, and the one place that opens a record."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.record import Record, record_json
+from kdrbench.bench.stage import Config
+from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.files import write_bytes, write_text
+from kdrbench.packing.arrays import jobs_in, read_arrays
+from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
+from kdrbench.packing.traces import read_traces
+from kdrbench.stages import STAGES, build_stage, system_of, table_of
+from kdrbench.stages.merged_tables import read_merged, write_merged
+from kdrbench.stages.results import CONFIG, MERGED, read_frozen
+
+_JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
+_MOST_ROWS = 1_000_000
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[Path]:
+    """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
+
+    That folder has the name of the record, and its configuration runs the experiments of which there are rows.
+    """
+    if not is_packed(place):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
+        folder = Path(root, place.absolute().name)
+        unpack(PackedFolder(place), folder, to_go_on=False)
+        yield folder
+
+
+def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True) -> list[str]:
+    """Write a folder of results of a packed record, and return the experiments that are complete.
+
+    Snakemake finds the jobs of the record done there, and makes those that are missing. To read the record alone, and
+    not ``to_go_on``, the configuration has no name, and merged tables hold what there is.
+
+    Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
+    """
+    config = _configuration(packed)
+    place = results / str(config.get("name", "")) if to_go_on else results
+    if (place / CONFIG).exists() or (results / "runs").exists():
+        raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
+    experiments = packed.manifest["experiments"]
+    if unknown := sorted(set(experiments) - set(config["run"])):
+        raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
+    if not to_go_on:
+        config = {**config, "name": "", "run": [name for name in config["run"] if name in experiments]}
+        # A stranger's record decides no path that is read here.
+        config.pop("include", None)
+    write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
+    read_frozen(place / CONFIG)
+    complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
+    rows = {name: _experiment(packed, results, config, name) for name in config["run"] if name in experiments}
+    _write_tables(place, config, {name: rows[name] for name in rows if name in complete or not to_go_on})
+    _write_others(packed, results)
+    return complete
+
+
+def _configuration(packed: PackedFolder) -> Config:
+    """Return the configuration of a record; ``read_frozen`` checks the rest of it where it is written."""
+    try:
+        config = json.loads(packed.content(CONFIGURATION).decode("utf-8"))
+        if not re.fullmatch(rf"|{NAME}", str(config.get("name", ""))) or not all(
+            re.fullmatch(NAME, name) for name in config["run"]
+        ):
+            raise ValueError("its name, or that of an experiment, is none")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{packed.place} has no configuration ({in_words(error)})") from error
+    return dict(config)
+
+
+def _experiment(packed: PackedFolder, results: Path, config: Config, name: str) -> list[Record]:
+    """Write the files of an experiment's jobs and return its rows."""
+    system = system_of(config["experiments"][name])
+    if system not in STAGES:
+        raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
+    records = _records(packed, name, system)
+    jobs: dict[str, list[Record]] = {}
+    for record in records:
+        jobs.setdefault(_job(record, name), []).append(record)
+    lines = read_traces(packed, name)
+    if others := sorted(set(lines) - set(jobs)):
+        raise DamagedError(f"{packed.place} has a trace of {visible(others[0][:100])!r}, a job without rows")
+    for job, arrays in jobs_in(read_arrays(packed, name), set(jobs)):
+        files = JobFiles.of(results, job)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        write_bytes(files.findings, buffer.getvalue(), durable=False)
+        write_text(files.traces, _text(map(json.dumps, lines.get(job, []))), durable=False)
+        write_text(files.records, _text(map(record_json, jobs[job])), durable=False)
+    return records
+
+
+def _text(lines: Iterator[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _records(packed: PackedFolder, name: str, system: str) -> list[Record]:
+    with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
+        table = Path(folder, f"{name}.csv")
+        table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
+        records = list(read_merged(table, build_stage(system).record))
+    if len(records) > _MOST_ROWS:
+        raise DamagedError(f"{packed.place} has {len(records)} rows of {name}; at most {_MOST_ROWS} are read")
+    if others := {record.experiment for record in records} - {name}:
+        raise DamagedError(f"{packed.place} has a row of {visible(min(others)[:100])!r} among those of {name}")
+    return records
+
+
+def _job(record: Record, experiment: str) -> str:
+    """Return the path of a row's job, which is that of its trace."""
+    job, dot, ending = record.provenance.trace_file.rpartition(".")
+    if f"{dot}{ending}" != ".jsonl" or not _JOB.fullmatch(job) or not job.startswith(f"{experiment}/"):
+        raise DamagedError(
+            f"a row of {experiment} names the trace {visible(record.provenance.trace_file[:100])!r}, which is no job's"
+        )
+    return job
+
+
+def _write_tables(place: Path, config: Config, rows: Mapping[str, Sequence[Record]]) -> None:
+    """Write a table of each of these experiments, and of each system of which they are all."""
+    systems: dict[str, list[str]] = {}
+    for name in config["run"]:
+        systems.setdefault(system_of(config["experiments"][name]), []).append(name)
+    for name, records in rows.items():
+        write_merged(place / MERGED / f"{name}.csv", records)
+    for system, names in systems.items():
+        if set(names) <= set(rows):
+            write_merged(place / f"{table_of(system)}.csv", [row for name in names for row in rows[name]])
+
+
+def _write_others(packed: PackedFolder, results: Path) -> None:
+    for name in packed.names(CHARTS):
+        write_bytes(results / CHARTS / name, packed.content(f"{CHARTS}/{name}"), durable=False)
+    for name in packed.names(OTHERS):
+        folder, _, own = name.partition("-")
+        write_bytes(results / folder / own, packed.content(f"{OTHERS}/{name}"), durable=False)
+
+
+def packed_at(place: Path) -> PackedFolder:
+    """Return the packed record in a folder; ``InputError`` where none is."""
+    if not is_packed(place):
+        raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
+    return PackedFolder(place)

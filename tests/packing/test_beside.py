@@ -1,0 +1,127 @@
+"""A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
+
+import json
+
+import pytest
+
+from kdrbench.packing.beside import opened_beside
+from kdrbench.packing.thinning import ACCURACIES
+from kdrbench.reports.records import read_runs
+from kdrbench.reports.tables.labels import is_converged, method_label
+from packing.conftest import kdrbench
+from support.made_up_results import two_experiments, write_results
+
+
+def own_config(**changes):
+    """A solver that the reference does not have, on the problems of its first experiment."""
+    config = two_experiments()
+    mine = config["experiments"]["first"] | {"solvers": ["dg"], "title": "Mine."} | changes
+    return config | {"run": ["mine"], "experiments": {"mine": mine}}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own") / "results"
+    write_results(folder, own_config(), calibration_before_s=0.02, calibration_after_s=0.02)
+    return folder
+
+
+def both(own, packed):
+    """The rows of both, what is left out, and the names of files with their content."""
+    with opened_beside(own, own, str(packed)) as (folder, left_out):
+        traces = (folder / "traces/.included/mine.jsonl").read_text().splitlines()
+        return read_runs(folder / "ikdr.csv"), left_out, [json.loads(line) for line in traces]
+
+
+def test_rows_of_the_same_problems_are_beside_ones_own(own, packed, results):
+    runs, left_out, traces = both(own, packed)
+    # The redrawn folds are the same problems for their first two runs, which are there once.
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    theirs = read_runs(results / "merged/first.csv").set_index(["method", "run"])
+    for row in runs[runs["method"] != "dg"].to_dict("records"):
+        measured = theirs.loc[row["method"].removesuffix("_reference"), row["run"]]
+        assert (row["cost"], row["quality"]) == (measured["cost"], measured["quality"])
+        # The calibration takes twice as long here.
+        assert row["time_s"] == pytest.approx(2.0 * measured["time_s"])
+        assert not row["timed"]
+        assert row["message"].startswith("[reference, times x 2] ")
+        last = [
+            point for point in traces if (point["cell"].rpartition("/")[2], point["run"]) == (row["method"], row["run"])
+        ]
+        assert last[-1]["time_s"] == pytest.approx(row["time_s"])
+        assert len(last) > len(ACCURACIES)
+    assert left_out == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"folds": 3}, "another n_folds"),
+        ({"components": {"wine": 3}}, "another n_components"),
+        ({"scaling": "own"}, "another scaling"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, changes, reason):
+    write_results(tmp_path, own_config(**changes))
+    with opened_beside(tmp_path, tmp_path, str(packed)) as (folder, left_out):
+        assert set(read_runs(folder / "ikdr.csv")["method"]) == {"dg"}
+    assert f"first on wine with kernel gaussian: {reason}" in left_out
+
+
+def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
+    config = own_config() | {"seed": 1}
+    config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
+    write_results(tmp_path, config)
+    with opened_beside(tmp_path, tmp_path, str(packed)) as (_, left_out):
+        assert "first on wine with kernel gaussian: another kernel, seed" in left_out
+
+
+def test_rows_of_other_data_are_left_out(own, tmp_path):
+    write_results(tmp_path, two_experiments(), data_sha256="0" * 64)
+    with opened_beside(own, own, str(tmp_path)) as (folder, left_out):
+        assert set(read_runs(folder / "ikdr.csv")["method"]) == {"dg"}
+    assert "first on wine: its rows are of other data" in left_out
+
+
+def test_without_a_calibration_no_time_is_known(own, tmp_path):
+    write_results(tmp_path, two_experiments(), calibration_before_s=None, calibration_after_s=None)
+    runs, _, traces = both(own, tmp_path)
+    assert runs.loc[runs["method"] == "gm_reference", "time_s"].isna().all()
+    assert runs.loc[runs["method"] == "gm_reference", "message"].str.contains("no calibration").all()
+    assert traces == []
+
+
+def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
+    done = kdrbench("compare", "--results", own, "--with", packed)
+    assert done.exit_code == 0, done.output
+    assert "ISM, reference" in done.stdout
+    done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
+    assert {pair["metric"] for pair in json.loads(done.stdout)} == {"cost", "quality"}
+
+
+def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_results(tmp_path / "results", own_config() | {"include": str(packed)})
+    assert kdrbench("table", "mine", "--out", tmp_path).exit_code == 0
+    text = (tmp_path / "mine.csv").read_text()
+    assert "wine,gaussian,ism_reference,time_s" in text
+    assert "times of a reference, scaled by the calibration kernel" in text
+    assert not [line for line in text.splitlines() if "reference,time_s" in line and line.endswith("True")]
+    assert kdrbench("claims", "--out", tmp_path / "claims").exit_code == 0
+    assert kdrbench("published-vs-ours", "--out", tmp_path / "ledger").exit_code == 0
+    for name in ("claims.json", "ledger.csv"):
+        assert "reference" not in (tmp_path / name).read_text()
+
+
+def test_a_reference_that_is_not_there_is_named(own):
+    done = kdrbench("compare", "--results", own, "--with", "reference")
+    assert done.exit_code == 2
+    assert "there is no reference results/reference: name the folder of a record" in done.stderr
+
+
+def test_methods_of_a_reference_are_called_so():
+    assert method_label("dg_reference") == "DG, reference"
+    assert method_label("dg_converged_reference") == "DG, converged, reference"
+    assert is_converged("dg_converged_reference")
+    assert not is_converged("dg_reference")

@@ -1,0 +1,138 @@
+"""Packed records of a stranger's: each fault is a sentence, and nothing is written outside the folder."""
+
+import io
+import json
+import lzma
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.packing import folder
+from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.unpack import opened, unpack
+
+
+@pytest.fixture
+def record(packed, tmp_path):
+    return shutil.copytree(packed, tmp_path / "in/packed")
+
+
+def rewrite(record, name, content, *, packed=None):
+    """Put other content into a file, and its hash into the manifest."""
+    path, manifest = record / f"{name}.xz", json.loads((record / "manifest.json").read_text())
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.compress(content) if packed is None else packed)
+    manifest["files"][name] = {"bytes": 0, "sha256": folder.hashlib.sha256(path.read_bytes()).hexdigest()}
+    (record / "manifest.json").write_text(json.dumps(manifest))
+
+
+def text_of(record, name):
+    return lzma.decompress((record / f"{name}.xz").read_bytes()).decode()
+
+
+def replaced(name, old, new):
+    def work(record):
+        text = text_of(record, name)
+        assert old in text
+        rewrite(record, name, text.replace(old, new).encode())
+
+    return work
+
+
+def of_manifest(work):
+    def change(record):
+        manifest = json.loads((record / "manifest.json").read_text())
+        work(manifest)
+        (record / "manifest.json").write_text(json.dumps(manifest))
+
+    return change
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def linked(record):
+    path = record / "rows/first.csv.xz"
+    path.rename(record / "elsewhere")
+    path.symlink_to(record / "elsewhere")
+
+
+def piped(record):
+    (record / "rows/first.csv.xz").unlink()
+    os.mkfifo(record / "rows/first.csv.xz")
+
+
+def cut(record):
+    path = record / "rows/first.csv.xz"
+    rewrite(record, "rows/first.csv", b"", packed=path.read_bytes()[:-20])
+
+
+ROWS, ARRAYS, VALUES, TRACES = "rows/first.csv", "arrays/first.csv", "arrays/first.f4.npy", "traces/first.csv"
+FAULTS = {
+    "a changed byte": (lambda r: (r / "rows/first.csv.xz").write_bytes(b"x"), "has not the SHA-256"),
+    "a missing file": (lambda r: (r / "traces/first.csv.xz").unlink(), "is missing"),
+    "a link": (linked, "is no plain file"),
+    "a pipe": (piped, "is no plain file"),
+    "a file that is cut": (cut, "is cut, or unfolds to more"),
+    "no xz": (lambda r: rewrite(r, ROWS, b"", packed=b"no file of xz at all"), "is no file of xz"),
+    "no manifest": (lambda r: (r / "manifest.json").write_text("[]"), "its format is not"),
+    "a manifest that is deep": (lambda r: (r / "manifest.json").write_text("[" * 10**5), "is no manifest"),
+    "another version": (of_manifest(lambda m: m.update(version=2)), "its version is 2"),
+    "a name out of the folder": (
+        of_manifest(lambda m: m["files"].update({"charts/../../x.json": {"sha256": ""}})),
+        "no file of such a record",
+    ),
+    "an experiment without rows": (of_manifest(lambda m: m["experiments"].update(third={})), "has no rows of"),
+    "a job out of the folder": (replaced(ROWS, "first/wine/", "first/../../wine/"), "no job's"),
+    "a job of another experiment": (replaced(ROWS, "first/wine/gaussian", "second/wine/gaussian"), "no job's"),
+    "a row that is none": (replaced(ROWS, "converged", "conquered"), "unknown status"),
+    "rows of another experiment": (replaced(ROWS, "first,wine", "second,wine"), "a row of 'second' among those"),
+    "a configuration with another name": (
+        replaced("configuration.json", '"seed":', '"name":"../x","seed":'),
+        "has no configuration",
+    ),
+    "a configuration that runs what it has not": (
+        replaced("configuration.json", '"run":["first",', '"run":["other","first",'),
+        "which is none of its experiments",
+    ),
+    "a trace of no job": (replaced(TRACES, "first/wine/gaussian/ism", "first/wine/gaussian/x"), "a job without rows"),
+    "a time that is none": (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,nan"), "is no point"),
+    "an array of no job": (replaced(ARRAYS, "first/wine/gaussian/ism", "first/wine/x"), "a job without rows"),
+    "an array out of the folder": (replaced(ARRAYS, ",wine/", ",../wine/"), "names no array"),
+    "an array beyond its values": (replaced(ARRAYS, "13x4", "130000x4"), "names no array"),
+    "an array of a negative shape": (replaced(ARRAYS, "13x4", "-13x-4"), "names no array"),
+    "an array of objects": (replaced(ARRAYS, ",f4,", ",O8,"), "names no array"),
+    "values of objects": (lambda r: rewrite(r, VALUES, npy(np.array([{}], dtype=object))), "only plain numbers"),
+    "values that are a pickle": (lambda r: rewrite(r, VALUES, pickle.dumps(print)), "is no array of NumPy's"),
+    "values of another type": (lambda r: rewrite(r, VALUES, npy(np.zeros(104))), "holds float64"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_said_and_nothing_is_written_elsewhere(record, tmp_path, fault):
+    work, said = FAULTS[fault]
+    work(record)
+    before = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
+    with pytest.raises(KdrbenchError, match=said):
+        unpack(PackedFolder(record), tmp_path / "out/results")
+    after = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
+    assert all(path.is_relative_to(tmp_path / "out") for path in after - before)
+
+
+def test_a_record_includes_no_other(record):
+    replaced("configuration.json", '"seed":', '"include":"/tmp","seed":')(record)
+    with opened(record) as place:
+        assert "include" not in json.loads((place / "config.json").read_text())
+
+
+def test_what_unfolds_to_more_than_is_read_is_refused(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_MOST_UNFOLDED", 1000)
+    with pytest.raises(KdrbenchError, match="unfolds to more than 1000 bytes"):
+        unpack(PackedFolder(record), tmp_path / "out")

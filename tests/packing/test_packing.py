@@ -1,0 +1,161 @@
+"""Packed records: what is kept of results, what is thinned, and that commands read them as they read results."""
+
+import io
+import json
+import lzma
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.unpack import opened, unpack
+from kdrbench.reports.records import read_runs
+from packing.conftest import kdrbench
+from support.made_up_results import two_experiments, write_results
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def arrays_in(folder):
+    found = {}
+    for path in sorted(folder.rglob("*.npz")):
+        with np.load(path) as archive:
+            found |= {f"{path.relative_to(folder)}/{name}": archive[name] for name in archive.files}
+    return found
+
+
+def test_packing_twice_gives_the_same_bytes(results, packed, tmp_path):
+    assert kdrbench("pack", results, "--out", tmp_path / "again").exit_code == 0
+    assert files_in(tmp_path / "again") == files_in(packed)
+
+
+def test_what_was_unpacked_is_packed_into_the_same_bytes(packed, tmp_path):
+    assert kdrbench("unpack", packed, "--out", tmp_path / "results").exit_code == 0
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "again").exit_code == 0
+    assert files_in(tmp_path / "again") == files_in(packed)
+
+
+def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
+    unpack(PackedFolder(whole), tmp_path / "results")
+    before, after = files_in(results), files_in(tmp_path / "results")
+    archives = {name for name in before if name.endswith(".npz")}
+    assert {name: after[name] for name in before if name not in archives | {"config.json"}} == {
+        name: before[name] for name in before if name not in archives | {"config.json"}
+    }
+    assert json.loads(after["config.json"]) == json.loads(before["config.json"])
+    kept, made = arrays_in(tmp_path / "results"), arrays_in(results)
+    assert set(kept) == set(made)
+    for name, array in made.items():
+        assert kept[name].dtype == array.dtype
+        np.testing.assert_array_equal(kept[name], array)
+
+
+def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):
+    unpack(PackedFolder(packed), tmp_path / "results")
+    for name in ("merged/first.csv", "merged/second.csv", "ikdr.csv", "runs/second/wine/gaussian/ism/0-3.jsonl"):
+        assert (tmp_path / "results" / name).read_bytes() == (results / name).read_bytes()
+    kept, made = arrays_in(tmp_path / "results/findings"), arrays_in(results / "findings")
+    assert set(kept) == set(made)
+    for name, array in made.items():
+        wanted = array.astype(np.float32) if "/projection_" in name else array
+        assert kept[name].dtype == wanted.dtype
+        np.testing.assert_array_equal(kept[name], wanted)
+
+
+def test_equal_arrays_are_stored_once(packed):
+    # Both methods and both experiments found the same: runs 0 to 3 of a projection of 13 x 4.
+    stored = [
+        np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
+        for path in sorted((packed / "arrays").glob("*.f4.npy.xz"))
+    ]
+    assert [one.size for one in stored] == [2 * 13 * 4, 4 * 13 * 4]
+
+
+def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, tmp_path):
+    done = kdrbench("pack", results, "--out", tmp_path / "packed", "--cell-kib", 0)
+    assert "not stored: 5 projections" in done.output
+    with opened(tmp_path / "packed") as folder:
+        found = arrays_in(folder / "findings/second")
+    assert {name.rpartition("/")[2] for name in found if "labels" not in name} == {
+        *("projection_0", "not_stored_1", "not_stored_2", "not_stored_3"),
+    }
+    assert found["wine/gaussian/ism/0-3.npz/wine/gaussian/ism/not_stored_1"].tolist() == ["projection"]
+    assert "| second | 4 | 1 | 0 | 3 |" in (tmp_path / "packed/README.md").read_text()
+
+
+def test_only_finished_jobs_are_packed_and_the_others_are_counted(tmp_path):
+    write_results(tmp_path / "results", two_experiments(), ["first"])
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert "not there yet: 1 job;" in done.output
+    manifest = json.loads((tmp_path / "packed/manifest.json").read_text())
+    assert not manifest["complete"]
+    assert list(manifest["experiments"]) == ["first"]
+    # To go on, all is asked for; to read it, what is there.
+    unpack(PackedFolder(tmp_path / "packed"), tmp_path / "fresh")
+    assert json.loads((tmp_path / "fresh/config.json").read_text())["run"] == ["first", "second"]
+    assert not (tmp_path / "fresh/ikdr.csv").exists()
+    with opened(tmp_path / "packed") as folder:
+        assert json.loads((folder / "config.json").read_text())["run"] == ["first"]
+        assert len(read_runs(folder / "ikdr.csv")) == 4
+
+
+def test_rows_of_another_definition_are_not_packed(tmp_path):
+    write_results(tmp_path / "results", two_experiments(), ["first", "second"])
+    config = json.loads((tmp_path / "results/config.json").read_text())
+    config["kernels"]["gaussian"]["sigma"] = "0.5 median"
+    (tmp_path / "results/config.json").write_text(json.dumps(config))
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 2
+    assert "holds no finished job of this configuration" in done.stderr
+
+
+def test_a_folder_with_results_is_not_written_over(results, packed):
+    done = kdrbench("unpack", packed, "--out", results)
+    assert done.exit_code == 2
+    assert "holds results; name a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "ism", "gm", "--results"),
+        ("compare", "--results"),
+        ("show", "first/wine/gaussian/gm/1", "--results"),
+        ("table", "first", "--out", "OUT", "--results"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp_path, words, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    said = []
+    for place in (results, packed):
+        done = kdrbench(*(word.replace("OUT", str(tmp_path)) for word in words), place)
+        assert done.exit_code == 0, done.output
+        said.append([line for line in done.stdout.splitlines() if str(tmp_path) not in line and "iterates" not in line])
+    assert said[0] == said[1]
+    # What was unpacked is removed.
+    assert not [path for path in tmp_path.parent.glob("kdrbench-*")]
+
+
+def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
+    assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
+    made = files_in(tmp_path / "reports")
+    wanted = {"first.tex", "second.html", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"}
+    assert wanted | {"figures/performance_profile.pdf", "figures/first_cost_against_time.png"} <= set(made)
+    # Those of the results themselves.
+    assert kdrbench("table", "first", "--out", tmp_path, "--results", packed).exit_code == 0
+    assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
+
+
+def test_a_report_of_no_record_says_so(tmp_path):
+    done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
+    assert done.exit_code == 2
+    assert "is not there yet: `kdrbench pack` makes a record" in done.stderr
+
+
+def test_pandas_alone_reads_the_rows(packed, results):
+    rows = pd.read_csv(packed / "rows/first.csv.xz")
+    assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()

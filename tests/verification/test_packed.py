@@ -1,0 +1,120 @@
+"""A packed record verifies with what rounding to float32 allows, and tampering with it is found."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.datasets import load_dataset
+from kdrbench.packing.unpack import opened
+from kdrbench.verification import rounding
+from kdrbench.verification.members import members_of
+from kdrbench.verification.pairs import Pairs, stationarity
+from kdrbench.verification.record import Record
+from kdrbench.verification.verify import verify
+
+
+@pytest.fixture(scope="module")
+def packed(made, tmp_path_factory):
+    place = tmp_path_factory.mktemp("packed") / "record"
+    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
+    assert done.exit_code == 0, done.output
+    return place
+
+
+def change(folder, kind, work):
+    for path in (folder / "findings/folds").rglob("*.npz"):
+        with np.load(path) as archive:
+            arrays = {name: work(one) if f"/{kind}_" in name else one for name, one in archive.items()}
+        np.savez(path, **arrays)
+
+
+def test_a_packed_record_verifies(packed):
+    with opened(packed) as folder:
+        found = verify(Record(folder, own_code=True))
+    assert [str(finding) for finding in found.findings] == []
+    assert found.rows == 25
+    assert found.numbers > 200
+    assert found.left_out["curvatures at projections in float32"] > 0
+
+
+def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed):
+    def turned(projection):
+        other = projection.copy()
+        other[:, 0] += 2e-5 * np.arange(len(other), dtype=np.float32)
+        return np.linalg.qr(other)[0]
+
+    with opened(packed) as folder:
+        change(folder, "projection", turned)
+        found = verify(Record(folder, own_code=True))
+    places = {finding.place for finding in found.findings if finding.column in ("cost", "stationarity")}
+    # Of two solvers, one of which fails after it was seen.
+    assert len(places) == 16, found.findings
+
+
+def test_what_is_not_stored_is_said(made, tmp_path):
+    words = ["pack", str(made), "--out", str(tmp_path / "record"), "--cell-kib", "0"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    with opened(tmp_path / "record") as folder:
+        found = verify(Record(folder, own_code=True))
+    assert found.findings == []
+    # The second folds of four kernels and two solvers.
+    assert found.left_out["projections that the record does not store"] == 8
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_bounds_hold_for_rounded_projections_and_are_not_far_above(kernel):
+    data = load_dataset("wine")
+    features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
+    definition = {"family": "gaussian", "sigma": 3.0} if kernel == "gaussian" else {"family": "polynomial"}
+    pairs = Pairs.of_labels(features, members_of(definition, features, 3), data.labels)
+    worst = dict.fromkeys(("cost", "stationarity", "feasibility"), 0.0)
+    for seed in range(8):
+        exact = np.linalg.qr(np.random.default_rng(seed).standard_normal((13, 3)))[0]
+        rounded = exact.astype(np.float32).astype(float)
+        here, there = pairs.first_order(rounded), pairs.first_order(exact)
+        gradient = here.gradient
+        bounds = {
+            "cost": rounding.of_cost(rounded, gradient),
+            "stationarity": rounding.of_stationarity(rounded, gradient, lambda at: pairs.first_order(at).gradient),
+            "feasibility": rounding.of_feasibility(rounded),
+        }
+        changes = {
+            "cost": there.cost - here.cost,
+            "stationarity": stationarity(exact, there.gradient) - stationarity(rounded, gradient),
+            "feasibility": np.linalg.norm(exact.T @ exact - np.eye(3))
+            - np.linalg.norm(rounded.T @ rounded - np.eye(3)),
+        }
+        for name, bound in bounds.items():
+            assert abs(changes[name]) <= bound
+            worst[name] = max(worst[name], abs(changes[name]) / bound)
+    # Bounds for the worst direction: what is left is no more than a few hundred times what happens.
+    assert min(worst.values()) > 1e-3, worst
+
+
+def test_lanczos_steps_find_the_largest_curvature():
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((12, 12))
+    hessian = half + half.T
+    projection = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+
+    def gradient(at):
+        return (hessian @ at.ravel()).reshape(at.shape)
+
+    largest = np.abs(np.linalg.eigvalsh(hessian)).max()
+    found = rounding.largest_curvature(projection, gradient(projection), gradient)
+    assert largest * (1 - 1e-4) <= found <= 1.3 * largest
+
+
+def test_samples_near_a_decision_are_in_doubt():
+    class Fitted:
+        tol, classes_ = 1e-3, np.arange(3)
+
+        def __init__(self, decisions):
+            self.decision_function = lambda samples: np.array(decisions)
+
+    # Pairs 0-1, 0-2, 1-2: sure of 0; 0 or 1; whoever is second does not matter.
+    decisions = [[1.0, 1.0, 1.0], [1e-3, 1.0, 1.0], [1.0, 1.0, 1e-3]]
+    assert rounding.share_in_doubt(Fitted(decisions), np.zeros((3, 1))) == pytest.approx(1 / 3)
+    Fitted.classes_ = np.arange(2)
+    assert rounding.share_in_doubt(Fitted([1e-3, -1.0]), np.zeros((2, 1))) == 0.5
