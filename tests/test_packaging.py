@@ -279,7 +279,18 @@ def test_estimators_load_no_more_of_scikit_learn_than_an_estimator_needs():
 _WORKFLOW = ["dependencies", "rivals", "data", "cli", "plots", "workflow"]
 LOCKS = {
     "requirements.lock": [*_WORKFLOW, "cluster", "build"],
-    "requirements-dev.lock": [*_WORKFLOW, "cluster", "compiled", "large", "umap", "parquet", "docs", "test", "dev", "build"],
+    "requirements-dev.lock": [
+        *_WORKFLOW,
+        "cluster",
+        "compiled",
+        "large",
+        "umap",
+        "parquet",
+        "docs",
+        "test",
+        "dev",
+        "build",
+    ],
     "requirements-oldest.lock": [*_WORKFLOW, "compiled", "large", "test"],
 }
 

@@ -74,10 +74,13 @@ _LOW_RANK = {
     "definite_boost_exact": "DefiniteBoost, exact steps",
     "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
 }
-# Baselines, learners and methods of reduction that are called by capitals, and the control; users' names are their own.
-_ABBREVIATIONS = frozenset({"dne", "lda", "lfda", "lmnn", "nca", "pca", "random", "save", "sir", "svm"})
 # Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+# Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names
+# are their own.
+_ABBREVIATIONS = frozenset({"lda", "lfda", "pca", "random", "save", "sir", "svm"}) | {
+    f"{prefix}{learner}" for prefix in VARIANTS.values() for learner in ("dne", "lmnn", "nca")
+}
 
 
 def dataset_label(name: str) -> str:
