@@ -4,21 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from kdrbench.cli import main
 
 ROOT = Path(__file__).parents[2]
+_CONFIGS = ("config.yaml", "config.demo.yaml", "config.reference.yaml")
 
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     """The command in a folder that holds the configurations alone; afterwards it holds no more."""
-    for name in ("config.yaml", "config.demo.yaml"):
+    for name in _CONFIGS:
         (tmp_path / name).write_text((ROOT / name).read_text())
     monkeypatch.chdir(tmp_path)
     yield lambda *words: CliRunner().invoke(main, ["plan", *words])
-    assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", "config.demo.yaml"}
+    assert {path.name for path in tmp_path.iterdir()} == {*_CONFIGS}
 
 
 def test_a_page_with_a_line_for_each_experiment(plan):
@@ -72,3 +74,12 @@ def test_faults_end_with_one_sentence(plan):
         done = plan(*words)
         assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
         assert said in done.stderr
+
+
+def test_the_record_of_the_papers_is_all_experiments_in_twelve_core_hours(plan):
+    done = plan("--config", "config.reference.yaml", "--json")
+    assert done.exit_code == 0, done.output
+    experiments = json.loads(done.output)["experiments"]
+    run = yaml.safe_load((ROOT / "config.yaml").read_text())["run"]
+    assert [one["experiment"] for one in experiments] == [*run, "league_small", "noise", "atlas"]
+    assert sum(one["core_s"] for one in experiments) <= 12 * 3600

@@ -30,6 +30,7 @@ CHECKOUT = (
     "Makefile",
     "config.yaml",
     "config.demo.yaml",
+    "config.reference.yaml",
     "pyproject.toml",
     "requirements.lock",
     "requirements-dev.lock",
