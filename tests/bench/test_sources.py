@@ -222,7 +222,9 @@ def test_modules_that_import_each_other_have_one_hash(written):
     assert sources_of(roots).sha256 != before
 
 
-def test_a_users_module_may_be_called_like_a_standard_one(written):
+def test_a_users_module_may_be_called_like_a_standard_one(written, monkeypatch):
+    # Other tests may have imported that of the standard library.
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     written("colorsys.py", "HUE = 1\n")
     written("my_solver.py", "import colorsys\nimport json.decoder\nimport os.path\n")
     before = sources_of(["my_solver"])

@@ -54,7 +54,7 @@ def test_a_frozen_configuration_is_complete_and_checked(tmp_path):
     assert (done.exit_code, json.loads((tmp_path / "config.json").read_text())) == (0, CONFIG)
     wrong = json.dumps(CONFIG | {"sead": 1})
     done = kdrbench("freeze-config", "--config", wrong, "--out", tmp_path / "other.json")
-    assert (done.exit_code, done.stderr[:39]) == (2, "kdrbench: config: unknown key: 'sead'; ")
+    assert (done.exit_code, done.stderr[:39]) == (2, "kdrbench: config: unknown key: 'sead'. ")
     assert not (tmp_path / "other.json").exists()
 
 

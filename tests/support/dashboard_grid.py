@@ -1,6 +1,9 @@
 """A made-up grid with everything that a dashboard shows, of any size."""
 
+import gzip
+import re
 import zlib
+from base64 import b64decode
 
 import numpy as np
 import pandas as pd
@@ -150,3 +153,9 @@ def page(folder, experiments=("first",), points=20, defined=None, quickest="", *
     parts = Parts([*charts, bar_chart(), picture_chart()], [*tables, extra_table()], [a_claim()])
     every_run = all_runs({"ikdr": runs})
     return render_dashboard(every_run, config, folder, compare({"ikdr": runs}, config), parts)
+
+
+def unpacked(html, name):
+    """Return what a page unpacks when it is shown."""
+    (text,) = re.findall(rf'<script type="text/plain" id="pack-{name}">([^<]*)</script>', html)
+    return gzip.decompress(b64decode(text)).decode()

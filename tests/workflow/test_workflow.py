@@ -89,7 +89,7 @@ def test_what_was_found_is_kept_and_drawn(finished):
     assert fallen["ISM"] < 1e-3
     assert len(loadings.panels[0].series[0].x) == 13
     assert sum(len(series.x) for series in scatter.panels[0].series) == 178
-    assert {series.key for series in profile.panels[0].series} >= {"ISM", "RAISES", "SLEEPS"}
+    assert {series.key for series in profile.panels[0].series} >= {"ISM", "Raises", "Sleeps"}
     (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
     with np.load(kept) as arrays:
         assert {name: arrays[name].shape for name in arrays.files} == {

@@ -1,9 +1,7 @@
 """The dashboard's parts, without a browser."""
 
-import gzip
 import json
 import re
-from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +23,7 @@ from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.reports.ledger.published_vs_ours import interval_text as interval
 from kdrbench.reports.tables.table import Entry
-from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page
+from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
 from support.report_rows import kpca_run, run
 
 # What the issue allows.
@@ -36,11 +34,6 @@ MOST_BYTES = 6e6
 def grid(tmp_path):
     config = grid_config(["first"])
     return config, all_runs({"ikdr": grid_runs(config, tmp_path)}), tmp_path
-
-
-def unpacked(html, name):
-    (text,) = re.findall(rf'<script type="text/plain" id="pack-{name}">([^<]*)</script>', html)
-    return gzip.decompress(b64decode(text)).decode()
 
 
 def listed(column):
