@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.datasets import synthetic
 from kdrbench.evaluation import Evaluation
-from kdrbench.kernels import Gaussian
+from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.kernels.family import pairing_values
 from kdrbench.paradigms import build_task, learn_from_all, task
 from kdrbench.paradigms.form import Form, Guidance, gamma_of
@@ -116,3 +116,18 @@ def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
     of_all = [role for n_samples, role in solver.ran if n_samples == 300]
     assert (of_some.count("rough"), set(of_some)) == (2, {"rough", "rough, continued"})
     assert (of_all.count("itself"), set(of_all)) == (1, {"itself", "itself, continued"})
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(4.0), Multiquadric(1.0), RelativeGaussian(np.linspace(2.0, 6.0, 300))])
+def test_some_of_the_samples_have_their_kernel_and_their_share_of_every_term(kernel, monkeypatch):
+    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
+    scores, asked = labels[:, 1].astype(float), Evaluation(tolerance=1e-4)
+    guided = build_task("semi_supervised", {"n_clusters": 2}, features, scores, evaluation=asked)
+    some, theirs = guided.of_some_samples(kernel)
+    # Without D, which a multiquadric kernel has not, terms of U grow as n and others as n^2; with it U's are bounded.
+    assert some.guidance[0].weight == pytest.approx(300 / 120 if isinstance(kernel, Multiquadric) else (300 / 120) ** 2)
+    start = random_projection(0, n_features=3, n_components=2)
+    found = some.learn(theirs, build_solver({"method": "ism_safeguarded"}).rough, start, IterationMonitor)
+    assert len(found.clustering.embedding) == 120
+    assert found.clustering.uses_degrees is not isinstance(kernel, Multiquadric)

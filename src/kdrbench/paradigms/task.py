@@ -10,7 +10,7 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels import Combination, Gaussian, Kernel, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, FirstStep
 from kdrbench.paradigms.form import Guidance
@@ -162,17 +162,22 @@ class ClusteringTask:
             clustering,
         )
 
-    def of_some_samples(self) -> ClusteringTask | None:
-        """Return the task of ``_SOME_SAMPLES`` of the samples, or ``None`` where it is to be exact or they are few.
+    def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
+        """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
 
-        They are the same in every run.
+        They are the same in every run, and have no D where it does not exist for all.
         """
         asked, n_samples = self.evaluation or Evaluation(), len(self.features)
         if asked.tolerance == 0.0 or n_samples < 2 * _SOME_SAMPLES:
             return None
         rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
-        guidance = tuple(self.alternation.of(term, rows) for term in self.guidance)
-        return ClusteringTask(self.features[rows], self.alternation, guidance, replace(asked, evaluator="low_rank"))
+        alternation = self.alternation
+        if not self._first_step(kernel).uses_degrees:
+            alternation = replace(alternation, degrees="none")
+        guidance = tuple(alternation.of(term, rows) for term in self.guidance)
+        if isinstance(kernel, Gaussian):
+            asked = replace(asked, evaluator="low_rank")
+        return ClusteringTask(self.features[rows], alternation, guidance, asked), restricted_to(kernel, rows)
 
     def _first_step(self, kernel: Kernel | Combination) -> FirstStep:
         if self._begun is None or self._begun[0] is not kernel:
@@ -197,10 +202,11 @@ def learn_from_all(
         raise InputError("at least one start is needed")
     # Beside other starts a solver needs none of its own.
     chosen = getattr(solver, "alone", solver) if len(points) > 1 else solver
-    smaller = task.of_some_samples() if isinstance(task, ClusteringTask) and len(points) > 1 else None
-    tried = chosen if smaller is None else getattr(chosen, "rough", chosen)
-    compared = [(smaller or task).learn(kernel, tried, start, monitor) for start in points]
+    some = task.of_some_samples(kernel) if isinstance(task, ClusteringTask) and len(points) > 1 else None
+    tried = chosen if some is None else getattr(chosen, "rough", chosen)
+    compared_task, compared_kernel = some or (task, kernel)
+    compared = [compared_task.learn(compared_kernel, tried, start, monitor) for start in points]
     compared.sort(key=lambda outcome: -outcome.objective)
-    if isinstance(task, ClusteringTask) and smaller is not None:
+    if isinstance(task, ClusteringTask) and some is not None:
         return task.resumed(kernel, chosen, compared[0].projection, monitor), compared
     return compared[0], compared
