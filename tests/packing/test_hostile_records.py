@@ -9,7 +9,9 @@ import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from kdrbench.cli import main
 from kdrbench.errors import KdrbenchError
 from kdrbench.packing import folder
 from kdrbench.packing.folder import PackedFolder
@@ -75,6 +77,11 @@ def cut(record):
     rewrite(record, "rows/first.csv", b"", packed=path.read_bytes()[:-20])
 
 
+def many_calls(text):
+    head, first, rest = text.split("\n", 2)
+    return "\n".join([head, f"{first.rpartition(',')[0]},{'9' * 4000}", rest]).encode()
+
+
 ROWS, ARRAYS, VALUES, TRACES = "rows/first.csv", "arrays/first.csv", "arrays/first.f4.npy", "traces/first.csv"
 FAULTS = {
     "a changed byte": (lambda r: (r / "rows/first.csv.xz").write_bytes(b"x"), "has not the SHA-256"),
@@ -105,6 +112,8 @@ FAULTS = {
     ),
     "a trace of no job": (replaced(TRACES, "first/wine/gaussian/ism", "first/wine/gaussian/x"), "a job without rows"),
     "a time that is none": (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,nan"), "is no point"),
+    "a time before the start": (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,-"), "is no point"),
+    "calls beyond all numbers": (lambda r: rewrite(r, TRACES, many_calls(text_of(r, TRACES))), "is no point"),
     "a point with cells to spare": (replaced(TRACES, "ism,0,", "ism,0,0,0,0,0,"), "more cells than there are columns"),
     "a point without end": (replaced(TRACES, "ism,0,", f"{'i' * 2**18},0,"), "is no table"),
     "an array that is there twice": (replaced(ARRAYS, "labels_0", "projection_0"), "is there already"),
@@ -152,6 +161,15 @@ def test_an_unpacking_that_is_killed_leaves_no_results_and_can_be_repeated(recor
     assert {path.name for path in out.iterdir() if path.name.startswith(".")} == set()
     with pytest.raises(KdrbenchError, match="holds results"):
         unpack(PackedFolder(record), out)
+
+
+def test_a_trace_that_is_cut_is_said_by_its_path(results, tmp_path):
+    mine = shutil.copytree(results, tmp_path / "mine")
+    path = next(path for path in sorted((mine / "traces").rglob("*")) if path.is_file())
+    path.write_bytes(path.read_bytes()[:-20])
+    done = CliRunner().invoke(main, ["pack", str(mine), "--out", str(tmp_path / "out")])
+    assert (done.exit_code, f"{path} is no trace" in done.stderr) == (2, True), done.exception
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_record_includes_no_other(record):
