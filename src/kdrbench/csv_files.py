@@ -25,10 +25,15 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def parse_csv(text: str) -> tuple[list[str], list[dict[str, str]]]:
-    """Return the columns and the rows that :func:`csv_text` has written."""
+    """Return the columns and the rows that :func:`csv_text` has written; ``ValueError`` for what is no such table."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    rows = [{name: restored(word or "") for name, word in row.items()} for row in reader]
-    return list(reader.fieldnames or []), rows
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from error
+    if any(None in row for row in rows):
+        raise ValueError("a row has more cells than there are columns")
+    return list(reader.fieldnames or []), [{name: restored(word or "") for name, word in row.items()} for row in rows]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -92,16 +92,24 @@ def test_two_solvers_are_coloured_by_what_is_significant(results):
 
 def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
     folder = folder_of(tmp_path, methods=["ism", "dg"])
-    for path in (folder / "config.json", folder / "merged/first.csv"):
-        path.write_text(
-            path.read_text().replace("A table of made-up runs", "\\u001b]0;owned").replace('"dg"', '"d\\u001bg"')
-        )
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace("A table of made-up runs", "\\u001b]0;owned"))
     (folder / "merged/first.csv").write_text((folder / "merged/first.csv").read_text().replace(",dg,", ",d\x1bg,"))
     (folder / "traces").mkdir()
     (folder / "traces/wine-ism.jsonl").write_text("")
     (folder / "traces/wine-dg.jsonl").write_text("")
     (folder / "traces/wine-svm.jsonl").write_text("")
     assert "\x1b" not in said(folder, "compare")
+    (folder / "config.json").write_text(config.replace('"dg"', '"d\\u001bg"'))
+    done = CliRunner().invoke(main, ["compare", "--results", str(folder)])
+    assert (done.exit_code, "\x1b" in done.stderr, "it must be a name" in done.stderr) == (2, False, True)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}'])
+def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
+    assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
 
 
 def test_what_cannot_be_compared_is_refused(results):

@@ -9,11 +9,14 @@ import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from kdrbench.cli import main
 from kdrbench.errors import KdrbenchError
 from kdrbench.packing import folder
 from kdrbench.packing.folder import PackedFolder
 from kdrbench.packing.unpack import opened, unpack
+from kdrbench.stages.merged_tables import write_merged
 
 
 @pytest.fixture
@@ -74,6 +77,11 @@ def cut(record):
     rewrite(record, "rows/first.csv", b"", packed=path.read_bytes()[:-20])
 
 
+def many_calls(text):
+    head, first, rest = text.split("\n", 2)
+    return "\n".join([head, f"{first.rpartition(',')[0]},{'9' * 4000}", rest]).encode()
+
+
 ROWS, ARRAYS, VALUES, TRACES = "rows/first.csv", "arrays/first.csv", "arrays/first.f4.npy", "traces/first.csv"
 FAULTS = {
     "a changed byte": (lambda r: (r / "rows/first.csv.xz").write_bytes(b"x"), "has not the SHA-256"),
@@ -104,6 +112,11 @@ FAULTS = {
     ),
     "a trace of no job": (replaced(TRACES, "first/wine/gaussian/ism", "first/wine/gaussian/x"), "a job without rows"),
     "a time that is none": (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,nan"), "is no point"),
+    "a time before the start": (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,-"), "is no point"),
+    "calls beyond all numbers": (lambda r: rewrite(r, TRACES, many_calls(text_of(r, TRACES))), "is no point"),
+    "a point with cells to spare": (replaced(TRACES, "ism,0,", "ism,0,0,0,0,0,"), "more cells than there are columns"),
+    "a point without end": (replaced(TRACES, "ism,0,", f"{'i' * 2**18},0,"), "is no table"),
+    "an array that is there twice": (replaced(ARRAYS, "labels_0", "projection_0"), "is there already"),
     "an array of no job": (replaced(ARRAYS, "first/wine/gaussian/ism", "first/wine/x"), "a job without rows"),
     "an array out of the folder": (replaced(ARRAYS, ",wine/", ",../wine/"), "names no array"),
     "an array beyond its values": (replaced(ARRAYS, "13x4", "130000x4"), "names no array"),
@@ -123,7 +136,40 @@ def test_each_fault_is_said_and_nothing_is_written_elsewhere(record, tmp_path, f
     with pytest.raises(KdrbenchError, match=said):
         unpack(PackedFolder(record), tmp_path / "out/results")
     after = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
-    assert all(path.is_relative_to(tmp_path / "out") for path in after - before)
+    # Nor is anything that could be taken for results.
+    assert after - before <= {tmp_path / "out", tmp_path / "out/results"}
+
+
+def test_an_unpacking_that_is_killed_leaves_no_results_and_can_be_repeated(record, tmp_path, monkeypatch):
+    out, writes = tmp_path / "out", iter(range(100))
+
+    def killed(path, rows):
+        if next(writes) == 1:
+            os._exit(9)
+        write_merged(path, rows)
+
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr("kdrbench.packing.unpack.write_merged", killed)
+        unpack(PackedFolder(record), out)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert not (out / "config.json").exists()
+    assert not (out / "runs").exists()
+    (out / "data").mkdir()
+    assert unpack(PackedFolder(record), out) == ["first", "second"]
+    assert {path.name for path in out.iterdir() if path.name.startswith(".")} == set()
+    with pytest.raises(KdrbenchError, match="holds results"):
+        unpack(PackedFolder(record), out)
+
+
+def test_a_trace_that_is_cut_is_said_by_its_path(results, tmp_path):
+    mine = shutil.copytree(results, tmp_path / "mine")
+    path = next(path for path in sorted((mine / "traces").rglob("*")) if path.is_file())
+    path.write_bytes(path.read_bytes()[:-20])
+    done = CliRunner().invoke(main, ["pack", str(mine), "--out", str(tmp_path / "out")])
+    assert (done.exit_code, f"{path} is no trace" in done.stderr) == (2, True), done.exception
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_record_includes_no_other(record):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
+import os
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
 
 _CLOCK = "clock"
+# Two costs of one projection differ by less, relatively.
+_COST = 1e-9
 # Bytes of some three million iterates; a run notes no more than that.
 MOST_TRACE = 2**28
 
@@ -157,6 +162,18 @@ def trace_lines(path: Path) -> Iterator[TraceLine]:
         if not _is_trace_line(values):
             raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
         yield TraceLine(*values)
+
+
+def end_trace_at(path: Path, cost: float) -> None:
+    """Drop the last line of a trace where the one before has the ``cost`` of the array that the run has left.
+
+    A run that was killed between both files has noted an iterate and not kept it. Costs are compared to 1e-9.
+    """
+    ends = [math.isclose(line.cost, cost, rel_tol=_COST) for line in deque(trace_lines(path), maxlen=2)]
+    if ends == [True, False]:
+        lines = path.read_bytes().splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n")]
+        os.truncate(path, sum(map(len, whole[:-1])))
 
 
 def _is_trace_line(values: object) -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.errors import ConfigError, InputError, unknown_name, visible
+from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
-    from kdrbench.bench.stage import Config
     from kdrbench.reports.answers.answer import Answer
     from kdrbench.reports.answers.matrix import Matrix, Standing
 
@@ -23,12 +21,14 @@ _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins",
 def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -> list[Answer]:
     """Return the answers of the experiments whose tables are merged beside a frozen configuration, or of one.
 
-    Raises ``InputError`` where there is no such experiment, or its table is not merged.
+    Raises ``InputError`` where there is no such experiment, or its table is not merged, and ``ConfigError`` for a
+    configuration with a fault.
     """
     from kdrbench.reports.answers.answer import answer_of
     from kdrbench.reports.records import read_runs
+    from kdrbench.stages.results import read_frozen
 
-    config = _read(frozen)
+    config = read_frozen(frozen)
     names = list(config["run"])
     if experiment is not None and experiment not in names:
         raise InputError(unknown_name("experiment", experiment, names))
@@ -39,16 +39,6 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
             f"{tables[experiment]} is not there: run the workflow first; it merges the rows of {experiment}"
         )
     return [answer_of(name, read_runs(path), config, results / "traces") for name, path in there.items()]
-
-
-def _read(frozen: Path) -> Config:
-    try:
-        config: Config = json.loads(frozen.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigError(
-            f"{frozen} is no frozen configuration ({error}); start the workflow, which writes it"
-        ) from error
-    return config
 
 
 def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:

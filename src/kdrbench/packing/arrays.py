@@ -111,6 +111,8 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
         try:
             name, array = stored.array(line)
+            if name in jobs[line["job"]]:
+                raise ValueError(f"{name} is there already")
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise DamagedError(
                 f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"

@@ -14,7 +14,7 @@ from kdrbench.bench.publish import JobFiles, read_points
 from kdrbench.bench.record import Record, read_records
 from kdrbench.bench.untrusted import arrays_in
 from kdrbench.csv_files import csv_text
-from kdrbench.errors import InputError
+from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, OTHERS, ROWS, Writer
 from kdrbench.packing.texts import LICENCE_TEXT, readme
@@ -84,7 +84,7 @@ class Packing:
         arrays = ArrayWriter(name, self.whole, self.most_of_a_cell)
         for bundle, records in self._ended(bundles):
             files = JobFiles.of(self.results, bundle.path)
-            jobs[bundle.path] = records, read_points(files.traces)
+            jobs[bundle.path] = records, _points(files.traces)
             arrays.add(bundle.path, arrays_in(files.findings, packed=True) or {})
         if not jobs:
             return {}
@@ -112,3 +112,10 @@ class Packing:
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
             if {one.axes: one.provenance.definition_sha256 for one in records} == wanted:
                 yield bundle, records
+
+
+def _points(path: Path) -> Points:
+    try:
+        return read_points(path)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"{path} is no trace ({in_words(error)}); make its job again") from error

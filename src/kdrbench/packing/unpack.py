@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import Record, record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
-from kdrbench.files import write_bytes, write_text
+from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.packing.arrays import jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
 from kdrbench.packing.traces import read_traces
@@ -26,6 +27,8 @@ from kdrbench.stages.results import CONFIG, MERGED, read_frozen
 
 _JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
 _MOST_ROWS = 1_000_000
+# Where a record is unpacked within the folder that it becomes.
+_UNPACKING = ".unpacking"
 
 
 @contextmanager
@@ -50,12 +53,35 @@ def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True) -> lis
     not ``to_go_on``, the configuration has no name, and merged tables hold what there is.
 
     Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
+    Nothing is in the folder then: what is unpacked comes into it at the end, the configuration last.
     """
     config = _configuration(packed)
-    place = results / str(config.get("name", "")) if to_go_on else results
-    if (place / CONFIG).exists() or (results / "runs").exists():
-        raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
-    experiments = packed.manifest["experiments"]
+    name = str(config.get("name", "")) if to_go_on else ""
+    with locked(results / f"{_UNPACKING}.lock"):
+        if (results / name / CONFIG).exists() or (results / "runs").exists():
+            raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
+        with _unpacked_into(results) as made:
+            return _unpack(packed, config, made, name, to_go_on=to_go_on)
+
+
+@contextmanager
+def _unpacked_into(results: Path) -> Iterator[Path]:
+    """Give a folder whose files are moved to ``results`` when the block ends, and removed when it raises."""
+    place = results / _UNPACKING
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        place.mkdir(parents=True)
+        yield place
+        for path in sorted(filter(Path.is_file, place.rglob("*")), key=lambda one: one.name == CONFIG):
+            target = results / path.relative_to(place)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _unpack(packed: PackedFolder, config: Config, results: Path, name: str, *, to_go_on: bool) -> list[str]:
+    place, experiments = results / name, packed.manifest["experiments"]
     if unknown := sorted(set(experiments) - set(config["run"])):
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
     if not to_go_on:

@@ -92,6 +92,20 @@ def test_fixed_points_must_have_no_negative_curvature():
     assert many.decision is Decision.CONTRADICTED
 
 
+def test_runs_stopped_early_at_no_fixed_point_are_open():
+    words = "stopped at 60 s, at most 259200 s are allowed"
+    stopped = {"status": "time_limit", "stopped_early": words}
+    rows = [row | {"stopped_early": ""} for row in ends(ism="not_stationary", sm_converged="not_stationary")]
+    early = [row | stopped if row["method"] == "sm_converged" else row for row in rows]
+    assert second_order(records(*rows)).decision is Decision.CONFIRMED
+    found = second_order(records(*early))
+    assert found.decision is Decision.UNDECIDED
+    assert ", and 84 open" in found.measure
+    # One that was stopped at a fixed point has shown what it is.
+    there = [row | stopped if row["method"] == "gm_converged" else row for row in rows]
+    assert second_order(records(*there)).decision is Decision.CONFIRMED
+
+
 def test_a_few_fixed_points_decide_nothing():
     rows, left = [], 29
     for row in ends(ism="not_stationary"):

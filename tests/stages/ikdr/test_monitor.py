@@ -8,11 +8,14 @@ import pytest
 from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import BenchFaultError
 from kdrbench.bench.run_files import read_array, read_trace
+from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.stages.ikdr.definition import CellDefinition
 from kdrbench.stages.ikdr.monitor import ProjectionMonitor, TimedMonitor
+from kdrbench.stages.ikdr.solver_run import make_solver_run
 from support.helpers import random_projection, small_problem
-from support.one_batch import referee_in
+from support.one_batch import batch_of, referee_in
 
 
 def monitor_for(problem, folder):
@@ -171,3 +174,31 @@ def test_a_file_that_cannot_be_written_is_the_benchs_fault(tmp_path, monkeypatch
     monitor.begin()
     with pytest.raises(BenchFaultError, match=f"the {what} cannot be written"):
         monitor.keep_going(random_projection())
+
+
+class Killed(BaseException):
+    """Ends a run at once, as SIGKILL does."""
+
+
+@pytest.mark.parametrize("at", ["save", "note"])
+def test_the_trace_of_a_run_that_was_killed_between_its_files_ends_at_its_row(tmp_path, monkeypatch, at):
+    cell = CellDefinition.of(batch_of("ism", kernel="linear"))
+    run = make_solver_run(cell, build_solver({"method": "ism"}), 256.0, 0, cell.fold(load_dataset("wine"), 0))
+    referee = referee_in(tmp_path)
+    monitor = ProjectionMonitor(referee, run.exact, run.n_components)
+    rng = np.random.default_rng(0)
+    first, second, third = (np.linalg.qr(rng.normal(size=(13, run.n_components)))[0] for _ in range(3))
+    monitor.accept(first)
+    monitor.accept(second)
+
+    def killed(*_):
+        raise Killed
+
+    monkeypatch.setattr(type(referee), at, killed)
+    with pytest.raises(Killed):
+        monitor.accept(third)
+    row = run.score(referee.files)
+    assert row["cost"] == pytest.approx(-run.exact.value(second), rel=1e-9)
+    assert [line.cost for line in read_trace(referee.files.trace)][1:] == [pytest.approx(row["cost"], rel=1e-9)]
+    assert run.score(referee.files)["cost"] == row["cost"]
+    assert len(read_trace(referee.files.trace)) == 2

@@ -6,7 +6,7 @@ Methods are compared run by run; a difference of costs below 1e-6 is a tie.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -170,6 +170,9 @@ def _judge(pairs: list[PairOfCells]) -> Found:
     found = decided_by_share(sum(map(_holds, whole)), len(pairs), evidence, extreme=_worst(whole), n_open=n_open)
     if pairs and lower + n_open == 0:
         return Found(Decision.CONTRADICTED, evidence, measure=f"lower in {share_of(0, len(pairs), 'cell')}")
+    if lower == 0 and found.decision is not Decision.CONTRADICTED:
+        # With open cells that turn out tied or higher it is lower nowhere.
+        return replace(found, decision=Decision.UNDECIDED)
     return found
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, share_of, undecided
 from kdrbench.reports.claims.costs import TIE, at_most_higher, pairs_of, relative_gaps
-from kdrbench.reports.claims.coverage import OwnCell, decided_on, experiment_cells, printed_cells
+from kdrbench.reports.claims.coverage import Coverage, OwnCell, decided_on, experiment_cells, printed_cells
 from kdrbench.reports.claims.printed_tables import CONVERGED_RIVALS, FOLDS, PLUS_5, TABLE_4, TABLE_5, PrintedTable
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import COMPLETED
@@ -68,8 +68,8 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
     def judge() -> Found:
         runs = pd.concat([cell.runs for cell in coverage.cells])
         ended = runs[runs["status"].isin([*map(str, COMPLETED)])].dropna(subset=["iterations"])
-        limits = runs["status"].isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)])
-        n_open = sum(int(limits[cell.runs.index].sum()) for cell in coverage.cells if cell.stopped_early)
+        limits = _at_limits(runs)
+        n_open = len(_open_runs(coverage))
         asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum()) + n_open
         inside = int(ended["iterations"].between(low, high).sum())
         medians = ended.groupby("method", sort=False)["iterations"].agg(["min", "median", "max"])
@@ -84,13 +84,24 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
     return decided_on(coverage, judge)
 
 
+def _at_limits(runs: pd.DataFrame) -> pd.Series:
+    return runs["status"].isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)])
+
+
+def _open_runs(coverage: Coverage) -> pd.Index:
+    """Return the rows of runs that ended at a limit in cells that were stopped before the paper's limits."""
+    early = [cell.runs for cell in coverage.cells if cell.stopped_early]
+    return pd.Index([]).append([runs.index[_at_limits(runs)] for runs in early])
+
+
 def second_order(records: Records) -> Found:
     """Decide "a fixed point of ISM satisfies the second-order conditions", of every stationary end of any solver.
 
     At least 30 fixed points are asked for. A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi
     there (eigengap above 0). Its smallest curvature, as the referee evaluated it exactly (``optimality``), must not be
-    negative. The theorem's own condition, a large enough eigengap, is not tested: its constant is not in the text at
-    hand, and the smallest one that suffices is defined by the curvature itself.
+    negative. A run that was stopped before the paper's limits, at no such point, might have ended at one: it is open.
+    The theorem's own condition, a large enough eigengap, is not tested: its constant is not in the text at hand, and
+    the smallest one that suffices is defined by the curvature itself.
     """
     columns = ("optimality", "eigengap")
     methods = ("ism", "ism_converged", *CONVERGED_RIVALS)
@@ -110,7 +121,9 @@ def second_order(records: Records) -> Found:
         note += "ends that are not stationary; and those whose curvature was not evaluated."
         least = fixed["curvature"].min() if "curvature" in fixed else None
         extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
-        return decided_by_share(good, len(fixed), evidence, note, "fixed point", extreme=extreme)
+        n_open = len(_open_runs(coverage).difference(fixed.index))
+        total = len(fixed) + n_open
+        return decided_by_share(good, total, evidence, note, "fixed point", extreme=extreme, n_open=n_open)
 
     return decided_on(coverage, judge)
 

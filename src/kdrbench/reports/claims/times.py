@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kdrbench.errors import counted
@@ -34,9 +36,9 @@ _BASELINES = ("lda", "pca_svm")
 def times_faster(records: Records) -> Found:
     """Decide "up to 10^5 times faster" by the largest ratio of mean first solves in a cell, rivals as published.
 
-    A rival that was stopped gives a lower bound of its ratio. Undecided where none reaches 10^5 and some are bounds.
-    Where ISM itself was stopped, the ratio is bounded from above, or not at all: such a cell confirms nothing, and
-    leaves the claim undecided where its ratio might reach 10^5.
+    A rival that was stopped gives a lower bound of its ratio. Undecided where none reaches 10^5 and some
+    are such bounds. Where ISM itself was stopped, the ratio is bounded from above, or not at all: such a cell confirms
+    nothing, and leaves the claim undecided where its ratio might change the decision.
     """
     coverage = timed_cells(records, _TABLES, ("ism", *RIVALS, "ism_2018"), bounds=True)
     known = [pair for pair in pairs_of(coverage, "time_s", "ism", (*RIVALS, "ism_2018")) if _has_ratio(pair)]
@@ -54,10 +56,9 @@ def times_faster(records: Records) -> Found:
             evidence += f"; lower bounds, since runs were stopped at their limit: {counted(bounded, 'ratio')}"
         if stopped:
             evidence += f"; left out: {counted(len(stopped), 'cell')} in which ISM itself was stopped"
-        open_ = bounded or any(_ratio(pair) >= FASTER or _rival_stopped(pair) for pair in stopped)
-        decision = decision_of(reached(_ratio(best), least=FASTER))
-        if open_ and decision is not Decision.CONFIRMED:
-            decision = Decision.UNDECIDED
+        most = max(math.inf if _rival_stopped(pair) else _ratio(pair) for pair in known)
+        decisions = {decision_of(reached(ratio, least=FASTER)) for ratio in (_ratio(best), max(_ratio(best), most))}
+        decision = decisions.pop() if len(decisions) == 1 else Decision.UNDECIDED
         return Found(decision, evidence, _fair_ratio(records), f"{factor(_ratio(best))} times")
 
     return decided_on(coverage, judge)

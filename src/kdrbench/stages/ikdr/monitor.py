@@ -219,8 +219,9 @@ class ProjectionMonitor(TimedMonitor):
             raise InputError(f"an iterate has cost {cost} and relative stationarity {stationarity}")
         self._last = _Seen(cost, stationarity, projection.copy())
         shown = self._better(self._last)
-        self._referee.save(PROJECTION, shown.projection)
         line = TraceLine(self.clock.wall_s, shown.cost, shown.stationarity, self._calls() if self._calls else None)
+        # A kill in between leaves a line too many, which can be dropped, rather than a projection without one.
         self._referee.note(line)
+        self._referee.save(PROJECTION, shown.projection)
         self.trace.append(line[:3])
         self._next_evaluation_s = self.clock.wall_s + (time.perf_counter() - began) / REFEREE_SHARE

@@ -14,7 +14,7 @@ import numpy as np
 
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run import RunResult, repeated
-from kdrbench.bench.run_files import RunFiles, trace_lines
+from kdrbench.bench.run_files import RunFiles, end_trace_at, trace_lines
 from kdrbench.bench.seeds import rng_of
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Combination, Kernel, build_kernel
@@ -124,6 +124,8 @@ class SolverRun:
         scores = self.scores_of(projection)
         quality, train_accuracy = self.quality_of(projection)
         evaluation_s = (scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace))
+        if scores.cost is not None:
+            end_trace_at(files.trace, scores.cost)
         return replace(scores, quality=quality, train_accuracy=train_accuracy, evaluation_s=evaluation_s)
 
     def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
