@@ -15,8 +15,10 @@ import pytest
 
 pytest.importorskip("zarr")
 
+# scikit-learn imports pandas where it is installed, and that pyarrow, which takes 130 MiB of addresses.
 SCRIPT = r"""
 import json, resource, sys
+sys.modules["pyarrow"] = None
 import numpy as np, zarr
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Gaussian

@@ -323,6 +323,8 @@ print(KNeighborsClassifier(5).fit(first, Y).score(first, Y), np.array_equal(firs
 """
 
 
+# Half a minute goes into compiling.
+@pytest.mark.whole
 @needs_umap
 def test_supervised_umap_separates_classes_and_is_the_same_in_every_run():
     done = subprocess.run([sys.executable, "-c", SEPARATED], capture_output=True, text=True, check=True)

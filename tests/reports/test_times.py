@@ -15,6 +15,7 @@ from kdrbench.reports.tables.low_rank import measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.side_by_side import compare_solvers
 from kdrbench.reports.tables.size_series import complexity_table, size_series
+from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line
 
 FIRST, WARM = {"ism": 0.007, "dg": 0.028}, 0.0016
@@ -50,10 +51,9 @@ def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
     assert {solver: len(seconds) for solver, seconds in ends.items()} == dict.fromkeys(shown, 6)
     assert all(seconds == pytest.approx([shown[solver]] * 6) for solver, seconds in ends.items())
     data = run_data(all_runs({"ikdr": runs}), tmp_path)
-    place = data["columns"].index("time_s")
-    for row, trace in zip(data["rows"], data["traces"], strict=True):
-        method = row[data["columns"].index("method")]
-        assert row[place] == trace[0][-1] == pytest.approx(shown[method])
+    times, methods = (values_of(data, name) for name in ("time_s", "method"))
+    for time_s, method, trace in zip(times, methods, data["traces"], strict=True):
+        assert time_s == trace[0][-1] == pytest.approx(shown[method])
     (test,) = [one for one in paired_tests(runs) if one.metric == "time_s"]
     assert {test.first: test.mean_first, test.second: test.mean_second} == pytest.approx(shown)
     ratio = next(pair.ratio for pair in compare_solvers(runs, "dg", "ism") if pair.metric == "time_s")

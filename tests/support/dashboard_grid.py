@@ -159,3 +159,9 @@ def unpacked(html, name):
     """Return what a page unpacks when it is shown."""
     (text,) = re.findall(rf'<script type="text/plain" id="pack-{name}">([^<]*)</script>', html)
     return gzip.decompress(b64decode(text)).decode()
+
+
+def values_of(data, name):
+    """Return the values of a column of the list of runs, of which repeated words are kept once."""
+    column = data["values"][data["columns"].index(name)]
+    return [column["words"][place] for place in column["places"]] if isinstance(column, dict) else column
