@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.licences import check_licence
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -100,6 +101,11 @@ results_folder = click.option(
 configuration_name = click.option(
     "--name", default="", is_eager=True, help="Name of the configuration; the one without a name if not said."
 )
+
+
+def read_licence(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
+    """Return the word of a licence, if one is said; ``InputError`` unless it is one."""
+    return None if word is None else check_licence(word)
 
 
 def frozen_configuration(results: Path, name: str = "") -> Path:
