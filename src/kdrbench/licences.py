@@ -11,14 +11,16 @@ _SPDX = re.compile(r"[A-Za-z0-9.+-]{1,64}")
 # What these say, and where their text is.
 _GRANTS = {
     "CC-BY-4.0": (
-        "The files of this folder may be used under the Creative Commons Attribution 4.0 International Public License,\n"
-        "by those who name who made these measurements.",
+        """\
+The files of this folder may be used under the Creative Commons Attribution 4.0 International Public License, by those
+who name who made these measurements.""",
         "https://creativecommons.org/licenses/by/4.0/legalcode",
     ),
     "CC0-1.0": (
-        "The files of this folder are dedicated to the public domain under the Creative Commons CC0 1.0 Universal Public\n"
-        "Domain Dedication. To the extent possible under law, those who made these measurements have waived all copyright\n"
-        "and related or neighbouring rights to them.",
+        """\
+The files of this folder are dedicated to the public domain under the Creative Commons CC0 1.0 Universal Public Domain
+Dedication. To the extent possible under law, those who made these measurements have waived all copyright and related or
+neighbouring rights to them.""",
         "https://creativecommons.org/publicdomain/zero/1.0/legalcode",
     ),
 }

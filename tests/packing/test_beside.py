@@ -114,10 +114,10 @@ def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(pack
         assert "reference" not in (tmp_path / name).read_text()
 
 
-def test_a_reference_that_is_not_there_is_named(own):
-    done = kdrbench("compare", "--results", own, "--with", "reference")
+def test_a_reference_that_is_not_there_is_named(own, tmp_path):
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
     assert done.exit_code == 2
-    assert "there is no reference results/reference: name the folder of a record" in done.stderr
+    assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
 
 
 def test_methods_of_a_reference_are_called_so():

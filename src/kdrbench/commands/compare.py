@@ -14,6 +14,7 @@ from kdrbench.commands.answers import BAD, GOOD, aligned, echo_answers, merged_a
 from kdrbench.commands.completion import RunName
 from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
 from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.packing import check_there, place_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,7 @@ def compare(
 def _beside(results: Path, name: str, reference: str) -> Path:
     from kdrbench.packing.beside import opened_beside
 
+    check_there(place_of(reference))
     folder = frozen_configuration(results, name).parent
     both, left_out = click.get_current_context().with_resource(opened_beside(folder, results, reference))
     for reason in left_out:

@@ -11,6 +11,7 @@ import click
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
+from kdrbench.packing import check_there
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -28,7 +29,10 @@ class _Record(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
         place = Path(str(super().convert(value, param, ctx)))
-        if ctx is None or ctx.resilient_parsing or not place.is_dir():
+        if ctx is None or ctx.resilient_parsing:
+            return place
+        check_there(place)
+        if not place.is_dir():
             return place
         from kdrbench.packing.unpack import opened
 

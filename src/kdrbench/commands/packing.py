@@ -102,10 +102,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
     What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
     """
     if not results.exists():
-        raise InputError(
-            f"{results} is not there yet: `kdrbench pack` makes a record of a folder of results; that of the papers "
-            f"belongs into {PAPERS}"
-        )
+        raise InputError(f"{results} is not there: `kdrbench pack` makes a record of a folder of results")
     from kdrbench.stages.results import read_frozen, without_code
 
     frozen = frozen_configuration(results, name)

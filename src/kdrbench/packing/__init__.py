@@ -6,6 +6,8 @@ licence and a README. Nothing beyond Python's standard library and NumPy is need
 
 from pathlib import Path
 
+from kdrbench.errors import InputError
+
 # The record of the papers that comes with this project.
 PAPERS = Path("results/reference")
 MANIFEST = "manifest.json"
@@ -14,3 +16,21 @@ MANIFEST = "manifest.json"
 def place_of(reference: str) -> Path:
     """Return the folder of a record: that of the papers for the word ``reference``."""
     return PAPERS if reference == "reference" else Path(reference)
+
+
+def check_there(place: Path) -> None:
+    """Raise ``InputError`` for the record of the papers where it is not there: the one sentence of all commands."""
+    if place.absolute() == PAPERS.absolute() and not (place / MANIFEST).is_file():
+        raise InputError(
+            f"{PAPERS}, the record of the papers, is not there yet: run the workflow with config.reference.yaml and "
+            "`kdrbench pack` its results, or name the folder of another record (docs/reference.md)"
+        )
+
+
+def manifest_of(reference: str) -> Path:
+    """Return the manifest of the packed record that a configuration includes; ``InputError`` where there is none."""
+    place = place_of(reference)
+    check_there(place)
+    if not (place / MANIFEST).is_file():
+        raise InputError(f"`include` names {place}, which is no packed record; `kdrbench pack` makes one of results")
+    return place / MANIFEST

@@ -32,7 +32,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import InputError
 from kdrbench.files import write_bytes, write_text
-from kdrbench.packing import place_of
+from kdrbench.packing import check_there, place_of
 from kdrbench.packing.unpack import opened
 from kdrbench.stages.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.stages.ikdr.solver_definitions import REFERENCE
@@ -58,6 +58,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     Raises ``InputError`` where there is no such record, and for systems of one's own, whose rows are not read here.
     """
     place = place_of(reference)
+    check_there(place)
     if not place.is_dir():
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     with opened(place) as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:
