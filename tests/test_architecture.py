@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = ["errors", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
+ORDER = ["errors", "licences", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
 ORDER += ["paired", "palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
 ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
 ORDER += ["inference", "displays", "baselines", "datasets", "league", "bench", "conformance", "stages"]

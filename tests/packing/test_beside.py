@@ -98,6 +98,24 @@ def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
     assert "ISM, reference" in done.stdout
     done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
     assert {pair["metric"] for pair in json.loads(done.stdout)} == {"cost", "quality"}
+    assert "no times are compared: of 'ism_reference', times of a reference, scaled" in done.stderr
+
+
+def test_the_matrix_says_why_a_reference_has_no_times(own, packed):
+    done = kdrbench("compare", "--results", own, "--with", packed)
+    assert "No times are compared of" in done.stdout
+    assert "scaled by the calibration kernel, and not known without a calibration" in done.stdout
+
+
+def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
+    config = own_config(kernels=["linear"])
+    write_results(tmp_path, config)
+    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
+    reason = "mine on wine: the record has supervised with gaussian"
+    assert f"of the reference is left out: {reason}" in done.stderr
+    done = kdrbench("compare", "dg", "ism_reference", "--results", tmp_path, "--with", packed)
+    assert "unknown method" in done.stderr
+    assert f"no row of the record is of the same problem: {reason}" in done.stderr
 
 
 def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
@@ -114,10 +132,10 @@ def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(pack
         assert "reference" not in (tmp_path / name).read_text()
 
 
-def test_a_reference_that_is_not_there_is_named(own):
-    done = kdrbench("compare", "--results", own, "--with", "reference")
+def test_a_reference_that_is_not_there_is_named(own, tmp_path):
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
     assert done.exit_code == 2
-    assert "there is no reference results/reference: name the folder of a record" in done.stderr
+    assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
 
 
 def test_methods_of_a_reference_are_called_so():

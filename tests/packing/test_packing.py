@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.errors import InputError
 from kdrbench.packing.folder import PackedFolder
 from kdrbench.packing.unpack import opened, unpack
+from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
 from packing.conftest import kdrbench
 from support.made_up_results import two_experiments, write_results
@@ -153,7 +155,31 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
 def test_a_report_of_no_record_says_so(tmp_path):
     done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
     assert done.exit_code == 2
-    assert "is not there yet: `kdrbench pack` makes a record" in done.stderr
+    assert "is not there: `kdrbench pack` makes a record" in done.stderr
+
+
+def test_all_say_the_same_of_the_record_of_the_papers_while_there_is_none(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place, said = "results/reference", set()
+    for words in (
+        ["verify", place],
+        ["unpack"],
+        ["site", place, "--out", "site"],
+        ["claims", "--results", place],
+        ["report"],
+        ["crate", place, "--out", "crate"],
+        ["compare", "--with", "reference"],
+        ["compare", "--with", "reference", "--results", results],
+    ):
+        done = kdrbench(*words)
+        assert done.exit_code == 2, words
+        said.add(done.stderr)
+    with pytest.raises(InputError) as refused:
+        outputs.included({"include": "reference"})
+    assert said == {f"kdrbench: {refused.value}\n"}
+    assert "is not there yet" in str(refused.value)
+    assert "config.reference.yaml" in str(refused.value)
+    assert "docs/reference.md" in str(refused.value)
 
 
 def test_pandas_alone_reads_the_rows(packed, results):

@@ -64,6 +64,8 @@ def _matrix_lines(matrix: Matrix) -> Iterator[str]:
         yield f"  {tinted(aligned(row, widths, 1), colour)}"
     if matrix.disturbed:
         yield "  Times were disturbed: their ratios are an indication."
+    if matrix.untimed_note:
+        yield f"  {visible(matrix.untimed_note)}"
 
 
 def _cells(matrix: Matrix, solver: str) -> list[Standing]:

@@ -14,6 +14,7 @@ from kdrbench.commands.answers import BAD, GOOD, aligned, echo_answers, merged_a
 from kdrbench.commands.completion import RunName
 from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
 from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.packing import check_there, place_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,27 +48,29 @@ def compare(
     With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
     Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
     """
+    left_out: list[str] = []
     if reference is not None:
-        results, name = _beside(results, name, reference), ""
+        (results, left_out), name = _beside(results, name, reference), ""
     if not methods:
         _all_solvers(results, name, experiment, as_json=as_json)
     elif len(methods) == 2:
         folder = results / name
         if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
             folder = frozen_configuration(results).parent
-        _two_solvers(*methods, experiment, folder, as_json=as_json)
+        _two_solvers(*methods, experiment, folder, left_out, as_json=as_json)
     else:
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
 
 
-def _beside(results: Path, name: str, reference: str) -> Path:
+def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:
     from kdrbench.packing.beside import opened_beside
 
+    check_there(place_of(reference))
     folder = frozen_configuration(results, name).parent
     both, left_out = click.get_current_context().with_resource(opened_beside(folder, results, reference))
-    for reason in left_out:
+    for reason in shown(left_out):
         click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
-    return both
+    return both, left_out
 
 
 def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: bool) -> None:
@@ -79,20 +82,36 @@ def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: b
     sys.exit(0 if answers else 1)
 
 
-def _two_solvers(first: str, second: str, experiment: str | None, folder: Path, *, as_json: bool) -> None:
-    from kdrbench.reports.tables.side_by_side import compare_solvers, without_result
+def _two_solvers(
+    first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
+) -> None:
+    from kdrbench.reports.tables.side_by_side import compare_solvers, without_result, without_time
     from kdrbench.solvers.registry import known_as
 
     runs = _runs(folder, experiment)
     methods = list(map(str, runs["method"].unique()))
     first, second = known_as(first, methods), known_as(second, methods)
+    _check_included((first, second), methods, left_out)
     pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
     if as_json or pairs:
         click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
     if without:
         left = "left out" if pairs else "nothing can be compared"
         click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+    if pairs and "time_s" not in {pair.metric for pair in pairs}:
+        for reason in without_time(runs, (first, second)):
+            click.echo(f"kdrbench: no times are compared: {reason}", err=True)
     sys.exit(0 if pairs else 1)
+
+
+def _check_included(chosen: tuple[str, str], methods: list[str], left_out: list[str]) -> None:
+    """Raise ``InputError`` for a method of a reference of which no row is beside one's own, with the reason."""
+    from kdrbench.reports.records import REFERENCE
+
+    for name in chosen:
+        if name.endswith(REFERENCE) and name not in methods:
+            why = f"; no row of the record is of the same problem: {'; '.join(shown(left_out))}" if left_out else ""
+            raise InputError(f"{unknown_name('method', name, sorted(methods))}{why}")
 
 
 def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.licences import check_licence
+from kdrbench.packing import check_there
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -27,7 +29,10 @@ class _Record(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
         place = Path(str(super().convert(value, param, ctx)))
-        if ctx is None or ctx.resilient_parsing or not place.is_dir():
+        if ctx is None or ctx.resilient_parsing:
+            return place
+        check_there(place)
+        if not place.is_dir():
             return place
         from kdrbench.packing.unpack import opened
 
@@ -100,6 +105,11 @@ results_folder = click.option(
 configuration_name = click.option(
     "--name", default="", is_eager=True, help="Name of the configuration; the one without a name if not said."
 )
+
+
+def read_licence(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
+    """Return the word of a licence, if one is said; ``InputError`` unless it is one."""
+    return None if word is None else check_licence(word)
 
 
 def frozen_configuration(results: Path, name: str = "") -> Path:

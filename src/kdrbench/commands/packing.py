@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of
+from kdrbench.commands.options import (
+    FILE,
+    RECORD,
+    Number,
+    configuration_name,
+    frozen_configuration,
+    grid_of,
+    read_licence,
+)
 from kdrbench.errors import InputError, counted
+from kdrbench.licences import DEFAULT
 from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
@@ -32,7 +41,14 @@ _PACKED = ".kdrbench-packed"
     default=None,
     help="Projections that are stored of a cell, beside its first; 64 KiB if not said.",
 )
-def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None) -> None:
+@click.option(
+    "--licence",
+    default=DEFAULT,
+    show_default=True,
+    callback=read_licence,
+    help="The record's licence, as a word of SPDX.",
+)
+def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None, licence: str) -> None:
     """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
 
     Jobs that have not ended are left out, and counted. Traces are thinned by less than can be seen, projections are in
@@ -50,7 +66,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None)
     most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
     with replacing_folder(out, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
-        packed = Packing(grid, results, known, charts, whole, most).write(folder)
+        packed = Packing(grid, results, known, charts, whole, most, licence).write(folder)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
@@ -86,10 +102,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
     What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
     """
     if not results.exists():
-        raise InputError(
-            f"{results} is not there yet: `kdrbench pack` makes a record of a folder of results; that of the papers "
-            f"belongs into {PAPERS}"
-        )
+        raise InputError(f"{results} is not there: `kdrbench pack` makes a record of a folder of results")
     from kdrbench.stages.results import read_frozen, without_code
 
     frozen = frozen_configuration(results, name)

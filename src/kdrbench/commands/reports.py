@@ -12,6 +12,7 @@ import click
 
 from kdrbench.commands.options import FILE, RECORD, frozen_configuration, read_paths, was_packed
 from kdrbench.errors import InputError, counted
+from kdrbench.packing import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ def included(config: Config, results: Path, store: Path) -> Iterator[tuple[Confi
     from kdrbench.stages.results import read_frozen
 
     with opened_beside(results, store, config["include"]) as (both, left_out):
-        for reason in left_out:
+        for reason in shown(left_out):
             click.echo(f"of the reference is left out: {reason}")
         # Reports stay those of the configuration's name.
         yield {**read_frozen(both / "config.json"), "name": config.get("name", "")}, both, both

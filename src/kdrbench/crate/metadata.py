@@ -16,6 +16,7 @@ from kdrbench.crate.graph import Graph, Reference, file_name, local
 from kdrbench.crate.record_files import RecordFiles
 from kdrbench.crate.workflow import ENGINE, TOOL, WORKFLOW, add_steps, add_workflow
 from kdrbench.errors import counted
+from kdrbench.licences import address_of
 from kdrbench.stages.results import Results
 
 _RO_CRATE, _WORKFLOW_RO_CRATE = "https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
@@ -135,7 +136,7 @@ class Description:
             for place, name in _PROFILES.items()
         ]
         word = self.about.licence
-        licence = self.graph.add(f"https://spdx.org/licenses/{word}", "CreativeWork", name=word)
+        licence = self.graph.add(address_of(word), "CreativeWork", name=word)
         own = [{"@id": file_name(path)} for path in self.contents if not path.startswith(f"{FOLDER}/")]
         left_out = ", ".join(self.results.left_out)
         self.graph.add(

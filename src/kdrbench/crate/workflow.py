@@ -8,12 +8,12 @@ from typing import Any
 from kdrbench.bench.record import Record
 from kdrbench.crate.contents import Content, media_type
 from kdrbench.crate.graph import Graph, Reference, local
+from kdrbench.licences import address_of
 
 WORKFLOW = "Snakefile"
 TOOL, ENGINE = {"@id": "#kdrbench"}, {"@id": "#run-of-snakemake"}
 _SNAKEMAKE = "https://snakemake.github.io/"
 _BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
-_MIT = "https://spdx.org/licenses/MIT"
 # The pages of packages whose versions rows name.
 _PAGES = {
     "python": "https://www.python.org/",
@@ -51,7 +51,7 @@ def add_workflow(
     outputs = [graph.parameter("table", "File")]
     arguments = [graph.parameter(name, "PropertyValue") for name in graph.arguments]
     versions = ", ".join(dict.fromkeys(row.provenance.kdrbench_version for row in records))
-    licence = graph.add(_MIT, "CreativeWork", name="MIT")
+    licence = graph.add(address_of("MIT"), "CreativeWork", name="MIT")
     shared: dict[str, Any] = {"version": versions, "license": licence, "identifier": source, "output": outputs}
     graph.add(
         TOOL["@id"],

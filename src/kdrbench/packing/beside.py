@@ -32,7 +32,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import InputError
 from kdrbench.files import write_bytes, write_text
-from kdrbench.packing import place_of
+from kdrbench.packing import check_there, place_of
 from kdrbench.packing.unpack import opened
 from kdrbench.stages.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.stages.ikdr.solver_definitions import REFERENCE
@@ -58,6 +58,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     Raises ``InputError`` where there is no such record, and for systems of one's own, whose rows are not read here.
     """
     place = place_of(reference)
+    check_there(place)
     if not place.is_dir():
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     with opened(place) as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:
@@ -82,6 +83,7 @@ class Beside:
     store: Path
     theirs: Results
     left_out: list[str] = field(default_factory=list)
+    _explained: set[str] = field(default_factory=set)
 
     def write(self, folder: Path) -> None:
         """Write a folder of results that holds both."""
@@ -93,6 +95,7 @@ class Beside:
                 included = _Included(name, folder, self.theirs.place)
                 for row, kernel in self._of_same_problems(name):
                     included.add(row, kernel, _calibration(records[name]))
+                self._explain(name, {row.dataset for row in included.rows})
                 records[name] += included.finish(config, self.theirs.config)
         for part in _LINKED:
             if (self.store / part).is_dir():
@@ -122,7 +125,7 @@ class Beside:
                     if row.dataset != dataset or row.run not in numbers or key[1] is None or key in seen:
                         continue
                     if row.provenance.data_sha256 != registry[dataset].content_sha256:
-                        self._leave_out(f"{theirs} on {dataset}: its rows are of other data")
+                        self._leave_out(dataset, f"{theirs} on {dataset}: its rows are of other data")
                         continue
                     seen.add(key)
                     yield row, key[1]
@@ -141,9 +144,21 @@ class Beside:
             elif kernel in here["kernels"] and here["paradigm"] == there["paradigm"]:
                 of_mine = _problem(here, entry, one, kernel)
                 differing = ", ".join(key for key in of_mine if of_mine[key] != of_theirs.get(key))
-                self._leave_out(f"{theirs} on {entry.name} with kernel {kernel}: another {differing}")
+                self._leave_out(entry.name, f"{theirs} on {entry.name} with kernel {kernel}: another {differing}")
 
-    def _leave_out(self, reason: str) -> None:
+    def _explain(self, name: str, there: set[str]) -> None:
+        """Say of data sets of which no row is included why, where it is not said yet."""
+        names = [one for one in self.theirs.records if system_of(self.theirs.config["experiments"][one]) == DEFAULT]
+        defined = [self.theirs.config["experiments"][one] for one in names]
+        for dataset in self.own.config["experiments"][name]["datasets"]:
+            with_it = [one for one in defined if dataset in one["datasets"]]
+            problems = (f"{one['paradigm']} with {', '.join(one['kernels'])}" for one in with_it)
+            has = "; ".join(dict.fromkeys(problems)) or "no rows of these data"
+            if dataset not in there | self._explained:
+                self._leave_out(dataset, f"{name} on {dataset}: the record has {has}")
+
+    def _leave_out(self, dataset: str, reason: str) -> None:
+        self._explained.add(dataset)
         if reason not in self.left_out:
             self.left_out.append(reason)
 

@@ -20,6 +20,7 @@ from kdrbench.bench.untrusted import UnreadableError, content_of
 from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
+from kdrbench.licences import is_licence
 from kdrbench.packing import MANIFEST
 
 FORMAT, VERSION = "kdrbench-packed-record", 1
@@ -56,6 +57,12 @@ class PackedFolder:
                 f"{self.place / MANIFEST} is no manifest of a packed record ({in_words(error)})"
             ) from error
         return dict(manifest)
+
+    @property
+    def licence(self) -> str | None:
+        """The word of its licence, where the manifest has one."""
+        word = self.manifest.get("licence")
+        return word if is_licence(word) else None
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""

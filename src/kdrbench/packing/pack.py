@@ -15,9 +15,10 @@ from kdrbench.bench.record import Record, read_records
 from kdrbench.bench.untrusted import arrays_in
 from kdrbench.csv_files import csv_text
 from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter
-from kdrbench.packing.folder import CHARTS, CONFIGURATION, OTHERS, ROWS, Writer
-from kdrbench.packing.texts import LICENCE_TEXT, readme
+from kdrbench.packing.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
+from kdrbench.packing.texts import readme
 from kdrbench.packing.traces import BestKnown, Points, write_traces
 from kdrbench.stages import STAGES
 from kdrbench.stages.ikdr.sampling import is_redrawn
@@ -35,6 +36,7 @@ class Packing:
 
     ``known`` gives the best cost known of a problem. ``charts`` are the figures, as JSON by name, that could not be
     drawn from the record alone. ``whole`` thins nothing and leaves nothing out, for a record that is still made.
+    ``licence`` is that of the record, a word of the SPDX list.
     """
 
     grid: Grid
@@ -43,6 +45,7 @@ class Packing:
     charts: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
     most_of_a_cell: int = MOST_OF_A_CELL
+    licence: str = DEFAULT
 
     def write(self, place: Path) -> dict[str, Any]:
         """Write the record into an empty folder and return its manifest; the same results give the same bytes.
@@ -65,12 +68,13 @@ class Packing:
                 writer.add(f"{OTHERS}/{folder}-{path.name}", path.read_bytes())
         about = {
             "kdrbench_version": __version__,
+            "licence": self.licence,
             "whole": self.whole,
             "most_of_a_cell": self.most_of_a_cell,
             "complete": set(said) == set(self.grid.experiments) and all(one["complete"] for one in said.values()),
             "experiments": said,
         }
-        return writer.finish(about, {"README.md": readme(about, writer.n_bytes), "LICENSE": LICENCE_TEXT})
+        return writer.finish(about, {README: readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
 
     def _experiment(self, writer: Writer, name: str) -> dict[str, Any]:
         """Write the jobs of an experiment that have ended, and return what is there; nothing without any."""

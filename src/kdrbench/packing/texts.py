@@ -1,4 +1,4 @@
-"""What a packed record says of itself to people: its licence and its README."""
+"""What a packed record says of itself to people: its README."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kdrbench.errors import counted
-
-LICENCE_TEXT = """\
-SPDX-License-Identifier: CC0-1.0
-
-The files of this folder are dedicated to the public domain under the Creative Commons CC0 1.0 Universal Public Domain
-Dedication. Its text is at https://creativecommons.org/publicdomain/zero/1.0/legalcode. To the extent possible under
-law, those who made these measurements have waived all copyright and related or neighbouring rights to them. They come
-without any warranty.
-
-Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
-on data names.
-"""
 
 _README = """\
 # A packed record of kdrbench
@@ -45,7 +33,7 @@ All files are compressed by xz. `xz -d`, pandas and Python's standard library re
 |---|---|---|---|---|
 {table}
 
-The licence is CC0 1.0, see LICENSE.
+The licence is {licence}, see LICENSE.
 """
 
 _RULES = """\
@@ -66,6 +54,7 @@ def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
+        licence=manifest["licence"],
         thinned="" if whole else ", thinned",
         rules=_WHOLE if whole else _RULES.format(most=manifest["most_of_a_cell"] / 1024),
         table="\n".join(

@@ -18,6 +18,7 @@ from kdrbench.bench.record import Record, record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, write_bytes, write_text
+from kdrbench.packing import check_there
 from kdrbench.packing.arrays import jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
 from kdrbench.packing.traces import read_traces
@@ -35,8 +36,10 @@ _UNPACKING = ".unpacking"
 def opened(place: Path) -> Iterator[Path]:
     """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
 
-    That folder has the name of the record, and its configuration runs the experiments of which there are rows.
+    That folder has the name of the record, and its configuration runs the experiments of which there are rows. Raises
+    ``InputError`` for the record of the papers where it is not there.
     """
+    check_there(place)
     if not is_packed(place):
         yield place
         return
@@ -180,6 +183,7 @@ def _write_others(packed: PackedFolder, results: Path) -> None:
 
 def packed_at(place: Path) -> PackedFolder:
     """Return the packed record in a folder; ``InputError`` where none is."""
+    check_there(place)
     if not is_packed(place):
         raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
     return PackedFolder(place)

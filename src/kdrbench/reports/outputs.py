@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
-from kdrbench.packing import MANIFEST, place_of
+from kdrbench.packing import manifest_of
 from kdrbench.reports.records import (
     ALTERNATIVE,
     ATLAS,
@@ -235,7 +235,7 @@ def overall_outputs(config: Config) -> list[str]:
 
 def included(config: Config) -> list[str]:
     """Return the manifest of the packed record whose rows reports show beside one's own, if there is one."""
-    return [str(place_of(config["include"]) / MANIFEST)] if config.get("include") else []
+    return [str(manifest_of(config["include"]))] if config.get("include") else []
 
 
 def outputs(config: Config, *, typeset: bool = False) -> list[str]:

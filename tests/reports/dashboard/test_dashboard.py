@@ -115,6 +115,18 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
 
 
+def test_no_run_of_a_reference_is_missing(grid):
+    config, runs, _ = grid
+    name = config["run"][0]
+    experiment = config["experiments"][name]
+    with_reference = experiment | {"solvers": [*experiment["solvers"], "ism_reference"]}
+    solvers = config["solvers"] | {"ism_reference": config["solvers"]["ism"]}
+    config = config | {"experiments": config["experiments"] | {name: with_reference}, "solvers": solvers}
+    rows = runs[(runs["method"] == "ism") & (runs["run"] == 0)].assign(method="ism_reference")
+    (check,) = [one for one in checks_of(pd.concat([runs, rows], ignore_index=True), config) if one.name == "missing"]
+    assert check.findings == []
+
+
 def test_a_solver_that_says_converged_and_is_not_is_listed_and_counted_apart(grid):
     config, runs, _ = grid
     runs = runs.copy()

@@ -36,6 +36,30 @@ def test_no_two_methods_look_alike_with_or_without_marks(names):
     assert all(style.symbol not in {Symbol.NONE, Symbol.CROSS} for style in styles.values())
 
 
+def test_methods_of_a_reference_have_the_colour_of_the_method_and_lines_of_their_own():
+    names = both(PUBLISHED)
+    styles = styles_of([*names, *(f"{name}_reference" for name in names)])
+    assert len({(style.colour, style.line) for style in styles.values()}) == 2 * len(names)
+    for name in names:
+        assert styles[f"{name}_reference"].colour == styles[name].colour
+        assert styles[f"{name}_reference"].line.lengths
+        assert not styles[name].line.lengths
+
+
+def test_figures_of_time_say_that_times_of_a_reference_are_scaled(tmp_path):
+    experiment = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"]}
+    for solvers in (["ism", "dg"], ["ism", "ism_reference"]):
+        runs = traced(tmp_path, solvers)
+        charts = [
+            cost_against_time(runs, tmp_path, "e", experiment | {"solvers": solvers}),
+            performance_profile(runs, tmp_path),
+        ]
+        for chart in charts:
+            assert ("scaled" in chart.caption) == ("ism_reference" in solvers)
+    unknown = runs.assign(time_s=runs["time_s"].where(runs["method"] == "ism"))
+    assert {series.key for panel in performance_profile(unknown, tmp_path).panels for series in panel.series} == {"ISM"}
+
+
 def test_a_method_looks_the_same_whatever_stands_beside_it():
     alone = {name: styles_of([name])[name] for name in both(PUBLISHED)}
     assert styles_of(reversed(both(PUBLISHED))) == alone

@@ -11,13 +11,17 @@ import pandas as pd
 
 from kdrbench.paired import holm, signed_rank_p
 from kdrbench.reports.answers.nearness import COARSE, FINE, column, ratios
-from kdrbench.reports.tables.labels import by_method
+from kdrbench.reports.records import REFERENCE
+from kdrbench.reports.tables.labels import by_method, method_label
 from kdrbench.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.status import Status
 
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
+_TIMES_OF_REFERENCE = (
+    "they are those of another machine, scaled by the calibration kernel, and not known without a calibration"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,12 @@ class Matrix:
     def n_runs(self) -> int:
         """How many runs it compares."""
         return sum(cell.runs for cell in self.cells)
+
+    @property
+    def untimed_note(self) -> str:
+        """Why methods of a reference have no ratio of times; empty where there are none."""
+        names = [method_label(one.solver) for one in self.overall if one.solver.endswith(REFERENCE)]
+        return f"No times are compared of {'; '.join(names)}: {_TIMES_OF_REFERENCE}." if names else ""
 
     def is_best(self, cell: Standing) -> bool:
         """Whether a cell came within 1e-6 in all runs and in the least time, where times count."""

@@ -36,7 +36,7 @@ class Mark(StrEnum):
 
 
 class Line(StrEnum):
-    """How a line is broken, by its name in Plotly."""
+    """How a line is broken, by its name in Plotly; those of methods of a reference are lengths, and thin."""
 
     SOLID = "solid"
     DASHED = "dash"
@@ -44,6 +44,17 @@ class Line(StrEnum):
     DASH_DOT = "dashdot"
     LONG_DASHED = "longdash"
     LONG_DASH_DOT = "longdashdot"
+    DOTS = "2px,4px"
+    TWO_DOTS = "2px,3px,2px,9px"
+    THREE_DOTS = "2px,3px,2px,3px,2px,9px"
+    FOUR_DOTS = "2px,3px,2px,3px,2px,3px,2px,9px"
+    RARE_DOTS = "2px,12px"
+    LONG_DOTS = "5px,6px"
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of strokes and gaps in pixels of a thin line; none of others."""
+        return tuple(int(one.removesuffix("px")) for one in self.split(",")) if "px" in self else ()
 
 
 class Symbol(StrEnum):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import Config, read_traces
 from kdrbench.reports.tables.cells import COMPLETED
@@ -107,7 +107,7 @@ def cost_against_time(
     return Chart(
         f"{name}_cost_against_{abscissa.name.replace(' ', '_')}",
         f"Cost against {abscissa.name}: {experiment['title']}",
-        _CAPTION.format(passes=abscissa.passes, counted=abscissa.counted),
+        _CAPTION.format(passes=abscissa.passes, counted=abscissa.counted) + note_of_reference(experiment["solvers"]),
         panels,
         len(experiment["kernels"]),
     )

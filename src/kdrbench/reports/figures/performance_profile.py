@@ -24,9 +24,9 @@ import pandas as pd
 from kdrbench.reports.answers.nearness import until
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
-from kdrbench.reports.figures.styles import Style, styles_of
+from kdrbench.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
-from kdrbench.reports.records import NO_KERNEL
+from kdrbench.reports.records import NO_KERNEL, REFERENCE
 from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, method_label
 from kdrbench.status import Status
 
@@ -60,7 +60,9 @@ def performance_profile(
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
     ``defined`` are those that the configuration defines, from which those of the user's own have their styles.
     """
-    compared = _compared(runs[runs["kernel"] != NO_KERNEL])
+    # A method of a reference without a calibration has neither times nor points.
+    unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
+    compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
     styles, panels = styles_of([*defined, *solvers]), []
     for abscissa in (TIME, CALLS):
@@ -69,7 +71,7 @@ def performance_profile(
             _panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy, styles) for accuracy in ACCURACIES
         ]
     problems = len(compared[_PROBLEM].drop_duplicates())
-    caption = _CAPTION.format(solvers=len(solvers), problems=problems)
+    caption = _CAPTION.format(solvers=len(solvers), problems=problems) + note_of_reference(solvers)
     return Chart("performance_profile", "Performance profile over all problems", caption, panels, len(ACCURACIES))
 
 

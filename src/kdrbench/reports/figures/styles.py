@@ -1,7 +1,8 @@
 """How methods look in all figures: one colour, line and symbol each, the same wherever they are drawn.
 
-A converged variant has its method's colour. There are fewer colours than methods, so the colours come round again with
-other lines and symbols; no two methods that are named here look alike.
+A converged variant has its method's colour, and so have both from a reference: in thin, dotted lines. There are fewer
+colours than methods, so the colours come round again with other lines and symbols; no two methods that are named here
+look alike.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from kdrbench.reports.figures.chart import COLOURS, Line, Symbol
-from kdrbench.reports.records import Config
+from kdrbench.reports.records import REFERENCE, Config
 from kdrbench.reports.tables.labels import CONVERGED, stem_of
 
 # Of converged variants that leave saddles, beside those that do not.
@@ -22,6 +23,15 @@ _ROUNDS = (
     ((Line.DOTTED, Symbol.TRIANGLE), (Line.DASH_DOT, Symbol.DIAMOND)),
     ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
 )
+# Of each of these lines that of the same method from a reference.
+_OF_REFERENCE = {
+    Line.SOLID: Line.DOTS,
+    Line.DASHED: Line.TWO_DOTS,
+    Line.DOTTED: Line.THREE_DOTS,
+    Line.DASH_DOT: Line.FOUR_DOTS,
+    Line.LONG_DASHED: Line.RARE_DOTS,
+    Line.LONG_DASH_DOT: Line.LONG_DOTS,
+}
 _BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = range(len(COLOURS))
 # Round and colour of the solvers of config.yaml; what shares a colour is akin. Controls are none of the bright ones.
 _SOLVERS = {
@@ -59,6 +69,10 @@ _KERNELS = {
 }
 
 
+_NOTE = (
+    "Thin dotted lines are methods of a reference, in the colour of the method: their times are scaled, from another "
+    "machine, by the calibration kernel, and are an indication."
+)
 # The solver whose projections are shown.
 _SHOWN = "ism_converged"
 
@@ -87,6 +101,11 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
     return {name: _style(name, places[stem_of(name)]) for name in names}
 
 
+def note_of_reference(solvers: Iterable[str]) -> str:
+    """Return what a caption says where methods of a reference are drawn; empty where none is."""
+    return f" {_NOTE}" if any(name.endswith(REFERENCE) for name in solvers) else ""
+
+
 def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
     """Return the colour of each kernel; the user's own have what those beside them leave, in the order they come."""
     names = list(kernels)
@@ -103,6 +122,9 @@ def shown_solver(experiment: Config) -> str:
 
 
 def _style(name: str, place: tuple[int, int]) -> Style:
+    if name.endswith(REFERENCE):
+        own = _style(name.removesuffix(REFERENCE), place)
+        return Style(own.colour, _OF_REFERENCE[own.line], own.symbol)
     number, colour = place
     plain, converged = _ROUNDS[number]
     looks = {"": plain, CONVERGED: converged}

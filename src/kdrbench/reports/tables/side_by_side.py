@@ -14,14 +14,15 @@ import pandas as pd
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.paired import holm, signed_rank_p
-from kdrbench.reports.records import Metric
-from kdrbench.reports.tables.cells import COMPLETED, clean_times
+from kdrbench.reports.records import REFERENCE, Metric
+from kdrbench.reports.tables.cells import COMPLETED, clean_times, warning_of
 from kdrbench.reports.tables.paired_tests import CELL, TESTED, without_ties
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
+UNCALIBRATED = "times of a reference are not known without a calibration beside its rows and yours"
 _WITHOUT_RESULT = (str(Status.FAILED), str(Status.SKIPPED))
 
 
@@ -71,6 +72,17 @@ def without_result(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
         endings = runs.loc[runs["method"] == method, "status"]
         counts = [(int((endings == status).sum()), status) for status in _WITHOUT_RESULT]
         words += [f"of {method!r} {number} of {counted(len(endings), 'run')} {how}" for number, how in counts if number]
+    return words
+
+
+def without_time(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
+    """Return why no time of a method counts, for each of which none does."""
+    words = []
+    for method in methods:
+        rows = runs[runs["method"] == method]
+        unknown = method.endswith(REFERENCE) and rows["time_s"].isna().all()
+        if unknown or clean_times(rows).empty:
+            words.append(f"of {method!r}, {UNCALIBRATED if unknown else warning_of(rows)}")
     return words
 
 
