@@ -12,7 +12,7 @@ import click
 
 from kdrbench.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
 from kdrbench.commands.completion import RunName
-from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
+from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder, root_and_name
 from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def compare(
     With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
     Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
     """
+    results, name = root_and_name(results, name)
     if reference is not None:
         results, name = _beside(results, name, reference), ""
     if not methods:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of
+from kdrbench.commands.options import (
+    FILE,
+    RECORD,
+    Number,
+    configuration_name,
+    frozen_configuration,
+    grid_of,
+    root_and_name,
+)
 from kdrbench.errors import InputError, counted
 from kdrbench.packing import PAPERS
 
@@ -44,6 +52,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None)
     from kdrbench.reports.figures.making import charts_to_store
     from kdrbench.reports.optima import BestKnown
 
+    results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=False)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
@@ -92,6 +101,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
         )
     from kdrbench.stages.results import read_frozen, without_code
 
+    results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     config = read_frozen(frozen)
     merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
