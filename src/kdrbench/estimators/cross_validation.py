@@ -74,7 +74,8 @@ def visited_paths(
     from sklearn.utils.parallel import Parallel, delayed
 
     jobs = (delayed(_visit)(fold, template, path, warm) for path in paths for fold in folds)
-    visited, errors = np.empty((len(paths) * len(folds), len(paths[0]["n_components"]), 2)), []
+    visited = np.empty((len(paths) * len(folds), len(paths[0]["n_components"]), 2))
+    errors: list[Exception] = []
     for number, (scores, failed) in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
         visited[number - 1], errors = scores, errors + failed
         if progress is not None:
