@@ -20,7 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
 from kdrbench.estimators.cross_validation import chosen_row
+from kdrbench.evaluation.streaming import too_narrow
 from kdrbench.kernels import Polynomial
+from kdrbench.samples import SparseSamples
 
 X, Y = load_wine(return_X_y=True)
 GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
@@ -353,3 +355,9 @@ def test_a_candidate_that_fails_is_left_out_with_a_warning():
     model.set_params(param_grid={"sigma": ["wide"]})
     with pytest.raises(InputError, match=r"unknown sigma 'wide'.* all 2 fits .*param_grid=\{\"sigma\""):
         model.fit(X, Y)
+
+
+def test_a_bandwidth_too_narrow_is_said_in_words_of_the_samples():
+    assert "sparse" in too_narrow(SparseSamples(csr_array(X)))
+    assert "scheduler" not in too_narrow(SparseSamples(csr_array(X)))
+    assert "streamed" in too_narrow(X)
