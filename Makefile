@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
-	kdrbench where results/demo/*.csv --reports reports/demo
+	kdrbench where --results results/demo
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
 papers: $(READY)

@@ -88,6 +88,16 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
+def count_of(number: int) -> str:
+    """Return a number as a sentence has it: none for 0."""
+    return str(number) if number else "none"
+
+
+def joined(names: list[str]) -> str:
+    """Return "A", "A and B" or "A, B and C"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def in_words(error: BaseException) -> str:
     """Return the type of an exception of somebody else's code and the first line of its message, in 300 characters."""
     lines = text_of(error).splitlines()

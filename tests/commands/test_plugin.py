@@ -211,6 +211,20 @@ def test_a_new_experiment_may_leave_out_rows_with_missing_values(tmp_path, monke
     assert grid.config["datasets"]["woods"]["missing"] == "drop"
 
 
+def test_a_new_experiment_may_leave_out_columns_of_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{n},{n * n},north,{n % 3}\n" for n in range(30))
+    (tmp_path / "woods.csv").write_text(f"a,b,island,kind\n{rows},1,north,2\n")
+    refused = kdrbench("new", "experiment", "mine", "woods.csv:kind")
+    # Both faults at once.
+    assert "values are missing in 1 row" in refused.output
+    assert "column 'island' holds 'north' in row 1" in refused.output
+    assert "kdrbench new experiment: --drop island" in refused.output
+    done = kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop", "island", "--drop-missing")
+    assert done.exit_code == 0, done.output
+    assert grid_of(tmp_path, "mine", monkeypatch).config["datasets"]["woods"]["drop"] == ["island"]
+
+
 def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
     assert kdrbench("new", "experiment", "first", "--into", tmp_path).exit_code == 0
     assert {batch.dataset for batch in grid_of(tmp_path, "first", monkeypatch).batches()} == {"wine"}
@@ -223,6 +237,7 @@ def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
+        (["experiment", "a", "ism", "--drop", "b"], "--drop is for tables of data, and none is among"),
         (["experiment", "a", "ism", "--drop-missing"], "--drop-missing is for tables of data, and none is among"),
         (
             ["solver", "a", "--drop-missing"],

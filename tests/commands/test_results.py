@@ -1,6 +1,8 @@
 """`kdrbench compare` and `kdrbench show`, on made-up runs."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -338,7 +340,54 @@ def test_a_figure_goes_to_the_reports_of_its_configuration(named):
 def test_of_several_configurations_none_is_chosen(named):
     (named.parent / "mine").mkdir()
     (named.parent / "mine" / "config.json").write_text("{}")
-    for words in (["where"], ["claims"], ["compare", "a", "b"]):
+    for words in (["where"], ["claims"], ["figure", "none"], ["verify"], ["audit"], ["compare", "a", "b"]):
         done = kdrbench(*words)
         assert done.exit_code == 2
-        assert "those with a name (--name): demo, mine" in done.stderr
+        assert "those with a name: demo, mine (--name demo)" in done.stderr
+
+
+@pytest.mark.parametrize("chosen", [["--name", "demo"], ["--results", "results/demo"]])
+def test_one_of_several_configurations_is_chosen_by_name_or_folder(named, chosen):
+    for folder in ("mine", "traces"):
+        (named.parent / folder).mkdir()
+    (named.parent / "mine" / "config.json").write_text("{}")
+    for words in (["where"], ["claims"], ["published-vs-ours"], ["compare", "a", "b"]):
+        done = kdrbench(*words, *chosen)
+        assert done.exit_code == 0, done.output
+    done = kdrbench("figure", "none", *chosen)
+    assert "writing reports/demo/figures/none.*" in done.stderr
+    assert (named.parents[1] / "reports/demo/claims.html").is_file()
+
+
+def test_what_is_made_of_another_record_is_not_written_among_the_own_reports(named, tmp_path):
+    for name in ("theirs", "demo"):
+        shutil.copytree(named, tmp_path / "elsewhere" / name)
+    done = kdrbench("claims", "--results", tmp_path / "elsewhere" / "theirs")
+    assert (done.exit_code, done.stderr) == (0, "kdrbench: writing reports/theirs/claims.*\n")
+    written = [path for path in Path("reports").rglob("*") if path.is_file()]
+    assert {path.parent for path in written} == {Path("reports/theirs")}
+    assert (
+        "reports/theirs/claims.{html,json}" in kdrbench("where", "--results", tmp_path / "elsewhere" / "theirs").stdout
+    )
+    done = kdrbench("claims", "--results", tmp_path / "elsewhere" / "demo")
+    assert (done.exit_code, "reports/demo is of your own configuration demo" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["claims"], ["figure", "none"], ["published-vs-ours"]])
+def test_a_record_that_is_missing_is_said_before_anything_is_announced(named, command):
+    done = kdrbench(*command, "--results", "nowhere")
+    assert (done.exit_code, "writing" in done.stderr) == (2, False)
+    assert "nowhere/config.json is not there" in done.stderr
+
+
+def test_where_has_a_line_for_each_figure_and_the_dashboard_last(named):
+    reports = named.parents[1] / "reports" / "demo"
+    (reports / "figures").mkdir(parents=True)
+    for name in ("dashboard.html", "e.csv", "e.html", "figures/e.json", "figures/e.pdf", "figures/e.png"):
+        (reports / name).touch()
+    lines = kdrbench("where", "--name", "demo").stdout.splitlines()
+    assert lines[1:] == [
+        "table: reports/demo/e.{csv,html}",
+        "figure: reports/demo/figures/e.{json,pdf,png}",
+        "all of it on one page: reports/demo/dashboard.html",
+    ]

@@ -181,6 +181,7 @@ def test_a_run_without_a_result_is_said_without_empty_numbers():
     assert _in_words(row) == "failed - ended by SIGKILL; it left no result"
     first = row | {"cost": -1.0, "iterations": 1, "time_s": 0.5, "split": "folds"}
     assert _in_words(first) == "fold 0: failed - ended by SIGKILL\n  cost -1, 1 iteration in 0.5 s, first solve"
+    assert "training error 0.01" in _in_words(first | {"quality": 0.01, "quality_metric": "error"})
 
 
 def at_work(process):

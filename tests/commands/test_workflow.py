@@ -95,7 +95,7 @@ def test_the_status_of_the_only_named_configuration_needs_no_name(results):
     assert kdrbench("status", "--results", results, "--name", "demo").exit_code == 0
     done = kdrbench("status", "--results", results, "--name", "mine")
     assert (done.exit_code, "config.json is not there: start the workflow" in done.stderr) == (2, True)
-    assert "those with a name (--name): demo" in done.stderr
+    assert "those with a name: demo (--name demo)" in done.stderr
 
 
 @pytest.mark.parametrize("text", [None, "{", "\0"])

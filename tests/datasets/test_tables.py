@@ -98,7 +98,7 @@ def test_rows_with_missing_values_are_left_out_where_that_is_asked_for(tmp_path)
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        (CSV, {}, "which column holds the classes.* target: NAME, one of width, height, side"),
+        (CSV, {}, "which column holds the classes.*a.csv:COLUMN, .*target: COLUMN, one of width, height, side"),
         (CSV, {"target": "sid"}, "unknown column 'sid'.*Did you mean 'side'"),
         (CSV, {"target": "side", "drop": ["hight"]}, "drop: unknown column 'hight'.*Did you mean 'height'"),
         (CSV, {"target": "width"}, "column 'side' holds 'left' in row 1, which is no number"),

@@ -6,9 +6,10 @@ from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,7 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
 from kdrbench.estimators.cross_validation import chosen_row
+from kdrbench.evaluation.streaming import too_narrow
 from kdrbench.kernels import Polynomial
+from kdrbench.samples import SparseSamples
 
 X, Y = load_wine(return_X_y=True)
 GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
@@ -127,7 +130,7 @@ def test_what_is_fitted_in_a_fold_sees_its_training_samples_alone():
     ).fit(numbered, Y)
     trained = [set(train.tolist()) for train, _ in splits]
     assert scalers == [*trained, set(range(len(Y)))]
-    assert finals == [len(one) for one in trained for _ in (1, 2)]
+    assert finals == [*(len(one) for one in trained for _ in (1, 2)), len(Y)]
     assert scored == [set(test.tolist()) for _, test in splits for _ in (1, 2)]
 
 
@@ -341,3 +344,29 @@ def test_each_candidate_has_a_line_and_the_last_says_what_is_chosen(capsys):
 def test_bad_parameters_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         InterpretableKDRCV(**options).fit(X, Y)
+
+
+def test_cross_validation_around_it_scores_the_final_estimator():
+    model = InterpretableKDRCV(n_components=[1, 2], param_grid={}, cv=2)
+    train, test = next(StratifiedKFold(2, shuffle=True, random_state=0).split(X, Y))
+    fitted = model.fit(X[train], Y[train])
+    pipeline = make_pipeline(StandardScaler(), InterpretableKDR(fitted.n_components_), KNeighborsClassifier())
+    assert cross_val_score(model, X, Y, cv=[(train, test)]) == [
+        pipeline.fit(X[train], Y[train]).score(X[test], Y[test])
+    ]
+
+
+def test_a_candidate_that_fails_is_left_out_with_a_warning():
+    model = InterpretableKDRCV(n_components=[1], param_grid={"sigma": ["median", "wide"]}, cv=2)
+    with pytest.warns(FitFailedWarning, match="2 fits of 4 failed, and their candidates are left out; the first"):
+        assert model.fit(X, Y).best_params_["sigma"] == "median"
+    assert np.isnan(model.cv_results_["mean_test_score"]).tolist() == [False, True]
+    model.set_params(param_grid={"sigma": ["wide"]})
+    with pytest.raises(InputError, match=r"unknown sigma 'wide'.* all 2 fits .*param_grid=\{\"sigma\""):
+        model.fit(X, Y)
+
+
+def test_a_bandwidth_too_narrow_is_said_in_words_of_the_samples():
+    assert "sparse" in too_narrow(SparseSamples(csr_array(X)))
+    assert "scheduler" not in too_narrow(SparseSamples(csr_array(X)))
+    assert "streamed" in too_narrow(X)

@@ -51,7 +51,7 @@ def test_the_headline_counts_both_ways():
         "worse than at least one of them."
     )
     alone = headline("A", ["B"], verdicts[:1], "it")
-    assert alone.endswith("better than B in 1 of 1 cell; in 0 it is significantly worse than it.")
+    assert alone.endswith("better than B in 1 of 1 cell; in none it is significantly worse than it.")
 
 
 def rows():

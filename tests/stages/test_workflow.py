@@ -239,7 +239,7 @@ def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert closing_line("results/mine", "reports/mine") == ""
     Path("reports/mine").mkdir(parents=True)
-    said = "tables and figures are in reports/mine: `kdrbench where results/mine/merged/*.csv` lists them."
+    said = "tables and figures are in reports/mine: `kdrbench where --results results/mine` lists them."
     assert closing_line("results/mine", "reports/mine") == f"kdrbench: {said}"
     Path("reports/mine/dashboard.html").touch()
     assert closing_line("results/mine", "reports/mine").startswith(

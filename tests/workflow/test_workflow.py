@@ -140,7 +140,7 @@ def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_
     done = finished.run("--until", "table", "--", "mine", **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (finished.folder / "reports/mine/mine.html").exists()
-    assert "tables and figures are in reports/mine: `kdrbench where results/mine/merged/*.csv`" in done.stderr
+    assert "tables and figures are in reports/mine: `kdrbench where --results results/mine`" in done.stderr
     assert (finished.tables / "ikdr.csv").read_bytes() == before
     assert finished.planned() == {}
 

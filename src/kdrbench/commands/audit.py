@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, Number, as_json, configuration_name
+from kdrbench.commands.options import FILE, Number, as_json, configuration_name, named_record
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def audit(
     from kdrbench.verification.record import Record as ToAudit
 
     leave_when_told()
-    record = ToAudit(results, name, own_code)
+    record = ToAudit(*named_record(results, name), own_code)
     with tempfile.TemporaryDirectory(prefix="kdrbench-audit-") as place:
 
         def rerun(batch: Batch, dataset: Dataset, folder: Path) -> Sequence[Record]:

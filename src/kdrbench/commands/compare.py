@@ -12,7 +12,7 @@ import click
 
 from kdrbench.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
 from kdrbench.commands.completion import RunName
-from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder
+from kdrbench.commands.options import as_json, configuration_name, frozen_configuration, results_folder, root_and_name
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.packing import check_there, place_of, shown
 
@@ -49,6 +49,7 @@ def compare(
     Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
     """
     left_out: list[str] = []
+    results, name = root_and_name(results, name)
     if reference is not None:
         (results, left_out), name = _beside(results, name, reference), ""
     if not methods:

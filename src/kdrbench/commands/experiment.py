@@ -24,19 +24,23 @@ _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"),
 _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
 
 
-def new_experiment(name: str, parts: Sequence[str], into: Path, *, drop_missing: bool = False) -> tuple[str, str]:
+def new_experiment(
+    name: str, parts: Sequence[str], into: Path, *, drop: Sequence[str] = (), drop_missing: bool = False
+) -> tuple[str, str]:
     """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
 
-    With ``drop_missing`` rows of tables that lack a value are left out. Raises ``InputError`` for a name that is none,
-    and for a part that is no solver, kernel, data set or table.
+    Of tables the columns ``drop`` are left out, and with ``drop_missing`` rows that lack a value. Raises ``InputError``
+    for a name that is none, and for a part that is no solver, kernel, data set or table.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
     sections: dict[str, dict[str, Any]] = {}
-    if drop_missing and not any(map(table_of, parts)):
-        raise InputError("--drop-missing is for tables of data, and none is among the parts; leave it out")
+    options = {**({"drop": list(drop)} if drop else {}), **({"missing": "drop"} if drop_missing else {})}
+    if options and not any(map(table_of, parts)):
+        word = "--drop" if drop else "--drop-missing"
+        raise InputError(f"{word} is for tables of data, and none is among the parts; leave it out")
     for part in parts:
-        section, short, definition = _defined(part, drop_missing)
+        section, short, definition = _defined(part, options)
         if short in sections.setdefault(section, {}):
             raise InputError(f"two {section} would be called {short!r}; rename one of the files")
         sections[section][short] = definition
@@ -66,11 +70,11 @@ def command_of(path: Path) -> str:
     )
 
 
-def _defined(part: str, drop_missing: bool) -> tuple[str, str, dict[str, Any]]:
+def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return the section of a file, a name for it, and its definition."""
     if table := table_of(part):
         short, definition = table
-        return "datasets", short, {**definition, **({"missing": "drop"} if drop_missing else {})}
+        return "datasets", short, {**definition, **options}
     short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
     try_apart(lambda: find_subject(part), [part])
     if (kind := find_subject(part).kind) not in _SECTIONS:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 # Where Snakefile and config.yaml are, if this is a checkout.
 CHECKOUT = Path(__file__).resolve().parents[3]
-# Of a command's context: the folders that were made of packed records, which hold traces and findings as well.
-_OPENED = "kdrbench.opened"
 
 
 class _Record(click.Path):
@@ -36,18 +34,11 @@ class _Record(click.Path):
             return place
         from kdrbench.packing.unpack import opened
 
-        folder = ctx.with_resource(opened(place))
-        if folder != place:
-            ctx.meta.setdefault(_OPENED, set()).add(folder)
+        folder: Path = ctx.with_resource(opened(place))
         return folder
 
 
 RECORD = _Record(path_type=Path)
-
-
-def was_packed(ctx: click.Context, folder: Path | None) -> bool:
-    """Return whether a folder of results was made of a packed record for this command."""
-    return folder in ctx.meta.get(_OPENED, ())
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]
@@ -112,16 +103,36 @@ def read_licence(_: click.Context, __: click.Parameter, word: str | None) -> str
     return None if word is None else check_licence(word)
 
 
+def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:
+    """Return the folder of all runs and the name of a configuration; ``results`` may be the folder of the latter."""
+    kinds = ("runs", "traces", "findings")
+    below = not any((results / kind).is_dir() for kind in kinds)
+    if not name and results.name and below and any((results.parent / kind).is_dir() for kind in kinds):
+        return results.parent, results.name
+    return results, name
+
+
 def frozen_configuration(results: Path, name: str = "") -> Path:
     """Return the frozen configuration with this name; without one that without a name, or the only one, and say so."""
     wanted, there = results / name / "config.json", sorted(results.glob("*/config.json"))
     if wanted.is_file():
         return wanted
     if name or len(there) != 1:
-        others = f"; those with a name (--name): {', '.join(path.parent.name for path in there)}" if there else ""
+        names = ", ".join(path.parent.name for path in there)
+        others = f"; those with a name: {names} (--name {there[0].parent.name})" if there else ""
         raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
     click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
     return there[0]
+
+
+def named_record(results: Path, name: str) -> tuple[Path, str]:
+    """Return the folder of all runs and the name of the configuration there that is meant, empty for none.
+
+    Raises ``InputError`` as :func:`frozen_configuration` does.
+    """
+    root, name = root_and_name(results, name)
+    folder = frozen_configuration(root, name).parent
+    return root, "" if folder == root else folder.name
 
 
 def grid_of(config: Path, *, hashed: bool) -> Grid:

@@ -18,6 +18,7 @@ from kdrbench.commands.options import (
     frozen_configuration,
     grid_of,
     read_licence,
+    root_and_name,
 )
 from kdrbench.errors import InputError, counted
 from kdrbench.licences import DEFAULT
@@ -60,6 +61,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None,
     from kdrbench.reports.figures.making import charts_to_store
     from kdrbench.reports.optima import BestKnown
 
+    results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=False)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
@@ -105,6 +107,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
         raise InputError(f"{results} is not there: `kdrbench pack` makes a record of a folder of results")
     from kdrbench.stages.results import read_frozen, without_code
 
+    results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     config = read_frozen(frozen)
     merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]

@@ -34,19 +34,30 @@ _AROUND = ("scipy", "pymanopt", "program")
 @click.argument("name")
 @click.argument("parts", nargs=-1)
 @click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out this column of tables; may be repeated.")
 @click.option("--drop-missing", is_flag=True, help="Leave out rows of tables that lack a value.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
-def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, drop_missing: bool, into: Path) -> None:
+def new(
+    kind: str,
+    name: str,
+    parts: tuple[str, ...],
+    around: str | None,
+    drop: tuple[str, ...],
+    drop_missing: bool,
+    into: Path,
+) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
     tables of data as file.csv:COLUMN, where the column holds the classes.
     """
     if kind == _EXPERIMENT:
-        _write_experiment(name, parts, into, drop_missing)
+        _write_experiment(name, parts, into, drop, drop_missing)
         return
-    if drop_missing:
-        raise InputError(f"--drop-missing is for an experiment with tables of data; this is a {kind}")
+    if drop or drop_missing:
+        raise InputError(
+            f"{'--drop' if drop else '--drop-missing'} is for an experiment with tables of data; this is a {kind}"
+        )
     if parts:
         raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
     if around and kind != "solver":
@@ -64,10 +75,10 @@ def new(kind: str, name: str, parts: tuple[str, ...], around: str | None, drop_m
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
 
 
-def _write_experiment(name: str, parts: tuple[str, ...], into: Path, drop_missing: bool) -> None:
+def _write_experiment(name: str, parts: tuple[str, ...], into: Path, drop: tuple[str, ...], drop_missing: bool) -> None:
     from kdrbench.commands.experiment import command_of, new_experiment
 
-    file, text = new_experiment(name, parts, into, drop_missing=drop_missing)
+    file, text = new_experiment(name, parts, into, drop=drop, drop_missing=drop_missing)
     if (path := into / file).exists():
         raise InputError(f"{path} is there already; choose another name, or move it away")
     write_text(path, text)

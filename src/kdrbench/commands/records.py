@@ -9,7 +9,14 @@ from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import FILE, RECORD, frozen_configuration
+from kdrbench.commands.options import (
+    FILE,
+    RECORD,
+    configuration_name,
+    frozen_configuration,
+    results_folder,
+    root_and_name,
+)
 from kdrbench.errors import InputError, counted
 
 # By these files a folder is known as made by its command, which may then replace it.
@@ -100,30 +107,53 @@ def _name_of(folder: Path) -> str:
 
 @click.command()
 @click.argument("tables", type=FILE, nargs=-1)
+@results_folder
+@configuration_name
 @click.option("--reports", type=FILE, help="Folder of the reports; that of the tables' configuration if not said.")
-def where(tables: tuple[Path, ...], reports: Path | None) -> None:
-    """Say how the runs of the merged TABLES ended, and where tables and figures are.
+def where(tables: tuple[Path, ...], results: Path, name: str, reports: Path | None) -> None:
+    """Say how the runs of the merged TABLES ended, and where tables, figures and the dashboard are.
 
-    Without TABLES: all of results/, or of the only configuration that has results.
+    Without TABLES: all of a configuration.
     """
     from kdrbench.reports.progress import claim_lines
 
-    tables = tables or _merged_tables()
+    if not tables:
+        root, name = root_and_name(results, name)
+        folder = frozen_configuration(root, name).parent
+        tables, reports = _merged_tables(folder), reports or _reports_beside(root, folder)
     reports = reports or _reports_of(tables)
     for line in (*_endings(tables), *claim_lines(reports / "claims.json")):
         click.echo(line)
+    page = reports / "dashboard.html"
     for kind, folder in (("table", reports), ("figure", reports / "figures")):
-        for path in sorted(folder.glob("*.*")):
-            click.echo(f"{kind}: {path}")
+        for stem, endings in _files_by_stem(folder, page):
+            click.echo(f"{kind}: {stem}{endings}")
+    if page.is_file():
+        click.echo(f"all of it on one page: {page}")
 
 
-def _merged_tables() -> tuple[Path, ...]:
+def _files_by_stem(folder: Path, page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each file without its ending, and its endings, such as ``.{pdf,png}``; not the dashboard."""
+    endings: dict[Path, list[str]] = {}
+    for path in sorted(folder.glob("*.*")):
+        if path != page:
+            endings.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+    for stem, found in endings.items():
+        yield stem, f".{found[0]}" if len(found) == 1 else f".{{{','.join(found)}}}"
+
+
+def _merged_tables(folder: Path) -> tuple[Path, ...]:
     """Return the tables of the experiments that are merged so far, or of the systems where these alone are there."""
-    folder = frozen_configuration(_RESULTS).parent
     tables = sorted(folder.glob(f"{_TABLES}/*.csv")) or sorted(folder.glob("*.csv"))
     if not tables:
         raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
     return tuple(tables)
+
+
+def _reports_beside(root: Path, folder: Path) -> Path:
+    """Return the folder of reports beside all results, or the one that reports of another's record are written into."""
+    beside = root.parent / "reports" / folder.relative_to(root)
+    return beside if beside.is_dir() else Path("reports", folder.name)
 
 
 def _reports_of(tables: tuple[Path, ...]) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, RECORD, frozen_configuration, read_paths, was_packed
-from kdrbench.errors import InputError, counted
+from kdrbench.commands.options import FILE, read_paths
+from kdrbench.commands.sources import ReportCommand, config_file, merged_folder, out_stem, store_folder, which
+from kdrbench.errors import counted
 from kdrbench.packing import shown
 
 if TYPE_CHECKING:
@@ -19,62 +19,6 @@ if TYPE_CHECKING:
 
     from kdrbench.bench.stage import Config
     from kdrbench.reports.tables.html import Section
-
-
-_RESULTS = Path("results")
-
-
-def _frozen(context: click.Context, _: click.Parameter, path: Path | None) -> Config:
-    results: Path = context.params.get("results") or _RESULTS
-    path = path or frozen_configuration(results if was_packed(context, results) else _RESULTS)
-    try:
-        config: Config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
-    return config
-
-
-def _merged(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
-    return path or _RESULTS / context.params["config"].get("name", "")
-
-
-def _store(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
-    merged: Path = context.params["results"]
-    return path or (merged if was_packed(context, merged) else _RESULTS)
-
-
-def _stem(context: click.Context, _: click.Parameter, path: Path | None) -> Path:
-    if path is None:
-        from kdrbench.reports.outputs import report_folder
-
-        name = context.params.get("name")
-        place = f"figures/{name}" if name else str(context.command.name).replace("-", "_")
-        path = Path(report_folder(context.params["config"])) / place
-        click.echo(f"kdrbench: writing {path}.*", err=True)
-    return path
-
-
-# What the commands share; they are given the configuration itself, first of all.
-config_file = click.option(
-    "--config",
-    type=FILE,
-    callback=_frozen,
-    is_eager=True,
-    help="The frozen configuration; results/config.json, or the only results/NAME/config.json, if not said.",
-)
-merged_folder = click.option(
-    "--results",
-    type=RECORD,
-    callback=_merged,
-    is_eager=True,
-    help="Folder of merged/EXPERIMENT.csv and SYSTEM.csv, or a packed record; that of the configuration if not said.",
-)
-store_folder = click.option(
-    "--store", type=FILE, callback=_store, help="Folder of traces, findings and data; results/ if not said."
-)
-out_stem = click.option(
-    "--out", type=FILE, callback=_stem, help="Path without extension; in the configuration's reports if not said."
-)
 
 
 @contextmanager
@@ -100,9 +44,10 @@ def read_systems(config: Config, results: Path) -> dict[str, pd.DataFrame]:
     return {system: read_runs(results / f"{table_of(system)}.csv") for system in systems_of(config)}
 
 
-@click.command()
+@click.command(cls=ReportCommand)
 @click.argument("name")
 @click.argument("figures", type=FILE, nargs=-1)
+@which
 @config_file
 @merged_folder
 @store_folder
@@ -141,8 +86,9 @@ def typeset(fragment: Path, out: Path) -> None:
     compile_pdf(fragment.read_text(encoding="utf-8"), out)
 
 
-@click.command()
+@click.command(cls=ReportCommand)
 @click.argument("name")
+@which
 @config_file
 @merged_folder
 @store_folder
@@ -174,8 +120,9 @@ def picture(name: str, mirror: str, out: Path) -> None:
     write_bytes(out, picture_bytes(name, mirror=mirror or None))
 
 
-@click.command("store-optima")
+@click.command("store-optima", cls=ReportCommand)
 @click.argument("name")
+@which
 @merged_folder
 @store_folder
 @click.option("--out", type=FILE, required=True, help="The .npz file to write.")
@@ -189,7 +136,8 @@ def store_optima(name: str, results: Path, store: Path, out: Path) -> None:
     click.echo(f"{counted(len(solutions), 'problem')} -> {out}")
 
 
-@click.command("published-vs-ours")
+@click.command("published-vs-ours", cls=ReportCommand)
+@which
 @config_file
 @merged_folder
 @out_stem
@@ -204,7 +152,8 @@ def published_vs_ours(config: Config, results: Path, out: Path) -> None:
     click.echo("\n".join(shares(comparisons)))
 
 
-@click.command()
+@click.command(cls=ReportCommand)
+@which
 @config_file
 @merged_folder
 @out_stem
@@ -222,8 +171,9 @@ def claims(config: Config, results: Path, out: Path) -> None:
         click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")
 
 
-@click.command()
+@click.command(cls=ReportCommand)
 @click.argument("parts", type=FILE, nargs=-1, callback=read_paths)
+@which
 @config_file
 @merged_folder
 @store_folder

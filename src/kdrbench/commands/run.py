@@ -176,7 +176,9 @@ def _in_words(row: Mapping[str, Any]) -> str:
     ending = f"{fold}{ending_in_words(row['status'], row['optimality'])} - {row['message']}"
     if row["cost"] is None:
         return f"{ending}; it left no result"
-    forms = {"cost": "cost {:.8g}", "quality": f"{row['quality_metric']} {{:.4g}}"}
+    # Without held-out samples the error is that of the samples which were learned from.
+    metric = "training error" if row["quality_metric"] == "error" else row["quality_metric"]
+    forms = {"cost": "cost {:.8g}", "quality": f"{metric} {{:.4g}}"}
     seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.commands.completion import RunName
-from kdrbench.commands.options import as_json, configuration_name, results_folder
+from kdrbench.commands.options import as_json, configuration_name, results_folder, root_and_name
 from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def show(run: str, results: Path, name: str, as_json: bool) -> None:
     from kdrbench.bench.record import flat
     from kdrbench.stages.ikdr.scores import ending_in_words
 
+    results, name = root_and_name(results, name)
     record = find_record(results, run, name)
     trace, values = _trace(results, record), flat(record)
     if as_json:

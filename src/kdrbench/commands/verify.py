@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import RECORD, Number, as_json, configuration_name
+from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record
 
 _SHOWN = 20
 
@@ -44,9 +44,8 @@ def verify(
     from kdrbench.verification.record import Record
     from kdrbench.verification.verify import verify as verified
 
-    found = verified(
-        Record(results, name, own_code), mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed)
-    )
+    record = Record(*named_record(results, name), own_code)
+    found = verified(record, mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed))
     if as_json:
         click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
     else:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.commands.answers import echo_answers, merged_answers
-from kdrbench.commands.options import FILE, RECORD, Number, configuration_name, frozen_configuration, grid_of, read_word
+from kdrbench.commands.options import (
+    FILE,
+    RECORD,
+    Number,
+    configuration_name,
+    frozen_configuration,
+    grid_of,
+    read_word,
+    root_and_name,
+)
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
@@ -171,6 +180,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     from kdrbench.reports.progress import claim_lines, losing_lines, progress_lines
     from kdrbench.stages.ikdr.controls import losing_cells
 
+    results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=True)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ LOADERS = {name: f"kdrbench.datasets.tables:{name.capitalize()}Table" for name i
 _TARGETS = ("target", "class", "label")
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 _DELIMITERS = {";": "';'", "\t": "a tab ('\\t')", "|": "'|'", ",": "','"}
+# What takes the options of tables that `kdrbench run` does not have.
+_NEW = "kdrbench new experiment"
 Columns = Mapping[str, Sequence[Any]]
 Loaded = tuple[FloatArray, list[str], list[str]]
 
@@ -78,8 +81,8 @@ class _Table(ABC):
         names = [name for name in columns if name != target and name not in self.drop]
         if not names:
             raise InputError(f"{self.path} has no column beside {target!r}; features are the other columns")
-        kept = self._complete({name: columns[name] for name in [*names, target]})
-        features = np.array([self._numbers(name, columns[name], kept) for name in names]).T
+        kept = self._checked({name: columns[name] for name in [*names, target]}, names)
+        features = np.array([[float(columns[name][row]) for row in kept] for name in names]).T
         return features, [_word(columns[target][row]) for row in kept], names
 
     def _target(self, columns: Columns) -> str:
@@ -90,38 +93,51 @@ class _Table(ABC):
         likely = [name for name in columns if name.lower() in _TARGETS]
         if len(likely) != 1:
             raise InputError(
-                f"{self.path}: which column holds the classes? Write target: NAME, one of {', '.join(columns)}"
+                f"{self.path}: which column holds the classes? Name it as {self.path}:COLUMN, in a configuration by "
+                f"target: COLUMN, one of {', '.join(columns)}"
             )
         return likely[0]
 
-    def _complete(self, columns: Columns) -> list[int]:
-        """Return the rows without a missing value; ``InputError`` where there are others, unless they are dropped."""
+    def _checked(self, columns: Columns, names: Sequence[str]) -> list[int]:
+        """Return the rows without a missing value; ``names`` are the features.
+
+        Raises ``InputError`` where values are missing, unless such rows are dropped, or features are no numbers: with
+        all of them at once.
+        """
         lacking = {
             name: {row for row, value in enumerate(values) if _is_missing(value)} for name, values in columns.items()
         }
         missing = set().union(*lacking.values())
-        if missing and self.missing == "error":
-            where = ", ".join(f"{name} ({len(rows)})" for name, rows in lacking.items() if rows)
-            raise InputError(
-                f"{self.path}: values are missing in {counted(len(missing), 'row')}, in columns {where}; fill them in, "
-                "drop these columns, or leave the rows out with missing: drop (kdrbench new experiment: --drop-missing)"
-            )
         n_rows = len(next(iter(columns.values())))
         kept = [row for row in range(n_rows) if row not in missing]
+        faults = []
+        if missing and self.missing == "error":
+            where = ", ".join(f"{name} ({len(rows)})" for name, rows in lacking.items() if rows)
+            faults.append(
+                f"values are missing in {counted(len(missing), 'row')}, in columns {where}; fill them in, drop these "
+                f"columns, or leave the rows out with missing: drop ({_NEW}: --drop-missing)"
+            )
+        faults += _texts({name: columns[name] for name in names}, kept)
+        if faults:
+            raise InputError(f"{self.path}: {'. Also '.join(faults)}")
         if not kept:
             raise InputError(f"{self.path} holds no row{' without a missing value' if n_rows else ''}")
         return kept
 
-    def _numbers(self, name: str, values: Sequence[Any], kept: Sequence[int]) -> FloatArray:
-        for row in kept:
-            try:
-                float(values[row])
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"{self.path}: column {name!r} holds {_word(values[row])!r} in row {row + 1}, which is no number; "
-                    f"code it as numbers, leave it out with drop: [{name}], or is it the target?"
-                ) from None
-        return np.array([float(values[row]) for row in kept])
+
+def _texts(columns: Columns, kept: Sequence[int]) -> list[str]:
+    """Return a sentence on the columns that hold something else than numbers, if any, with the first such value."""
+    found = {}
+    for name, values in columns.items():
+        if (row := next((row for row in kept if not _is_number(values[row])), None)) is not None:
+            found[name] = f"column {name!r} holds {_word(values[row])!r} in row {row + 1}"
+    if not found:
+        return []
+    options = " ".join(f"--drop {shlex.quote(name)}" for name in found)
+    return [
+        f"{', '.join(found.values())}, which is no number; code it as numbers, leave it out with drop: "
+        f"[{', '.join(found)}] ({_NEW}: {options}), or is it the target?"
+    ]
 
 
 @dataclass(frozen=True)
@@ -192,6 +208,14 @@ def _check_apart(path: Path, names: Sequence[str]) -> None:
 
 def _word(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_missing(value: object) -> bool:

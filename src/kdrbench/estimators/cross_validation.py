@@ -6,15 +6,18 @@ rows that the one before found.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 
 from kdrbench.errors import InputError, counted
+from kdrbench.errors import in_words as in_words_of_error
 from kdrbench.estimators.definitions import given_options
-from kdrbench.estimators.folds import Fold
+from kdrbench.estimators.folds import Fold, Given
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf, check_value, whole
 from kdrbench.progress import FitProgress
@@ -64,18 +67,42 @@ def visited_paths(
     n_jobs: int | None,
     progress: FitProgress | None = None,
 ) -> FloatArray:
-    """Return score and iterations of each fit: paths x folds x candidates q x 2; ``progress`` counts those done."""
+    """Return score and iterations of each fit: paths x folds x candidates q x 2; ``progress`` counts those done.
+
+    Both are NaN of a fit that failed, which a ``FitFailedWarning`` says. Raises the first error where all failed.
+    """
     from sklearn.utils.parallel import Parallel, delayed
 
     jobs = (delayed(_visit)(fold, template, path, warm) for path in paths for fold in folds)
     visited = np.empty((len(paths) * len(folds), len(paths[0]["n_components"]), 2))
-    for number, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
-        visited[number - 1] = scores
+    errors: list[Exception] = []
+    for number, (scores, failed) in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
+        visited[number - 1], errors = scores, errors + failed
         if progress is not None:
-            progress.show(number * visited.shape[1], float(visited[:number, :, 0].max()), lambda: None)
+            best = float(np.fmax.reduce(visited[:number, :, 0], axis=None))
+            progress.show(number * visited.shape[1], best, lambda: None)
             if number % len(folds) == 0:
                 _say(paths[number // len(folds) - 1], visited[number - len(folds) : number, :, 0], progress)
+    _judge(errors, visited[..., 0].size)
     return visited.reshape(len(paths), len(folds), *visited.shape[1:])
+
+
+def _judge(errors: list[Exception], n_fits: int) -> None:
+    """Warn of fits that failed; raise the first error where all did."""
+    if not errors:
+        return
+    if len(errors) < n_fits:
+        warnings.warn(
+            f"{counted(len(errors), 'fit')} of {n_fits} failed, and their candidates are left out; the first: "
+            f"{in_words_of_error(errors[0])}",
+            FitFailedWarning,
+            stacklevel=4,
+        )
+    elif n_fits > 1 and isinstance(errors[0], InputError):
+        hint = 'choose other candidates, such as param_grid={"sigma": ["median", "2 median"]}'
+        raise InputError(f"{errors[0]}; all {n_fits} fits of the cross validation failed: {hint}") from errors[0]
+    else:
+        raise errors[0]
 
 
 def _say(path: Params, scores: FloatArray, progress: FitProgress) -> None:
@@ -90,22 +117,33 @@ def in_words(params: Params) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in sorted(params.items()))
 
 
-def _visit(fold: Fold, template: Any, path: Params, warm: bool) -> list[tuple[float, int]]:
-    """Return score and iterations of each q of a path, in its order; visited from the largest to the smallest."""
-    from sklearn.pipeline import Pipeline
-
-    visited, start = [], None
+def _visit(fold: Fold, template: Any, path: Params, warm: bool) -> tuple[list[tuple[float, float]], list[Exception]]:
+    """Return score and iterations of each q of a path, in its order, and what failed; the largest is visited first."""
+    visited, failed, start = [], [], None
     for n_components in reversed(path["n_components"]):
         model = with_params(template, {**path, "n_components": n_components})
         if start is not None:
             model.set_params(start=start)
-        projected = fold.train.fit(model).transform(fold.train.features)
-        predictor = fold.train._replace(features=projected).fit(clone(fold.final_estimator))
-        pipeline = Pipeline([("scaler", fold.scaler), ("reduction", model), ("final_estimator", predictor)])
-        score = fold.scorer(pipeline, fold.test.features, fold.test.known, **fold.score_params)
+        try:
+            predictor = predictor_after(fold.scaler, fold.train.fit(model), fold.train, fold.final_estimator)
+            score = fold.scorer(predictor, fold.test.features, fold.test.known, **fold.score_params)
+        except Exception as error:
+            # As a search of scikit-learn does, whose candidates may raise anything.
+            visited.append((np.nan, np.nan))
+            failed.append(error)
+            continue
         visited.append((float(score), model.n_iter_))
         start = model.components_ if warm else None
-    return visited[::-1]
+    return visited[::-1], failed
+
+
+def predictor_after(scaler: Any, reduction: Any, scaled: Given, final_estimator: Any) -> Any:
+    """Return the pipeline of a fitted scaler, reduction, and a final estimator that is fitted on projected samples."""
+    from sklearn.pipeline import Pipeline
+
+    projected = reduction.transform(scaled.features)
+    predictor = scaled._replace(features=projected).fit(clone(final_estimator))
+    return Pipeline([("scaler", scaler), ("reduction", reduction), ("final_estimator", predictor)])
 
 
 def with_params(template: Any, params: Params) -> Any:

@@ -106,6 +106,15 @@ def folds_of(
         yield Fold(scaled_to(scaler, given.at(train)), given.at(test), scaler, predictor, scorer, scored)
 
 
+def predictor_of(search: Any) -> Any:
+    """Return the unfitted final estimator of a search that has seen y, the neighbours' where none is given."""
+    if search.final_estimator is not None:
+        return clone(search.final_estimator)
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+    return KNeighborsClassifier() if hasattr(search, "classes_") else KNeighborsRegressor()
+
+
 def scaled_to(scaler: Any, given: Given) -> Given:
     """Fit the scaler and return the scaled samples; ``InputError`` where they are not finite."""
     with np.errstate(over="ignore", invalid="ignore"):

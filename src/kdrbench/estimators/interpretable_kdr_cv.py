@@ -21,13 +21,14 @@ from kdrbench.estimators.cross_validation import (
     components_tried,
     in_words,
     params_tried,
+    predictor_after,
     results_of,
     visited_paths,
     with_params,
 )
 from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import N_JOBS
-from kdrbench.estimators.folds import Given, folds_of, scaled_to, scaler_of
+from kdrbench.estimators.folds import Given, folds_of, predictor_of, scaled_to, scaler_of
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
 from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, optional
@@ -83,8 +84,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     Attributes
     ----------
-    best_estimator_ : Pipeline
-        Scaler and :class:`InterpretableKDR`, fitted on all samples.
+    best_estimator_, predictor_ : Pipeline
+        Scaler and :class:`InterpretableKDR`, fitted on all samples; the same with ``final_estimator``.
     best_params_, best_score_, best_index_ : what was chosen, its mean score, and its row in ``cv_results_``.
     cv_results_ : dict of arrays
         As ``GridSearchCV`` has them: ``params``, ``param_...``, ``split0_test_score``, ..., ``mean_test_score``,
@@ -92,8 +93,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``mean_n_iter``, iterations of the solver.
     components_ : W' for scaled features, n_components_ x n_features.
     n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
-    classes_ : the labels seen; not for continuous targets.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; ``classes_`` not for continuous targets.
 
     References
     ----------
@@ -165,7 +165,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         rng = check_random_state(self.random_state)
         template = self._template(rng)
         given = self._given(template, X, y, sample_weight)
-        folds = list(folds_of(self, given, self._predictor(not hasattr(self, "classes_")), params, rng))
+        folds = list(folds_of(self, given, predictor_of(self), params, rng))
         self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
         least = min(fold.train.features.shape[1] for fold in folds)
         n_classes = len(self.classes_) if hasattr(self, "classes_") else given.known[0].size
@@ -188,6 +188,11 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Return X, scaled, times W."""
         check_is_fitted(self)
         return self.best_estimator_.transform(validate_data(self, X, **_SAMPLES, reset=False))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
+        check_is_fitted(self)
+        return float(self.scorer_(self.predictor_, validate_data(self, X, **_SAMPLES, reset=False), y))
 
     def _given(self, template: InterpretableKDR, X: Any, y: Any, sample_weight: Any) -> Given:
         """Return checked samples and weights; sets ``classes_`` unless y is continuous."""
@@ -212,19 +217,14 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             template.set_params(random_state=int(rng.randint(2**31)))
         return template
 
-    def _predictor(self, continuous: bool) -> Any:
-        if self.final_estimator is not None:
-            return clone(self.final_estimator)
-        from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
-        return KNeighborsRegressor() if continuous else KNeighborsClassifier()
-
     def _refit(self, template: InterpretableKDR, given: Given) -> None:
         from sklearn.pipeline import Pipeline
 
         scaler = scaler_of(self.scaler, given.features)
-        reduction = scaled_to(scaler, given).fit(with_params(template, self.best_params_))
+        scaled = scaled_to(scaler, given)
+        reduction = scaled.fit(with_params(template, self.best_params_))
         self.best_estimator_ = Pipeline([("scaler", scaler), ("reduction", reduction)])
+        self.predictor_ = predictor_after(scaler, reduction, scaled, predictor_of(self))
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)
 

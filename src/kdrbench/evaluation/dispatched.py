@@ -23,7 +23,7 @@ from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.passes import Report
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.evaluation.streaming import TOO_NARROW, sums_of_monomials
+from kdrbench.evaluation.streaming import sums_of_monomials, too_narrow
 from kdrbench.kernels import has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
@@ -184,7 +184,7 @@ class DispatchedProblem:
         if not self._given_up or chosen.evaluator not in ("low_rank", "class_sums"):
             return chosen
         if self.objective.is_streamed or self.evaluation.engine is not None:
-            raise InputError(TOO_NARROW)
+            raise InputError(too_narrow(self.objective.features))
         reason = "a factor or a basis to the tolerance would be too large"
         return Plan("panels", reason, self.evaluation.single_precision)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from kdrbench.errors import counted
+from kdrbench.errors import count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paired import corrected_t_interval, corrected_t_p, holm
 
@@ -85,6 +85,6 @@ def headline(subject: str, rivals: Sequence[str], verdicts: Sequence[Verdict], j
     each = "each of " if len(rivals) > 1 else ""
     any_of = "at least one of them" if len(rivals) > 1 else "it"
     return (
-        f"By {judge}, {subject} is significantly better than {each}{names} in {wins} of "
-        f"{counted(len(verdicts), 'cell')}; in {loses} it is significantly worse than {any_of}."
+        f"By {judge}, {subject} is significantly better than {each}{names} in {count_of(wins)} of "
+        f"{counted(len(verdicts), 'cell')}; in {count_of(loses)} it is significantly worse than {any_of}."
     )

@@ -27,7 +27,6 @@ from kdrbench.stages.merged_tables import merged_lines
 _Made = tuple[Sequence[Record], Points]
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
 _OTHERS = (("checks", ".json"), ("optima", ".npz"))
-_CHARTS = "charts"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ _PAGES = {
     "claims": (
         _BESIDE,
         "claims of the papers",
-        "Claims of the five papers, each confirmed, mostly confirmed, contradicted or undecided by the records, with "
+        "Claims of the four papers, each confirmed, mostly confirmed, contradicted or undecided by the records, with "
         "its measure and evidence.",
     ),
     "dashboard": (

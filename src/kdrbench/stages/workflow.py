@@ -222,8 +222,7 @@ def closing_line(results: str, reports: str) -> str:
     if not Path(reports).is_dir():
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
-    tables = f"{results}/merged/*.csv"
-    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where {tables}` lists them."
+    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
 
 
 def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:

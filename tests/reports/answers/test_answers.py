@@ -196,7 +196,7 @@ def test_redrawn_partitions_say_how_far_means_move(tmp_path):
     rows = rows_of(tmp_path, {"ism": [[(1.0, -1.0)]] * 4})
     runs = pd.DataFrame(rows).assign(partition=[0, 0, 1, 1], quality=[0.9, 1.0, 0.8, 0.8])
     said = answer(runs, tmp_path, partitions=2)
-    assert said.text == "ISM with gaussian on Wine: mean accuracy from 80.0% to 95.0% over 2 partitions."
+    assert said.text == "ISM with Gaussian on Wine: mean accuracy from 80.0% to 95.0% over 2 partitions."
     assert said.matrix is None
     assert said.question == "How far do means vary when the folds are redrawn?"
 
@@ -212,7 +212,7 @@ def test_learners_are_compared_with_themselves_without_a_kernel():
         for number in range(8)
     ]
     (said,) = answers_of(pd.DataFrame(rows), learner_config({"system": "kpca_trick"}))
-    assert "significantly better than without in 1 and worse in 0 of 1 comparison" in said.text
+    assert "significantly better than without in 1 and worse in none of 1 comparison" in said.text
     assert said.text.endswith("Highest mean accuracy: AKDNE on Iris (83.5%).")
 
 

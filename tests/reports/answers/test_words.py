@@ -8,6 +8,7 @@ import pytest
 from kdrbench.reports.answers.answer import answer_of
 from kdrbench.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
 from kdrbench.reports.answers.solvers import largest_sentences
+from kdrbench.reports.tables.labels import method_label
 from support.dashboard_grid import grid_config
 from support.report_rows import run, trace_line
 
@@ -76,7 +77,7 @@ def test_settings_as_published_that_never_arrive_are_said(tmp_path):
 
 def test_one_run_has_no_mean(tmp_path):
     runs = written(tmp_path, {"ism": [BEST], "dg": [WORSE]}).assign(quality=[1.0, 0.5])
-    assert "Highest accuracy: ISM with gaussian on Wine (100.0%)." in said(runs, tmp_path, ["ism", "dg"])
+    assert "Highest accuracy: ISM with Gaussian on Wine (100.0%)." in said(runs, tmp_path, ["ism", "dg"])
 
 
 def test_the_largest_problem_in_words():
@@ -115,3 +116,24 @@ def test_low_rank_kernels_of_one_constraint_and_none():
     assert low_rank_sentences(pd.DataFrame(rows).astype({"nmi_ten_starts": float})) == [
         "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."
     ]
+
+
+def test_equal_low_rank_kernels_are_named():
+    rows = [
+        {"method": method, "accuracy": 0.9, "nmi_ten_starts": float("nan"), "n_constraints": 5}
+        for method in ("burg", "von_neumann", "definite_boost")
+    ]
+    assert low_rank_sentences(pd.DataFrame(rows)) == [
+        "With 5 constraints, Burg, like von Neumann and DefiniteBoost, has the highest 5-NN accuracy, 90.0%."
+    ]
+
+
+def test_runs_that_a_limit_stopped_at_the_best_cost_are_counted_apart(tmp_path):
+    runs = written(tmp_path, {"ism": [BEST] * 3, "dg": [WORSE] * 3})
+    runs.loc[:1, "status"] = "time_limit"
+    text = said(runs, tmp_path, ["ism", "dg"])
+    assert "in 3 of 3 runs, 2 of them when they were stopped; the next is DG (0 of 3)" in text
+
+
+def test_controls_are_printed_as_configurations_write_them():
+    assert [method_label(name) for name in ("random", "shuffled_labels")] == ["random", "shuffled_labels"]

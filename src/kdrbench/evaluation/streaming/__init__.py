@@ -7,26 +7,31 @@ from kdrbench.evaluation.streaming.monomial_sums import MonomialSums
 from kdrbench.evaluation.streaming.quadratic_form import QuadraticForm, initial_surrogate
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared, has_constant_slope
 from kdrbench.problems import TraceObjective
-from kdrbench.samples import Engine
+from kdrbench.samples import Engine, SparseSamples
 
 __all__ = [
     "STREAMED_FAMILIES",
-    "TOO_NARROW",
     "MonomialSums",
     "QuadraticForm",
     "evaluator_of_streamed",
     "initial_surrogate",
     "sums_of_monomials",
+    "too_narrow",
 ]
 
 # Families of kernels that are sums over samples, without pairs.
 STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
-# What can be done where pairs of samples are out of reach.
-TOO_NARROW = (
-    "no basis of few functions has the error that is asked for on samples that are streamed: the bandwidth is too "
-    "narrow for this number of components; take a larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or "
-    "give the samples as an array, and no scheduler"
-)
+
+
+def too_narrow(features: object) -> str:
+    """Return what is wrong, and what to do, where a bandwidth needs pairs of samples and these are out of reach."""
+    sparse = isinstance(features, SparseSamples)
+    return (
+        "no basis of few functions has the error that is asked for on samples that are "
+        f"{'sparse' if sparse else 'streamed'}: the bandwidth is too narrow for this number of components; take a "
+        "larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or give the samples as "
+        f"{'a dense array' if sparse else 'an array, and no scheduler'}"
+    )
 
 
 def evaluator_of_streamed(objective: TraceObjective, asked: str = "auto") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.errors import counted
+from kdrbench.errors import count_of, counted, joined
 from kdrbench.reports.records import NOISE, Config
 from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells
 from kdrbench.reports.tables.labels import dataset_label, learner_name, low_rank_label
@@ -30,8 +30,8 @@ def learner_sentences(runs: pd.DataFrame) -> list[str]:
         for name, cell in best.items()
     ]
     sentences = [
-        f"With a kernel, learners are significantly better than without in {better} and worse in {worse} of "
-        f"{counted(len(differences), 'comparison')} over the same splits (p corrected by Holm)."
+        f"With a kernel, learners are significantly better than without in {count_of(better)} and worse in "
+        f"{count_of(worse)} of {counted(len(differences), 'comparison')} over the same splits (p corrected by Holm)."
     ]
     return (sentences if differences else []) + ([f"Highest mean accuracy: {'; '.join(highest)}."] if highest else [])
 
@@ -74,8 +74,8 @@ def _tricks(runs: pd.DataFrame) -> list[str]:
     counts = [int((gaps > 0).sum()), int((gaps == 0).sum()), int((gaps < 0).sum())]
     return [
         f"Over {counted(len(both), 'pair')} of setting and draw the KPCA trick is more accurate than the kernel trick "
-        f"in {counts[0]}, equally in {counts[1]} and less in {counts[2]}; the largest difference is "
-        f"{_percent(float(gaps.abs().max()))}."
+        f"in {count_of(counts[0])}, equally in {count_of(counts[1])} and less in {count_of(counts[2])}; the largest "
+        f"difference is {_percent(float(gaps.abs().max()))}."
     ]
 
 
@@ -88,8 +88,9 @@ def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
         if most not in means.index.get_level_values(0):
             continue
         best = means[most].idxmax()
-        equal = sum(shown(float(mean), None) == shown(float(means[most][best]), None) for mean in means[most])
-        others = f", like {counted(equal - 1, 'other')}," if equal > 1 else ""
+        printed = {str(method): shown(float(mean), None) for method, mean in means[most].items()}
+        equal = [low_rank_label(one) for one in printed if one != best and printed[one] == printed[str(best)]]
+        others = f", like {joined(equal)}," if equal else ""
         sentence = (
             f"With {counted(int(most), 'constraint')}, {low_rank_label(str(best))}{others} has the highest {words}, "
         )

@@ -34,7 +34,7 @@ class Standing:
     cost's relative distance from the best known one. ``wins``, ``ties`` and ``losses`` count final costs against those
     of the matrix's reference, with ``p`` of Wilcoxon's signed ranks after Holm's correction over the cells of a place:
     ``None`` for the reference, and for fewer than six pairs. ``endings`` are how the runs ended that were stopped,
-    failed or skipped.
+    failed or skipped; ``fine_stopped`` counts those of ``fine`` that a limit stopped.
     """
 
     solver: str
@@ -52,6 +52,7 @@ class Standing:
     losses: int = 0
     p: float | None = None
     endings: tuple[tuple[str, int], ...] = ()
+    fine_stopped: int = 0
 
     @property
     def share(self) -> float:
@@ -97,9 +98,9 @@ class Matrix:
         return f"No times are compared of {'; '.join(names)}: {_TIMES_OF_REFERENCE}." if names else ""
 
     def is_best(self, cell: Standing) -> bool:
-        """Whether a cell came within 1e-6 in all runs and in the least time, where times count."""
+        """Whether a cell came within 1e-6 in all runs, none of them stopped, and in the least time that counts."""
         quickest = cell.fine_ratio is not None and cell.fine_ratio <= _LEAST
-        return quickest and cell.fine == cell.runs and cell.timed > 0 and not self.disturbed
+        return quickest and cell.fine == cell.runs and not cell.fine_stopped and cell.timed > 0 and not self.disturbed
 
     def cell(self, solver: str, dataset: str, kernel: str) -> Standing | None:
         """Return a cell, or ``None`` where the solver was not run."""
@@ -125,7 +126,7 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
 def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Standing:
     counts = Counter(map(str, rows["status"]))
     stopped = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.FAILED, Status.SKIPPED)
-    gap = rows["gap"].median()
+    gap, at_limit = rows["gap"].median(), rows["status"].astype(str).isin([*map(str, stopped[:2])])
     return Standing(
         solver,
         dataset,
@@ -137,6 +138,7 @@ def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Sta
         coarse_ratio=_median(rows[column("ratio", COARSE)]),
         fine_ratio=_median(rows[column("ratio", FINE)]),
         gap=None if np.isnan(gap) else float(gap),
+        fine_stopped=int((rows[column("reached", FINE)] & at_limit).sum()),
         endings=tuple((str(status), counts[str(status)]) for status in stopped if counts[str(status)]),
     )
 

@@ -57,12 +57,14 @@ def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING
         best.iloc[place] = known.best((experiment, dataset, kernel, int(number)), lowest.iloc[place].dropna())
     size = best.abs().clip(lower=np.finfo(float).tiny)
     clean = ran.index.isin(clean_times(ran).index)
-    near = ran.assign(gap=((cost - best) / size).clip(lower=0.0), clean=clean)
+    columns: dict[str, object] = {"gap": ((cost - best) / size).clip(lower=0.0), "clean": clean}
     for accuracy in ACCURACIES:
-        near[column("reached", accuracy)] = (lowest <= best + accuracy * size) & sound
-        near[column("needed", accuracy)] = [
+        columns[column("reached", accuracy)] = (lowest <= best + accuracy * size) & sound
+        columns[column("needed", accuracy)] = [
             until(curves[place], best[place], accuracy) if place in curves else np.nan for place in ran.index
         ]
+    # At once: pandas warns of each column that is put into a table of some hundred.
+    near = pd.concat([ran, pd.DataFrame(columns, ran.index)], axis=1)
     return near
 
 

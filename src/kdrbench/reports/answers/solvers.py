@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.answers.matrix import Matrix
+from kdrbench.reports.answers.matrix import Matrix, Standing
 from kdrbench.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
 from kdrbench.reports.records import NO_KERNEL, Config, Metric, Settings, is_redrawn
 from kdrbench.reports.tables import numbers
@@ -39,9 +39,14 @@ def _race(matrix: Matrix, near: pd.DataFrame) -> str:
         return _unreached(matrix)
     sentence = (
         f"{method_label(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
-        f"{counted(leader.runs, 'run')}{_sooner(matrix, near)}"
+        f"{counted(leader.runs, 'run')}{_stopped(leader)}{_sooner(matrix, near)}"
     )
     return f"{sentence}; {missed}." if (missed := _missed(matrix)) else f"{sentence}."
+
+
+def _stopped(standing: Standing) -> str:
+    """Return how many of the runs that came so near a limit then stopped; nothing for none."""
+    return f", {standing.fine_stopped} of them when they were stopped" if standing.fine_stopped else ""
 
 
 def _unreached(matrix: Matrix) -> str:
@@ -57,7 +62,7 @@ def _unreached(matrix: Matrix) -> str:
 def _sooner(matrix: Matrix, near: pd.DataFrame) -> str:
     """Return by what factor of time the leader is ahead of the next, or behind it, where both got there."""
     leader, following = matrix.overall[:2]
-    next_one = f"{method_label(following.solver)} ({following.fine} of {following.runs})"
+    next_one = f"{method_label(following.solver)} ({following.fine} of {following.runs}{_stopped(following)})"
     wide = ratios(near).pivot(index=PROBLEM, columns="method", values=column("ratio", FINE))
     both = wide.loc[:, [leader.solver, following.solver]]
     both = both.replace(np.inf, np.nan).dropna()
@@ -80,7 +85,8 @@ def _quicker(matrix: Matrix) -> str:
     if leader.fine_ratio < EQUALLY_FAST * quickest.fine_ratio:
         return ""
     return (
-        f"{method_label(quickest.solver)}, which reaches it in {quickest.fine} of {counted(quickest.runs, 'run')}, is "
+        f"{method_label(quickest.solver)}, which reaches it in {quickest.fine} of {counted(quickest.runs, 'run')}"
+        f"{_stopped(quickest)}, is "
         f"quicker: in the median it takes {_multiple(quickest.fine_ratio)}the least time of any solver, and "
         f"{method_label(leader.solver)} {factor(leader.fine_ratio)} times that."
     )
@@ -104,11 +110,11 @@ def _missed(matrix: Matrix) -> str:
         return ""
     if len(missed) > _MOST_PLACES or len({cell.kernel for cell in missed}) == 1 < len(kernels):
         missing, runs = sum(cell.runs - cell.fine for cell in missed), sum(cell.runs for cell in missed)
-        where = " and ".join(kernel_label(name).lower() for name in dict.fromkeys(cell.kernel for cell in missed))
+        where = " and ".join(_kernel(name) for name in dict.fromkeys(cell.kernel for cell in missed))
         return f"it misses it in {missing} of {counted(runs, 'run')} with {where} kernels"
     places = [
         f"{cell.runs - cell.fine} of {counted(cell.runs, 'run')} on {dataset_label(cell.dataset)}, "
-        f"{kernel_label(cell.kernel).lower()} kernel"
+        f"{_kernel(cell.kernel)} kernel"
         for cell in missed
     ]
     return f"it misses it in {' and in '.join(places)}"
@@ -122,7 +128,8 @@ def _published(matrix: Matrix, settings: dict[str, Settings]) -> str:
     best = published[0]
     if not best.fine:
         return "As published, no solver does so."
-    return f"As published, none does so more often than {method_label(best.solver)}: {best.fine} of {best.runs}."
+    name = method_label(best.solver)
+    return f"Of the solvers as published, {name} does so most often: in {best.fine} of {counted(best.runs, 'run')}."
 
 
 def largest_sentences(runs: pd.DataFrame) -> list[str]:
@@ -183,9 +190,12 @@ def _spread_over_partitions(runs: pd.DataFrame) -> list[str]:
 
 
 def _named(kernel: str, method: str) -> str:
-    return (
-        method_label(method) if kernel == NO_KERNEL else f"{method_label(method)} with {kernel_label(kernel).lower()}"
-    )
+    return method_label(method) if kernel == NO_KERNEL else f"{method_label(method)} with {_kernel(kernel)}"
+
+
+def _kernel(name: str) -> str:
+    """Return a kernel's label within a sentence, where Gauss alone keeps a capital."""
+    return kernel_label(name).lower().replace("gaussian", "Gaussian")
 
 
 def _lower(title: str) -> str:

@@ -95,7 +95,8 @@ def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     A system lacks the others' columns. Those that name a run, and its cost and quality, are always there.
     """
     runs = pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
-    return runs.assign(**{column: None for column in sorted(_HEADING | _RESULTS) if column not in runs})
+    lacking = [column for column in sorted(_HEADING | _RESULTS) if column not in runs]
+    return pd.concat([runs, pd.DataFrame(None, runs.index, lacking, dtype=object)], axis=1)
 
 
 def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:

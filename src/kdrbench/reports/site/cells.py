@@ -81,7 +81,8 @@ def _table(name: str, axes: list[str], lines: Iterable[Line], of: object) -> Tab
 def _lines(record: SiteRecord, system: str, runs: pd.DataFrame) -> Iterator[Line]:
     axes = [axis for axis in _AXES if axis in runs and runs[axis].notna().any() and not _is_result(system, axis)]
     gaps = _gaps(runs) if system == IKDR else pd.Series(float("nan"), runs.index)
-    found = runs.assign(gap=gaps, ending=endings_found(runs))
+    # At once: pandas warns of each column that is put into a table of some hundred.
+    found = pd.concat([runs, gaps.rename("gap"), endings_found(runs).rename("ending")], axis=1)
     for (experiment, dataset, *cell), group in found.groupby(["experiment", "dataset", *axes], sort=False):
         named = dict(zip(axes, cell, strict=True))
         yield Line(

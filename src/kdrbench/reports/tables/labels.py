@@ -78,7 +78,7 @@ _LOW_RANK = {
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
 # Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names
 # are their own.
-_ABBREVIATIONS = frozenset({"lda", "lfda", "pca", "random", "save", "sir", "svm"}) | {
+_ABBREVIATIONS = frozenset({"lda", "lfda", "pca", "save", "sir", "svm"}) | {
     f"{prefix}{learner}" for prefix in VARIANTS.values() for learner in ("dne", "lmnn", "nca")
 }
 

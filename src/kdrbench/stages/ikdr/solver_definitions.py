@@ -9,6 +9,9 @@ from typing import Any
 from kdrbench.bench.stage import Config
 from kdrbench.solvers.registry import build_solver
 
+# Suffix of the methods of a reference that is shown beside one's own runs.
+REFERENCE = "_reference"
+
 
 class Settings(StrEnum):
     """Whose settings a solver has: its authors', those by which all converge, or others, as a user's own solver has."""
@@ -25,10 +28,6 @@ _OF_BENCH = ("start", "starts", "rounds", "settings")
 def method_of(definition: Config) -> dict[str, Any]:
     """Return what a solver definition says of the solver itself, without what is the bench's."""
     return {key: value for key, value in definition.items() if key not in _OF_BENCH}
-
-
-# Suffix of the methods of a reference that is shown beside one's own runs.
-REFERENCE = "_reference"
 
 
 def settings_of(config: Config) -> dict[str, Settings]:
