@@ -107,6 +107,8 @@ def test_lines(grid, results, monkeypatch):
     _, sm, _ = grid.batches()
     with at_work(results, sm):
         lines = list(progress_lines(progress_of(grid, results)))
+        workspace_in(results, sm).run(2).trace.unlink()
+        assert "2 failed; run 2 has begun" in list(progress_lines(progress_of(grid, results)))[1]
     assert lines == [
         "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
         "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 2 running for 1.5s, lowest cost -4",

@@ -322,6 +322,10 @@ def test_where_counts_what_is_merged_so_far_and_names_its_reports(named):
     assert one.stdout == whole.stdout
 
 
+def test_where_says_that_there_are_no_reports(named):
+    assert kdrbench("where", "--reports", "nothere").stdout.splitlines()[-1] == "no reports: nothere is not there"
+
+
 def test_where_says_that_nothing_is_merged_or_what_a_table_is_called(named):
     (named / "ikdr.csv").unlink()
     for words, said in (([], "results/demo has no merged tables yet"), (["e"], "results/NAME/merged/EXPERIMENT.csv")):

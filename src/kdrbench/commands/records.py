@@ -130,6 +130,8 @@ def where(tables: tuple[Path, ...], results: Path, name: str, reports: Path | No
             click.echo(f"{kind}: {stem}{endings}")
     if page.is_file():
         click.echo(f"all of it on one page: {page}")
+    if not reports.is_dir():
+        click.echo(f"no reports: {reports} is not there")
 
 
 def _files_by_stem(folder: Path, page: Path) -> Iterator[tuple[Path, str]]:

@@ -32,7 +32,10 @@ def factor_of(kernel: ArrayLike, rank: int | None = None) -> FloatArray:
     values, vectors = np.linalg.eigh(matrix)
     # Kernels printed with six decimals have eigenvalues that are negative by as much.
     if values[0] < -1e-6 * len(matrix) * np.abs(matrix).max():
-        raise InputError(f"the kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:g}")
+        raise InputError(
+            f"the kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:g}; take another kernel, "
+            f"or add {-values[0]:.3g} to the diagonal, or set negative eigenvalues to zero"
+        )
     full_rank = int((values > len(matrix) * np.finfo(float).eps * values[-1]).sum())
     check_value("rank", rank, optional(whole(1, full_rank, f"the kernel's rank {full_rank}")))
     kept = slice(None, -(rank or full_rank) - 1, -1)

@@ -86,7 +86,8 @@ def _running(batches: list[BatchProgress]) -> Iterator[str]:
     for one in batches:
         if run := one.running:
             seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
-            yield f"run {run.run} running for {duration(run.time_s)}{seen}"
+            since = f"running for {duration(run.time_s)}" if run.time_s else "has begun"
+            yield f"run {run.run} {since}{seen}"
         elif one.begun:
             yield f"runs {one.batch.runs_label} begun, but no process here works on them"
 

@@ -49,6 +49,13 @@ CONFIG = table_4_config()
         ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
         ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
         ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
+        (
+            "solvers.mine_reference",
+            {"method": "ism"},
+            "config: solvers.mine_reference: names that end in _reference are those of a record beside one's own runs; "
+            "choose another, such as mine_own",
+        ),
+        ("baselines.svm_reference", {"method": "svm"}, "config: baselines.svm_reference: names that end in _reference"),
         ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
         ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
         ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),

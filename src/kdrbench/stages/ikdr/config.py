@@ -29,7 +29,7 @@ from kdrbench.stages.ikdr.definition import (
 )
 from kdrbench.stages.ikdr.fold import CLASSES
 from kdrbench.stages.ikdr.sampling import check_samples, check_split
-from kdrbench.stages.ikdr.solver_definitions import method_of
+from kdrbench.stages.ikdr.solver_definitions import check_names, method_of
 
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
@@ -76,6 +76,7 @@ def check_sections(config: Config) -> None:
         _check_definition(f"solvers.{name}", build_solver, method_of(definition))
     for name, definition in config.get("baselines", {}).items():
         _check_definition(f"baselines.{name}", build_baseline, definition)
+    check_names(config)
     # Results lie under names: a baseline's must not be a solver's, nor a kernel's the word for none.
     if NO_KERNEL in config.get("kernels", {}):
         raise ConfigError(f"config: kernels.{NO_KERNEL}: the name means that there is no kernel; choose another")

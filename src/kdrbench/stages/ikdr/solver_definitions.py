@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from kdrbench.bench.stage import Config
+from kdrbench.errors import ConfigError
 from kdrbench.solvers.registry import build_solver
 
 # Suffix of the methods of a reference that is shown beside one's own runs.
@@ -28,6 +29,17 @@ _OF_BENCH = ("start", "starts", "rounds", "settings")
 def method_of(definition: Config) -> dict[str, Any]:
     """Return what a solver definition says of the solver itself, without what is the bench's."""
     return {key: value for key, value in definition.items() if key not in _OF_BENCH}
+
+
+def check_names(config: Config) -> None:
+    """Raise ``ConfigError`` for the first solver or baseline with the name of a method of a reference."""
+    for section in ("solvers", "baselines"):
+        for name in config.get(section, {}):
+            if name.endswith(REFERENCE):
+                raise ConfigError(
+                    f"config: {section}.{name}: names that end in {REFERENCE} are those of a record beside one's own "
+                    f"runs; choose another, such as {name.removesuffix(REFERENCE) or 'mine'}_own"
+                )
 
 
 def settings_of(config: Config) -> dict[str, Settings]:
