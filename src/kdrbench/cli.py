@@ -42,6 +42,7 @@ _COMMANDS = {
     "site": "kdrbench.commands.records",
     "status": "kdrbench.commands.workflow",
     "store-optima": "kdrbench.commands.reports",
+    "summary": "kdrbench.commands.reports",
     "table": "kdrbench.commands.reports",
     "typeset": "kdrbench.commands.reports",
     "unpack": "kdrbench.commands.packing",

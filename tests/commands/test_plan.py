@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 
 ROOT = Path(__file__).parents[2]
-_CONFIGS = ("config.yaml", "config.demo.yaml", "config.reference.yaml")
+_CONFIGS = ("config.yaml", "config.demo.yaml", "config.papers.yaml")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_faults_end_with_one_sentence(plan):
 
 
 def test_the_record_of_the_papers_is_all_experiments_in_twelve_core_hours(plan):
-    done = plan("--config", "config.reference.yaml", "--json")
+    done = plan("--config", "config.papers.yaml", "--json")
     assert done.exit_code == 0, done.output
     experiments = json.loads(done.output)["experiments"]
     run = yaml.safe_load((ROOT / "config.yaml").read_text())["run"]

@@ -30,7 +30,7 @@ CHECKOUT = (
     "Makefile",
     "config.yaml",
     "config.demo.yaml",
-    "config.reference.yaml",
+    "config.papers.yaml",
     "pyproject.toml",
     "requirements.lock",
     "requirements-dev.lock",

@@ -1,11 +1,16 @@
 """What all systems share of a configuration: its checks, and what it says of limits and names."""
 
+from pathlib import Path
+
 import pytest
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import checked, load_grid
+from kdrbench.stages.config_file import lay_over, read_config_file
 from support.configs import TABLE, changed_config, table_4_config, whole_config
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +63,12 @@ def test_each_fault_is_one_sentence_with_key_value_and_what_is_allowed(path, val
 
 def test_the_projects_own_configuration_is_valid():
     checked(whole_config())
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("config.*.yaml")), ids=lambda path: path.name)
+def test_the_projects_other_configurations_are_valid_with_the_names_that_they_take_from_their_files(path):
+    name = path.stem.removeprefix("config.")
+    assert checked(lay_over(whole_config(), read_config_file(path)) | {"name": name})["name"] == name
 
 
 def test_an_experiment_is_of_the_first_system_if_nothing_is_said():

@@ -6,6 +6,7 @@ from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import column_types
 from kdrbench.stages.atlas.stage import AtlasRecord
 from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.stages.league.stage import LeagueRecord
 
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 
@@ -21,13 +22,19 @@ def atlas_record(dataset, method, number, **columns):
     return _row(AtlasRecord, dataset, method, number, columns)
 
 
+def league_record(dataset, method, number, **columns):
+    """A row of a league."""
+    return _row(LeagueRecord, dataset, method, number, columns)
+
+
 def _row(kind, dataset, method, number, columns):
     values = {name: _BLANK.get(blank) for name, blank in column_types(kind).items()}
     values |= {"schema_version": kind.SCHEMA_VERSION, "experiment": "e", "dataset": dataset, "run": number}
     values |= {"kernel": "gaussian", "method": method, "paradigm": "supervised", "status": "converged", "time_s": 0.02}
     values |= {"time_limit_s": 2.0, "timed": True, "trace_file": f"{dataset}-{method}.jsonl"} | columns
     made = provenance(**{name: values.pop(name) for name in get_type_hints(Provenance)})
-    return kind(**values, provenance=made)
+    fields = get_type_hints(kind)
+    return kind(**{name: value for name, value in values.items() if name in fields}, provenance=made)
 
 
 def provenance(**columns):

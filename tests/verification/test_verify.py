@@ -390,4 +390,4 @@ def test_code_that_a_record_names_is_run_on_request_only(record, tmp_path):
 def test_a_folder_without_a_record_is_said_to_be_none(tmp_path):
     nothing = CliRunner().invoke(main, ["verify", str(tmp_path)])
     assert nothing.exit_code == 2
-    assert "config.json cannot be read" in nothing.output
+    assert "config.json is not there: start the workflow" in nothing.output

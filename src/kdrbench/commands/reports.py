@@ -172,6 +172,21 @@ def claims(config: Config, results: Path, out: Path) -> None:
 
 
 @click.command(cls=ReportCommand)
+@which
+@config_file
+@merged_folder
+@store_folder
+@click.option("--out", type=FILE, required=True, help="Folder to write to.")
+def summary(config: Config, results: Path, store: Path, out: Path) -> None:
+    """Write what the records show as pages of Markdown, for a text to include; those that lack rows are left out."""
+    from kdrbench.reports.summary.pages import write_summaries
+    from kdrbench.reports.summary.source import Source
+
+    for path in write_summaries(Source(config, results, store), out):
+        click.echo(str(path))
+
+
+@click.command(cls=ReportCommand)
 @click.argument("parts", type=FILE, nargs=-1, callback=read_paths)
 @which
 @config_file

@@ -31,7 +31,7 @@ def check_there(place: Path) -> None:
     """Raise ``InputError`` for the record of the papers where it is not there: the one sentence of all commands."""
     if place.absolute() == PAPERS.absolute() and not (place / MANIFEST).is_file():
         raise InputError(
-            f"{PAPERS}, the record of the papers, is not there yet: run the workflow with config.reference.yaml and "
+            f"{PAPERS}, the record of the papers, is not there yet: run the workflow with config.papers.yaml and "
             "`kdrbench pack` its results, or name the folder of another record (docs/reference.md)"
         )
 

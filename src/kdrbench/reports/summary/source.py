@@ -1,0 +1,78 @@
+"""A record as the templates of summaries read it: its tables, sections, claims and published numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from kdrbench.errors import InputError
+from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.page import Decided, decided_of_papers
+from kdrbench.reports.ledger.comparison import Comparison
+from kdrbench.reports.ledger.published_vs_ours import compare
+from kdrbench.reports.outputs import tables_of
+from kdrbench.reports.records import Config, read_runs, systems_of, table_of
+from kdrbench.reports.tables.making import Page, make_table
+from kdrbench.reports.tables.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Merged tables in the folder ``merged`` by a configuration, and the folder ``store`` of what runs left."""
+
+    config: Config
+    merged: Path
+    store: Path
+    _pages: dict[str, Page] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Return whether the record has the table ``name``, with all the runs that it shows."""
+        report = tables_of(self.config).get(name)
+        return report is not None and all(self._rows(one).is_file() for one in report.experiments)
+
+    def table(self, name: str) -> Table:
+        """Return a table."""
+        return self._page(name)[0]
+
+    def section(self, name: str, title: str) -> Table:
+        """Return the table of a section on the page of the table ``name``."""
+        found = {section.title: section.table for section in self._page(name)[1]}
+        if (table := found.get(title)) is None:
+            raise InputError(f"the page of {name} has no table under {title!r}; it has {', '.join(found)}")
+        return table
+
+    def runs(self, experiment: str) -> pd.DataFrame:
+        """Return the merged rows of an experiment."""
+        return read_runs(self._rows(experiment))
+
+    def _rows(self, experiment: str) -> Path:
+        return self.merged / "merged" / f"{experiment}.csv"
+
+    def _page(self, name: str) -> Page:
+        if name not in self._pages:
+            self._pages[name] = make_table(tables_of(self.config)[name], self.config, self.merged, self.store)
+        return self._pages[name]
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Every published number beside ours."""
+        return compare(self._systems, self.config)
+
+    @cached_property
+    def claims(self) -> Decided:
+        """The claims of the papers with their decisions."""
+        return decided_of_papers(Records.of(self._systems, self.config))
+
+    @cached_property
+    def decisions(self) -> Mapping[Decision, int]:
+        """How many claims have each decision."""
+        return Counter(found.decision for _, found in self.claims)
+
+    @cached_property
+    def _systems(self) -> dict[str, pd.DataFrame]:
+        return {name: read_runs(self.merged / f"{table_of(name)}.csv") for name in systems_of(self.config)}

@@ -1,0 +1,98 @@
+"""Pages in Markdown of what a record shows: every number is read from it."""
+
+import re
+from importlib.resources import files
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.errors import InputError
+from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
+from kdrbench.reports.summary.pages import PAGES, summary, write_summaries
+from kdrbench.reports.summary.source import Source
+from kdrbench.reports.tables import league_rows
+from kdrbench.reports.tables.table import Entry, Group, Table, entries
+from kdrbench.stages.merged_tables import write_merged
+from support.configs import whole_config
+from support.league_rows import made_up
+from support.made_up import league_record
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """A record of the small league alone, whose runs have left no arrays."""
+    monkeypatch.setattr(league_rows, "read_arrays", lambda *_: ())
+    (tmp_path / "merged").mkdir()
+    write(tmp_path, made_up())
+    return Source(whole_config() | {"run": ["league_small", "noise", "atlas"]}, tmp_path, tmp_path)
+
+
+def write(folder, rows):
+    records = [
+        league_record(number=row.pop("run"), experiment="league_small", **row)
+        for row in rows.astype(object).where(rows.notna(), None).to_dict("records")
+    ]
+    write_merged(folder / "merged/league_small.csv", records)
+
+
+def lines_of(page):
+    return [re.split(r" \| ", line.strip("| ")) for line in page.splitlines() if line.startswith("| ")]
+
+
+def test_a_page_says_what_the_rows_say(source, tmp_path):
+    page = summary("league", source)
+    assert "2 data sets, 4 cells, 3 methods, 120 rows." in page
+    assert (
+        "By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each of PLS-DA and LDA in 2 of 4"
+        in page
+    )
+    standings = {line[0]: line[1] for line in lines_of(page)[2:5]}
+    assert standings == {"InterpretableKDR, Gaussian": "2.00", "LDA": "**1.50**", "PLS-DA": "2.50"}
+    write(tmp_path, made_up(kdr_gaussian=("wine", 1, 3)))
+    assert "in 1 of 4 cells; in 3 it is" in summary("league", Source(source.config, tmp_path, tmp_path))
+
+
+def test_pages_whose_rows_are_not_there_are_left_out(source, tmp_path):
+    assert [path.name for path in write_summaries(source, tmp_path / "out")] == ["league.md"]
+    assert (tmp_path / "out/league.md").read_text() == summary("league", source)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_number_of_a_page_is_typed_by_hand(name):
+    template = files("kdrbench.reports.summary").joinpath("templates", f"{name}.md.j2").read_text()
+    words = re.sub(r"{{.*?}}|{%.*?%}|`[^`]*`", "", template, flags=re.DOTALL)
+    assert not re.search(r"\d", words), words
+
+
+def test_tables_keep_their_groups_and_what_is_bold():
+    table = Table(
+        "t",
+        "T",
+        ["Method", "rank", "mean", "time"],
+        [[[Entry("a"), Entry("1.0", bold=True), Entry("2", mark="*"), Entry("")], entries("bcde")]],
+        groups=[[Group("k-NN", 2), Group("", 1)]],
+    )
+    assert markdown_table(table).splitlines() == [
+        "| Method | k-NN: rank | k-NN: mean | time |",
+        "| --- | ---: | ---: | ---: |",
+        r"| a | **1.0** | 2\* |  |",
+        "| b | c | d | e |",
+    ]
+    assert markdown_table(table, ["Method", "time"]).splitlines()[0] == "| Method | time |"
+    with pytest.raises(InputError, match="unknown column 'ranks'"):
+        markdown_table(table, ["ranks"])
+
+
+def test_words_of_a_record_are_no_markup():
+    hostile = "<script>alert(1)</script> | *x* `y`\n# z [a](b)"
+    assert as_markdown(hostile) == r"\<script\>alert(1)\</script\> \| \*x\* \`y\` # z \[a\](b)"
+    assert as_markdown(Markdown("*x*")) == "*x*"
+    table = Table("t", "T", [hostile], [[[Entry(hostile)]]])
+    assert len(lines_of(markdown_table(table))) == 3
+
+
+def test_the_command_writes_the_pages_of_a_record_and_says_where_there_is_none(tmp_path):
+    done = CliRunner().invoke(main, ["summary", "--results", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert not (tmp_path / "out").exists()
