@@ -138,7 +138,7 @@ class _Source:
         with Parallel(n_jobs=n_jobs) as parallel:
             parallel(delayed(self.figure)(name) for name in figures)
             parallel([*(delayed(self.table)(name) for name in tables), delayed(self.ledger)(), delayed(self.claims)()])
-            parallel([delayed(self.dashboard)(), delayed(self.site)()])
+            parallel([delayed(self.dashboard)(), delayed(self.site)(), delayed(self.summaries)()])
         return len(figures) + len(tables)
 
     def figure(self, name: str) -> None:
@@ -181,6 +181,12 @@ class _Source:
         parts += sorted((self.store / "checks").glob("*.json"))
         published, page = self.out / "published_vs_ours.csv", self.out / "dashboard.html"
         _quietly(dashboard, tuple(parts), self.config, self.merged, self.store, published, page)
+
+    def summaries(self) -> None:
+        """Write what was found as Markdown and in print."""
+        from kdrbench.commands.reports import summary
+
+        _quietly(summary, self.config, self.merged, self.store, self.out / "summary")
 
     def site(self) -> None:
         """Write the site of the record."""

@@ -178,7 +178,10 @@ def claims(config: Config, results: Path, out: Path) -> None:
 @store_folder
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
 def summary(config: Config, results: Path, store: Path, out: Path) -> None:
-    """Write what the records show as pages of Markdown, for a text to include; those that lack rows are left out."""
+    """Write what the records show as pages of Markdown, and what was found of the papers in print as well.
+
+    Pages that lack rows are left out, and so is the PDF where there is no TeX.
+    """
     from kdrbench.reports.summary.pages import write_summaries
     from kdrbench.reports.summary.source import Source
 

@@ -79,6 +79,7 @@ def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
     assert lines_of(table)[-1]["AKNCA"] == "1/0/0"
     assert lines_of(table)[-1]["KNCA"] == "0/0/1"
     assert [line["Mean difference"] for line in lines_of(tests)] == ["-0.1000", "+0.1055"]
+    assert [row[3].axes for row in tests.rows] == [("accuracy", "iris", "", name) for name in ("knca", "aknca")]
 
 
 def test_choosing_by_the_test_samples_is_a_column_where_it_was_tried(tmp_path):

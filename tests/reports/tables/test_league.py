@@ -95,6 +95,13 @@ def test_effects_against_controls_come_with_their_tests(monkeypatch):
     assert float(row["Effect"]) > 10
     # Of +.1 and -.2.
     assert row["Median difference"] == "-0.050"
+    assert {entry.axes for entry in table.rows[0][2:]} == {("", "", "", "pls_da")}
+
+
+def test_every_number_of_a_duel_leads_to_the_runs_of_the_projection():
+    duels = league_tables("league", made_up(), EXPERIMENT)[2]
+    assert {entry.axes for row in duels.rows for entry in row[3:]} == {("", "", "", "kdr_gaussian")}
+    assert {entry.axes for row in duels.rows for entry in row[:3]} == {()}
 
 
 def many_sets():

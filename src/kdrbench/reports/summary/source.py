@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import Decided, decided_of_papers
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import tables_of
-from kdrbench.reports.records import Config, read_runs, systems_of, table_of
+from kdrbench.reports.records import Config, read_runs, system_of
 from kdrbench.reports.tables.making import Page, make_table
 from kdrbench.reports.tables.table import Table
 
@@ -34,6 +32,11 @@ class Source:
         """Return whether the record has the table ``name``, with all the runs that it shows."""
         report = tables_of(self.config).get(name)
         return report is not None and all(self._rows(one).is_file() for one in report.experiments)
+
+    @cached_property
+    def experiments(self) -> list[str]:
+        """The experiments of ``run`` whose rows are there."""
+        return [name for name in self.config["run"] if self._rows(name).is_file()]
 
     def table(self, name: str) -> Table:
         """Return a table."""
@@ -60,19 +63,26 @@ class Source:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """Every published number beside ours."""
-        return compare(self._systems, self.config)
+        """Every number that is printed for these experiments beside ours."""
+        return compare(self._systems, self._config)
 
     @cached_property
     def claims(self) -> Decided:
         """The claims of the papers with their decisions."""
-        return decided_of_papers(Records.of(self._systems, self.config))
+        return decided_of_papers(Records.of(self._systems, self._config))
 
-    @cached_property
-    def decisions(self) -> Mapping[Decision, int]:
-        """How many claims have each decision."""
-        return Counter(found.decision for _, found in self.claims)
+    @property
+    def _config(self) -> Config:
+        return {**self.config, "run": self.experiments}
 
     @cached_property
     def _systems(self) -> dict[str, pd.DataFrame]:
-        return {name: read_runs(self.merged / f"{table_of(name)}.csv") for name in systems_of(self.config)}
+        experiments = self.config["experiments"]
+        systems = dict.fromkeys(system_of(experiments[name]) for name in self.experiments)
+        return {
+            system: pd.concat(
+                [self.runs(name) for name in self.experiments if system_of(experiments[name]) == system],
+                ignore_index=True,
+            )
+            for system in systems
+        }

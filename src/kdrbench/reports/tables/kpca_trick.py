@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -21,7 +22,7 @@ from kdrbench.reports.tables.kpca_cells import (
     win_draw_lose,
 )
 from kdrbench.reports.tables.labels import NO_CELL, dataset_label, learner_name
-from kdrbench.reports.tables.table import Entry, Table
+from kdrbench.reports.tables.table import Entry, Table, entries
 from kdrbench.reports.tables.verdicts import Verdict
 
 # The variants in which the paper chooses a kernel.
@@ -109,8 +110,8 @@ def _three(
     ]
 
 
-def _axes_of(cell: KpcaCell) -> tuple[str, ...]:
-    return ("accuracy", cell.dataset, "", learner_name(cell.learner, cell.variant))
+def _axes_of(one: KpcaCell | Difference) -> tuple[str, ...]:
+    return ("accuracy", one.dataset, "", learner_name(one.learner, one.variant))
 
 
 def _meaning(ours: Cell) -> str:
@@ -195,15 +196,15 @@ def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Differen
 
 
 def _test_line(one: Difference) -> list[Entry]:
-    return [
-        Entry(dataset_label(one.dataset)),
-        Entry(learner_name(one.learner, one.variant).upper()),
+    numbers = [
         Entry(str(one.splits)),
         Entry(f"{one.mean:+.4f}", bold=one.best),
         Entry(f"{one.p:.2g}"),
         Entry(f"{one.p_holm:.2g}"),
         Entry(NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"),
     ]
+    labels = entries([dataset_label(one.dataset), learner_name(one.learner, one.variant).upper()])
+    return labels + [replace(number, axes=_axes_of(one)) for number in numbers]
 
 
 def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:

@@ -97,9 +97,13 @@ def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
 
 def compile_pdf(fragment: str, target: Path) -> None:
     """Typeset the fragment on a page of its own with pdflatex; raises ``TexError`` with TeX's first complaint."""
+    compile_page(_PAGE % {"table": fragment, "width": _page_width(fragment), "height": 18}, target)
+
+
+def compile_page(page: str, target: Path) -> None:
+    """Typeset a document with pdflatex; raises ``TexError`` with TeX's first complaint."""
     if shutil.which("pdflatex") is None:
         raise TexError("pdflatex is not on the PATH; install a TeX with booktabs, or leave out the PDF")
-    page = _PAGE % {"table": fragment, "width": _page_width(fragment), "height": 18}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "table.tex"
         source.write_text(page, encoding="utf-8")

@@ -85,7 +85,7 @@ def _standing(
     lost = league.scores["knn_accuracy"].n_lost(method)
     row += [Entry("-" if np.isnan(seconds) else duration(seconds), seconds), Entry(str(lost), float(lost))]
     over = f"{league.title(method)} over {counted(len(league.scores['knn_accuracy'].cells), 'cell')}"
-    return [row[0], *(replace(entry, detail=over, axes=("", "", "", method)) for entry in row[1:])]
+    return [row[0], *_leading_to(method, [replace(entry, detail=over) for entry in row[1:]])]
 
 
 def _tests(league: League, judge: str) -> str:
@@ -116,12 +116,11 @@ def _duels(name: str, league: League) -> Table:
                 differences = [duel.difference for duel in duels]
                 effects = [duel.effect for duel in duels if np.isfinite(duel.effect)]
                 wins, losses = (sum(one is verdict for one in verdicts) for verdict in (Verdict.WINS, Verdict.LOSES))
-                rows.append(
-                    entries([league.title(method), league.title(rival), JUDGES[judge], len(duels)])
-                    + entries([f"{np.mean(differences):+.3f}", f"{np.median(effects):+.2f}" if effects else "-"])
-                    + entries([wins, losses])
-                    + [Entry(f"{corrected[pair]:.2g}", bold=corrected[pair] <= SIGNIFICANT)]
-                )
+                numbers = entries([len(duels), f"{np.mean(differences):+.3f}"])
+                numbers += entries([f"{np.median(effects):+.2f}" if effects else "-", wins, losses])
+                numbers.append(Entry(f"{corrected[pair]:.2g}", bold=corrected[pair] <= SIGNIFICANT))
+                labels = entries([league.title(method), league.title(rival), JUDGES[judge]])
+                rows.append([*labels, *_leading_to(method, numbers)])
     columns = ["Method", "Rival", "Judge", "Cells", "Mean difference", "Median effect", "Wins", "Losses", "p (Holm)"]
     return Table(name, "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
 
@@ -142,15 +141,23 @@ def _control(league: League, judge: str, control: int) -> list[Entry]:
     effects = {method: effect_size(column) for method, column in zip(methods, gains.T, strict=True)}
     differ = [effects[method] for method in methods if corrected[method, control] <= SIGNIFICANT]
     ahead = sum(ranks[method] < ranks[control] for method in methods)
-    row = entries([league.title(league.methods[control]), JUDGES[judge], ahead, len(methods) - ahead])
+    labels = entries([league.title(league.methods[control]), JUDGES[judge]])
+    row = entries([ahead, len(methods) - ahead])
     row += entries([f"{np.median(gains.mean(axis=0)):+.3f}", f"{np.median(list(effects.values())):+.2f}"])
     row += entries([sum(effect > 0 for effect in differ), sum(effect < 0 for effect in differ)])
     own = WITH_LABELS.get(league.methods[control], "")
-    if own not in league.methods:
-        return row + entries("---")
-    place = league.methods.index(own)
-    p, gain = corrected[place, control], gains[:, methods.index(place)].mean()
-    return [*row, *entries([f"{gain:+.3f}", f"{effects[place]:+.2f}"]), Entry(f"{p:.2g}", bold=p <= SIGNIFICANT)]
+    if own in league.methods:
+        place = league.methods.index(own)
+        p, gain = corrected[place, control], gains[:, methods.index(place)].mean()
+        row += [*entries([f"{gain:+.3f}", f"{effects[place]:+.2f}"]), Entry(f"{p:.2g}", bold=p <= SIGNIFICANT)]
+    else:
+        row += entries("---")
+    return [*labels, *_leading_to(league.methods[control], row)]
+
+
+def _leading_to(method: str, numbers: list[Entry]) -> list[Entry]:
+    """Return numbers by which a page finds the runs of a method."""
+    return [replace(number, axes=("", "", "", method)) for number in numbers]
 
 
 _STANDINGS = (

@@ -1,0 +1,102 @@
+"""What a record says of the papers as a whole: its size, what reproduces, what does not and for which reasons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.reports.answers.answer import Answer, answer_of
+from kdrbench.reports.claims.claim import Claim, Decision, Found
+from kdrbench.reports.ledger.comparison import Comparison
+from kdrbench.reports.ledger.published_vs_ours import COUNTED, judged, labels_of, place_label
+from kdrbench.reports.records import of_papers
+from kdrbench.reports.summary.source import Source
+from kdrbench.reports.tables.published_numbers import paper_label
+from kdrbench.reports.tables.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why printed numbers are not met, how many of them, and the first one beside ours."""
+
+    why: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """A record as the page of what was found tells it."""
+
+    source: Source
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """What all rows of all experiments have: experiment, run, how it ended, seconds, and where it was made."""
+        names = ["experiment", "dataset", "run", "status", "wall_s", "drifted", "processor", "trace_file"]
+        tables = [self.source.runs(name) for name in self.source.experiments]
+        return pd.concat([table.reindex(columns=names) for table in tables], ignore_index=True)
+
+    @property
+    def size(self) -> str:
+        """Rows, experiments and the seconds of their processes, in words."""
+        # Several rows may be of one process.
+        processes = self.runs.drop_duplicates(["trace_file", "run", "wall_s"])
+        hours = processes["wall_s"].sum() / 3600
+        experiments = counted(self.runs["experiment"].nunique(), "experiment")
+        return f"{counted(len(self.runs), 'row')} of {experiments}, {hours:.2g} core-hours"
+
+    @property
+    def processors(self) -> str:
+        """The processors on which rows were made."""
+        return " and ".join(sorted(set(self.runs["processor"].dropna())))
+
+    def papers(self) -> Iterator[tuple[str, str]]:
+        """Yield each paper, and how many of its printed numbers have which verdict."""
+        first = [one for one in self.source.comparisons if one.first]
+        for paper in dict.fromkeys(one.paper for one in first):
+            yield paper_label(paper), _verdicts([one for one in first if one.paper == paper])
+
+    def claims(self, *decisions: Decision) -> list[tuple[Claim, Found]]:
+        """Return the claims that were decided so."""
+        return [(claim, found) for claim, found in self.source.claims if found.decision in decisions]
+
+    def reasons(self) -> list[Reason]:
+        """Return why numbers differ or are only close, those of most numbers first."""
+        unlike = [
+            one for one in self.source.comparisons if one.first and one.verdict in (Verdict.DIFFERS, Verdict.CLOSE)
+        ]
+        # What follows the first reason is of the runs of one cell.
+        counts = Counter(_main_reason(one) for one in unlike)
+        examples = {_main_reason(one): _example(one) for one in reversed(unlike)}
+        return [Reason(why, count, examples[why]) for why, count in counts.most_common()]
+
+    def answers(self, beyond: bool) -> list[Answer]:
+        """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
+        config = self.source.config
+        papers = set(of_papers(config)["run"])
+        names = [name for name in self.source.experiments if (name in papers) is not beyond]
+        folder = self.source.store / "traces"
+        traces = folder if folder.is_dir() else None
+        return [answer_of(name, self.source.runs(name), config, traces) for name in names]
+
+
+def _verdicts(lines: list[Comparison]) -> str:
+    verdicts = Counter(one.verdict for one in judged(lines))
+    parts = ", ".join(f"{verdicts[one]} {one}" for one in COUNTED if verdicts[one])
+    return f"{counted(verdicts.total(), 'printed number')}: {parts}" if parts else "no printed number is judged"
+
+
+def _main_reason(one: Comparison) -> str:
+    return one.why.split("; ")[0]
+
+
+def _example(one: Comparison) -> str:
+    """Return where a number is printed, and it beside ours."""
+    where = ", ".join(part for part in (paper_label(one.paper), place_label(one.table), *labels_of(one)) if part != "-")
+    return f"{where}: {one.published} printed, {one.ours} here"
