@@ -9,7 +9,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo papers test develop lint types unit attack whole soak docs sbom metadata test-oldest test-processors
+.PHONY: demo papers test develop lint types unit attack whole soak docs record-pages sbom metadata test-oldest test-processors
 .PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -54,6 +54,10 @@ docs: $(READY_DEV)
 	rm -rf docs/_build docs/gallery
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
+
+# The documentation's pages on what was found, from the packed record.
+record-pages: $(READY)
+	kdrbench summary --results results/reference --out docs/record
 
 # What archives and indexes read, from pyproject.toml and CITATION.cff.
 metadata: $(READY)

@@ -3,6 +3,7 @@
 import csv
 import json
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -10,6 +11,7 @@ from kdrbench.bench.record import append_records
 from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.cli import main
 from kdrbench.stages.config import load_grid
+from support.record_folders import folder_of
 from support.tiny_stage import tiny_record
 
 CONFIG = {
@@ -163,7 +165,47 @@ def test_runs_are_not_forgotten_while_a_process_works_on_them(workspaces):
     assert "e/wine/it/0-0" in jobs_of(workspaces)
 
 
-@pytest.mark.parametrize("place", ["e/wine/i", "", ".", "..", "e/../f", "/"])
+def test_a_place_has_to_be_said():
+    done = kdrbench("forget")
+    assert (done.exit_code, "say which PLACE to forget" in done.stderr) == (2, True)
+
+
+@pytest.fixture
+def drifted(tmp_path):
+    """Merged tables in which the cores of ISM's timed runs have drifted, and those of a run of DG that is not timed."""
+    results = folder_of(tmp_path / "results", folds=2)
+    table = pd.read_csv(results / "merged/first.csv", keep_default_na=False)
+    drifted = (table["method"] == "ism") | (table["run"] == 1)
+    timed = table["method"] == "ism"
+    table.assign(drifted=drifted, timed=timed).to_csv(results / "merged/first.csv", index=False)
+    for kernel, method in table[["kernel", "method"]].drop_duplicates().itertuples(index=False):
+        (results / f".workspace/first/wine/{kernel}/{method}/0-1").mkdir(parents=True)
+    (results / "runs/first").mkdir(parents=True, exist_ok=True)
+    return results
+
+
+def test_timed_runs_that_have_drifted_are_forgotten(drifted):
+    done = kdrbench("forget", "--drifted", "--results", drifted)
+    assert done.exit_code == 0, done.output
+    cells = {
+        path.parent.relative_to(drifted / ".workspace").as_posix() for path in drifted.glob(".workspace/*/*/*/*/0-1")
+    }
+    assert cells
+    assert not [cell for cell in cells if cell.endswith("/ism")]
+    assert [cell for cell in cells if cell.endswith("/dg")]
+    assert "the workflow will make the runs of first/wine/gaussian/ism again" in done.stdout
+    assert not (drifted / "merged/first.csv").exists()
+
+
+def test_drifted_runs_of_a_place_alone(drifted):
+    elsewhere = kdrbench("forget", "first/iris", "--drifted", "--results", drifted)
+    assert (elsewhere.exit_code, elsewhere.stdout) == (0, "no timed run has drifted\n")
+    assert (drifted / ".workspace/first/wine/gaussian/ism/0-1").is_dir()
+    assert kdrbench("forget", "first/wine/gaussian", "--drifted", "--results", drifted).exit_code == 0
+    assert not (drifted / ".workspace/first/wine/gaussian/ism").exists()
+
+
+@pytest.mark.parametrize("place", ["e/wine/i", ".", "..", "e/../f", "/"])
 def test_only_what_is_there_is_forgotten(workspaces, place, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -147,22 +147,45 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 
 
 @click.command()
-@click.argument("place")
+@click.argument("place", default="")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@configuration_name
 @click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
-def forget(place: str, results: Path, reports: Path | None) -> None:
+@click.option("--drifted", is_flag=True, help="Only cells with timed runs whose cores changed their speed.")
+def forget(place: str, results: Path, name: str, reports: Path | None, drifted: bool) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
-    The tables and figures of the experiment are removed with them.
+    The tables and figures of the experiment are removed with them. With --drifted PLACE may be left out: the cells are
+    those of all merged tables.
     """
     from kdrbench.bench.publish import forget_runs
 
-    forget_runs(results, place)
-    stem, folder = Path(place).parts[0].removesuffix("_tables"), reports or results.parent / "reports"
-    for path in [*folder.rglob(f"{stem}.*"), *folder.rglob(f"{stem}_*")]:
-        if path.is_file():
-            path.unlink()
-    click.echo(f"the workflow will make the runs of {place} again")
+    if not place and not drifted:
+        raise click.UsageError("say which PLACE to forget: an experiment, experiment/dataset or a cell; or --drifted")
+    places = _drifted(results, name, Path(place)) if drifted else [place]
+    for one in places:
+        forget_runs(results, one)
+        stem, folder = Path(one).parts[0].removesuffix("_tables"), reports or results.parent / "reports"
+        for path in [*folder.rglob(f"{stem}.*"), *folder.rglob(f"{stem}_*")]:
+            if path.is_file():
+                path.unlink()
+        click.echo(f"the workflow will make the runs of {one} again")
+    if not places:
+        click.echo("no timed run has drifted")
+
+
+def _drifted(results: Path, name: str, below: Path) -> list[str]:
+    """Return the cells ``below`` a place that have drifted, of the merged tables of a configuration."""
+    from kdrbench.stages.merged_tables import drifted_cells
+
+    root, name = root_and_name(results, name)
+    frozen = frozen_configuration(root, name)
+    grid = grid_of(frozen, hashed=False)
+    tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
+    found = [
+        cell for one, path in tables.items() if path.is_file() for cell in drifted_cells(path, grid.stage(one).record)
+    ]
+    return [cell for cell in found if Path(cell).is_relative_to(below)]
 
 
 @click.command()

@@ -55,6 +55,16 @@ def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
 
 
+def drifted_cells(path: Path, kind: type[Record]) -> list[str]:
+    """Return the cells of a merged table that have timed rows whose cores changed their speed.
+
+    A cell is experiment/data set/..., the place of its batches. Raises ``RecordError`` as :func:`read_words` does.
+    """
+    axes = ("experiment", "dataset", *kind.CELL)
+    drifted = (words for _, words in read_words(path, kind) if words["drifted"] == words["timed"] == "True")
+    return list(dict.fromkeys("/".join(restored(words[axis]) for axis in axes) for words in drifted))
+
+
 def write_merged(path: Path, records: Sequence[Record]) -> None:
     """Write the records of one system as :func:`.merge_records` does: with how their cores drifted."""
     write_table(path, merged_lines(records))
