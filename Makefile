@@ -18,7 +18,7 @@ demo: $(READY)
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
 papers: $(READY)
-	kdrbench report results/reference --out reports/papers --jobs 2
+	kdrbench report results/reference --jobs 2
 
 test: lint types unit
 

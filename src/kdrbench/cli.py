@@ -92,8 +92,8 @@ def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
     For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, crate, merge-results, site,
-    pack, unpack, report, doctor, new, check. The other commands are the steps of the Snakemake workflow; `snakemake
-    --cores N` runs them in order.
+    pack, unpack, report, summary, doctor, new, check. The other commands are the steps of the Snakemake workflow;
+    `snakemake --cores N` runs them in order.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

@@ -17,6 +17,7 @@ from kdrbench.paired import holm
 from kdrbench.reports.tables.side_by_side import compare_solvers
 from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.made_up import record
+from support.record_folders import whole_config as frozen_config
 from support.report_rows import run, trace_line
 from support.tiny_stage import tiny_record
 
@@ -285,7 +286,9 @@ def named(results, tmp_path, monkeypatch):
     """The usual folders of a configuration called demo, the only one with results, as the working directory."""
     folder = tmp_path / "there" / "results" / "demo"
     (folder / "merged").mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"name": "demo", "run": [], "experiments": {}}))
+    config = frozen_config(["e"]) | {"name": "demo", "run": ["e"]}
+    config["experiments"]["e"].pop("published", None)
+    (folder / "config.json").write_text(json.dumps(config))
     (folder / "ikdr.csv").write_text((results / "ikdr.csv").read_text())
     monkeypatch.chdir(tmp_path / "there")
     return folder

@@ -100,14 +100,15 @@ def test_the_status_of_the_only_named_configuration_needs_no_name(results):
     assert "those with a name: demo (--name demo)" in done.stderr
 
 
-@pytest.mark.parametrize("text", [None, "{", "\0"])
+@pytest.mark.parametrize("text", [None, "{", "\0", "[]"])
 @pytest.mark.parametrize("command", ["claims", "published-vs-ours"])
 def test_reports_without_a_frozen_configuration_end_in_a_sentence(tmp_path, command, text):
     config = tmp_path / "config.json"
     if text is not None:
         config.write_text(text)
     done = kdrbench(command, "--config", config, "--results", tmp_path, "--out", tmp_path / "page")
-    assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True)
+    said = "config.json is not there" if text is None else "config.json is no frozen configuration"
+    assert (done.exit_code, said in done.stderr) == (2, True)
     assert {path.name for path in tmp_path.iterdir()} <= {"config.json"}
 
 
@@ -195,6 +196,30 @@ def test_timed_runs_that_have_drifted_are_forgotten(drifted):
     assert [cell for cell in cells if cell.endswith("/dg")]
     assert "the workflow will make the runs of first/wine/gaussian/ism again" in done.stdout
     assert not (drifted / "merged/first.csv").exists()
+
+
+def test_only_reports_of_the_experiment_itself_are_removed(drifted):
+    reports = drifted.parent / "reports"
+    own, others = (
+        ("first.html", "first.csv", "figures/first.png"),
+        ("first_d.html", "first_notes.md", "other/first.html"),
+    )
+    for name in (*own, *others):
+        path = reports / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert kdrbench("forget", "first", "--results", drifted).exit_code == 0
+    left = {path.relative_to(reports).as_posix() for path in reports.rglob("*.*")}
+    assert {"first.html", "first.csv"}.isdisjoint(left)
+    assert set(others) <= left
+
+
+def test_drifted_runs_of_a_configuration_by_its_folder(drifted):
+    (drifted / "demo").mkdir()
+    for name in ("config.json", "merged"):
+        (drifted / name).rename(drifted / "demo" / name)
+    assert kdrbench("forget", "--drifted", "--results", drifted / "demo").exit_code == 0
+    assert not (drifted / ".workspace/first/wine/gaussian/ism").exists()
 
 
 def test_drifted_runs_of_a_place_alone(drifted):

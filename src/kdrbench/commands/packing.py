@@ -20,6 +20,7 @@ from kdrbench.commands.options import (
     read_licence,
     root_and_name,
 )
+from kdrbench.commands.sources import reports_of
 from kdrbench.errors import InputError, counted
 from kdrbench.licences import DEFAULT
 from kdrbench.packing import PAPERS
@@ -96,9 +97,9 @@ def unpack(packed: Path, out: Path) -> None:
 @click.command()
 @click.argument("results", type=RECORD, default=PAPERS)
 @configuration_name
-@click.option("--out", type=FILE, default=Path("reports/papers"), show_default=True, help="Folder of the reports.")
+@click.option("--out", type=FILE, help="Folder of the reports; reports/RECORD if not said.")
 @click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
-def report(results: Path, name: str, out: Path, jobs: int) -> None:
+def report(results: Path, name: str, out: Path | None, jobs: int) -> None:
     """Make all tables, figures and pages of the record in RESULTS, and its site: without data and without the workflow.
 
     What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
@@ -113,6 +114,7 @@ def report(results: Path, name: str, out: Path, jobs: int) -> None:
     merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
     if not merged:
         raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
+    out = out or reports_of(results, config)
     source = _Source(without_code({**config, "run": merged}), frozen.parent, results, out)
     click.echo(f"{counted(source.make(int(jobs)), 'table and figure', 'tables and figures')}, pages and site -> {out}")
 

@@ -182,11 +182,17 @@ def summary(config: Config, results: Path, store: Path, out: Path) -> None:
 
     Pages that lack rows are left out, and so is the PDF where there is no TeX.
     """
-    from kdrbench.reports.summary.pages import write_summaries
+    from kdrbench.reports.summary.pages import print_summary, write_summaries
     from kdrbench.reports.summary.source import Source
+    from kdrbench.reports.tables.latex import TexError
 
     for path in write_summaries(Source(config, results, store), out):
         click.echo(str(path))
+    try:
+        if printed := print_summary(out):
+            click.echo(str(printed))
+    except TexError as error:
+        click.echo(f"kdrbench: no PDF: {error}", err=True)
 
 
 @click.command(cls=ReportCommand)

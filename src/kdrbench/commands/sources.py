@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +47,14 @@ class ReportCommand(click.Command):
 
 
 def _fill_in(params: dict[str, Any], taken: set[str | None], command: str) -> None:
+    from kdrbench.stages.results import read_frozen
+
     name, path, place = params.pop("configuration"), params.get("config"), params["results"]
     if path and name:
         raise InputError(f"--config {path} and --name {name} both say which configuration; leave one out")
     root, name = root_and_name(place or _RESULTS, name)
     frozen = path or frozen_configuration(root, name)
-    config = _read(frozen)
+    config = read_frozen(frozen)
     if "config" in taken:
         params["config"] = config
     if path is None:
@@ -63,35 +64,21 @@ def _fill_in(params: dict[str, Any], taken: set[str | None], command: str) -> No
     if "store" in taken and params["store"] is None:
         params["store"] = root if path is None or (root / "traces").is_dir() else _RESULTS
     if "out" in taken and params["out"] is None:
-        params["out"] = _stem(params, config, own=_is_own(root), command=command)
+        folder = reports_of(root, config)
+        params["out"] = folder / (f"figures/{params['name']}" if params.get("name") else command.replace("-", "_"))
+        click.echo(f"kdrbench: writing {params['out']}.*", err=True)
 
 
-def _is_own(root: Path) -> bool:
-    return root.resolve() == _RESULTS.resolve()
+def reports_of(root: Path, config: Config) -> Path:
+    """Return where reports of the results in ``root`` are written; those of another record never among the user's own.
 
-
-def _read(path: Path) -> Config:
-    try:
-        config: Config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
-    return config
-
-
-def _stem(params: dict[str, Any], config: Config, *, own: bool, command: str) -> Path:
-    """Return where a report is written, and say so; that of another record never among the user's own."""
+    Raises ``InputError`` where the user has a configuration with the name of the record.
+    """
     from kdrbench.reports.outputs import report_folder
 
-    folder = Path(report_folder(config)) if own else _of_record(params["results"])
-    name = params.get("name")
-    path = folder / (f"figures/{name}" if name else command.replace("-", "_"))
-    click.echo(f"kdrbench: writing {path}.*", err=True)
-    return path
-
-
-def _of_record(folder: Path) -> Path:
-    """Return the folder of the reports of a record; ``InputError`` where the user's own have its name."""
-    reports = Path("reports", folder.resolve().name)
+    if root.resolve() == _RESULTS.resolve():
+        return Path(report_folder(config))
+    reports = Path("reports", root.resolve().name)
     if (_RESULTS / reports.name / "config.json").is_file():
         raise InputError(f"{reports} is of your own configuration {reports.name}; say with --out where to write")
     return reports

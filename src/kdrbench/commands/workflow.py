@@ -162,24 +162,38 @@ def forget(place: str, results: Path, name: str, reports: Path | None, drifted: 
 
     if not place and not drifted:
         raise click.UsageError("say which PLACE to forget: an experiment, experiment/dataset or a cell; or --drifted")
+    results, name = root_and_name(results, name)
     places = _drifted(results, name, Path(place)) if drifted else [place]
     for one in places:
         forget_runs(results, one)
-        stem, folder = Path(one).parts[0].removesuffix("_tables"), reports or results.parent / "reports"
-        for path in [*folder.rglob(f"{stem}.*"), *folder.rglob(f"{stem}_*")]:
-            if path.is_file():
-                path.unlink()
+        for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
+            path.unlink(missing_ok=True)
         click.echo(f"the workflow will make the runs of {one} again")
     if not places:
         click.echo("no timed run has drifted")
+
+
+def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
+    """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
+    from kdrbench.errors import KdrbenchError
+    from kdrbench.reports.outputs import experiment_outputs
+    from kdrbench.stages.results import read_frozen
+
+    for frozen in (results / "config.json", *sorted(results.glob("*/config.json"))):
+        try:
+            config = read_frozen(frozen)
+        except KdrbenchError:
+            continue
+        if experiment in config["run"]:
+            outputs = experiment_outputs(config, experiment, typeset=True)
+            yield from (reports / Path(path).relative_to("reports") for path in outputs)
 
 
 def _drifted(results: Path, name: str, below: Path) -> list[str]:
     """Return the cells ``below`` a place that have drifted, of the merged tables of a configuration."""
     from kdrbench.stages.merged_tables import drifted_cells
 
-    root, name = root_and_name(results, name)
-    frozen = frozen_configuration(root, name)
+    frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=False)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
     found = [

@@ -29,7 +29,7 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
         Fact("Missing values", entry.missing),
         Fact("How it was collected", collection_of(entry)),
         Fact("Personal information", entry.personal),
-        Fact("Biases", entry.biases),
+        Fact("Biases", biases_of(entry)),
         Fact("Notes", entry.notes),
         Fact("Differences from the papers", entry.differences),
         Fact("Licence", entry.licence),
@@ -43,6 +43,11 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
 def collection_of(entry: DatasetEntry) -> str:
     """Return how the values came about."""
     return entry.collection or ("Drawn by a seeded generator of kdrbench." if entry.generated else "")
+
+
+def biases_of(entry: DatasetEntry) -> str:
+    """Return which biases are recorded; there may be others that were not looked for."""
+    return entry.biases.replace("None are known.", "None are recorded here.")
 
 
 def render_markdown(entry: DatasetEntry) -> str:

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from kdrbench.datasets.card import collection_of
+from kdrbench.datasets.card import biases_of, collection_of
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import counted
 
@@ -41,6 +41,8 @@ _CONTEXT: dict[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     **{term: f"cr:{term}" for term in _TERMS.split()},
 }
+# How the citation of a set begins that is known from a paper which used it.
+_USED = "Used by"
 _FORMATS = {".gz": "application/gzip", ".csv": "text/csv", ".png": "image/png", ".mat": "application/x-matlab-data"}
 
 
@@ -49,6 +51,9 @@ def croissant(entry: DatasetEntry) -> dict[str, Any]:
 
     Files without a public address and sets that are bundled or generated have no distribution.
     """
+    creator, colon, _ = entry.citation.partition(":")
+    # Of some sets only who used them is known, and of others no one is named.
+    known = bool(colon) and not creator.startswith(_USED)
     year = re.findall(r"\b(?:19|20)\d\d\b", entry.citation)
     found = {
         "@context": _CONTEXT,
@@ -59,7 +64,7 @@ def croissant(entry: DatasetEntry) -> dict[str, Any]:
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "license": licence_of(entry),
         "citeAs": entry.citation,
-        "creator": {"@type": "sc:Organization", "name": entry.citation.partition(":")[0]},
+        "creator": {"@type": "sc:Organization", "name": creator} if known else "",
         "url": _address(entry),
         "datePublished": year[0] if year else "",
         "version": "1.0.0",
@@ -67,8 +72,7 @@ def croissant(entry: DatasetEntry) -> dict[str, Any]:
         "recordSet": [_classes(entry)] if entry.classes else [],
         "rai:dataCollection": collection_of(entry),
         "rai:personalSensitiveInformation": entry.personal,
-        "rai:dataBiases": entry.biases,
-        "rai:dataLimitations": entry.differences,
+        "rai:dataBiases": biases_of(entry),
         "rai:dataImputationProtocol": entry.missing,
         "rai:dataPreprocessingProtocol": entry.scaling,
         "rai:dataUseCases": _USES,
@@ -89,9 +93,8 @@ def licence_of(entry: DatasetEntry) -> str:
 def _description(entry: DatasetEntry) -> str:
     size = f"{counted(entry.n_samples, 'sample')}, {counted(entry.n_features, 'feature')}"
     kind = size if entry.kind == "features" else f"A kernel matrix of {entry.n_samples} samples"
-    return " ".join(
-        filter(None, [f"{entry.title}. {kind}.", entry.notes, f"SHA-256 of the values: {entry.content_sha256}."])
-    )
+    parts = [f"{entry.title}. {kind}.", entry.notes, f"Differences from the papers': {entry.differences}"]
+    return " ".join(filter(None, [*parts, f"SHA-256 of the values: {entry.content_sha256}."]))
 
 
 def _address(entry: DatasetEntry) -> str:

@@ -24,7 +24,7 @@ _README = """\
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
 
-    kdrbench report DIR --out reports/papers     all tables, figures and pages, without data
+    kdrbench report DIR --out reports/record     all tables, figures and pages, without data
     kdrbench verify DIR                          every stored result computed again, from data
     kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kdrbench.reports.summary.markdown import escape
-from kdrbench.reports.summary.pages import summary, write_summaries
+from kdrbench.reports.summary.pages import print_summary, summary, write_summaries
 from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.summary.story import Story
@@ -70,13 +70,43 @@ def test_records_of_no_paper_have_no_page(tmp_path):
     assert not list(write_summaries(source, tmp_path / "out"))
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+
+
+@needs_tex
 def test_the_page_is_made_in_print_with_outlines_as_fonts(source, tmp_path):
-    written = [path.name for path in write_summaries(source, tmp_path)]
-    assert written == ["what_we_found.md", "what_we_found.pdf"]
+    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md"]
+    printed = print_summary(tmp_path)
+    assert printed == tmp_path / "what_we_found.pdf"
     if shutil.which("pdffonts"):
-        fonts = subprocess.run(["pdffonts", tmp_path / written[1]], capture_output=True, text=True, check=True).stdout
+        fonts = subprocess.run(["pdffonts", printed], capture_output=True, text=True, check=True).stdout
         assert "Type 3" not in fonts
+
+
+@needs_tex
+def test_words_that_tex_does_not_know_are_printed_as_question_marks(source, tmp_path):
+    story = Story(source)
+    assert story.processors == "processor one"
+    page = tmp_path / "what_we_found.md"
+    page.write_text(
+        "# T\n\nA \u4e2d\u6587 \u200b \x07 $x^2_ \\cmd{ `\u4e2d` b\n\n| [a] | b |\n| --- | --- |\n| [c] | d |\n"
+    )
+    assert print_summary(tmp_path)
+    assert "A ?? ? ? \\$x" in page_in_latex(page.read_text())
+
+
+def test_a_page_that_is_not_made_again_leaves_no_print(tmp_path):
+    (tmp_path / "what_we_found.pdf").touch()
+    assert print_summary(tmp_path) is None
+    assert not (tmp_path / "what_we_found.pdf").exists()
+
+
+def test_names_of_experiments_are_shown_as_they_are(tmp_path):
+    folder = folder_of(tmp_path / "results", experiments=("first_of_2", "second"), folds=10, changed=PAPER)
+    config = read_frozen(folder / "config.json")
+    del config["experiments"]["first_of_2"]["published"]
+    page = summary("what_we_found", Source(config, folder, folder))
+    assert "(`first_of_2`)" in page
 
 
 def test_markup_becomes_latex():
@@ -87,6 +117,6 @@ def test_markup_becomes_latex():
         "\\textbf{\\large A \\& b}\n\n"
         "Of \\texttt{a\\_b} \\textbf{c *d} e [g](h) 5 \\% $<$i$>$\n\n"
         "\\itemdot j\n\n\\itemdot k\n\n"
-        "\\begin{tabularx}{\\linewidth}{Xr}\n\\toprule\nl & m \\\\\n\\midrule\n"
-        "n $|$ o & \\textbf{1} \\\\\n\\bottomrule\n\\end{tabularx}\n"
+        "\\begin{tabularx}{\\linewidth}{Xr}\n\\toprule\n{}l & m \\\\\n\\midrule\n"
+        "{}n $|$ o & \\textbf{1} \\\\\n\\bottomrule\n\\end{tabularx}\n"
     )

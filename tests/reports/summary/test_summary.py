@@ -8,8 +8,9 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.errors import InputError
+from kdrbench.reports.records import of_papers
 from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
-from kdrbench.reports.summary.pages import PAGES, summary, write_summaries
+from kdrbench.reports.summary.pages import PAGES, pages_of, summary, write_summaries
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.tables import league_rows
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
@@ -58,6 +59,33 @@ def test_pages_whose_rows_are_not_there_are_left_out(source, tmp_path):
     assert (tmp_path / "out/league.md").read_text() == summary("league", source)
 
 
+def test_pages_of_an_earlier_record_are_removed_and_files_of_others_are_not_touched(source, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "atlas.md").write_text(summary("league", source))
+    assert [path.name for path in write_summaries(source, out)] == ["league.md"]
+    assert [path.name for path in out.iterdir()] == ["league.md"]
+    for name in ("league.md", "noise.md"):
+        (out / name).write_text("# Mine")
+        with pytest.raises(InputError, match=f"{name} is no page that `kdrbench summary` has made"):
+            list(write_summaries(source, out))
+        assert (out / name).read_text() == "# Mine"
+        (out / name).unlink()
+    assert not list(out.iterdir())
+
+
+def test_an_experiment_of_another_system_with_the_name_of_one_has_no_page(source, tmp_path):
+    experiments = source.config["experiments"]
+    config = source.config | {"experiments": experiments | {"league_small": experiments["noise"]}}
+    assert pages_of(Source(config, tmp_path, tmp_path)) == []
+
+
+def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
+    config = whole_config()
+    assert of_papers(config)["run"]
+    assert pages_of(Source(config, tmp_path, tmp_path)) == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_no_number_of_a_page_is_typed_by_hand(name):
     template = files("kdrbench.reports.summary").joinpath("templates", f"{name}.md.j2").read_text()
@@ -85,8 +113,8 @@ def test_tables_keep_their_groups_and_what_is_bold():
 
 
 def test_words_of_a_record_are_no_markup():
-    hostile = "<script>alert(1)</script> | *x* `y`\n# z [a](b)"
-    assert as_markdown(hostile) == r"\<script\>alert(1)\</script\> \| \*x\* \`y\` # z \[a\](b)"
+    hostile = "<script>alert(1)</script> | *x* `y`\n# z [a](b) $c$ &lt;"
+    assert as_markdown(hostile) == r"\<script\>alert(1)\</script\> \| \*x\* \`y\` # z \[a\](b) \$c\$ \&lt;"
     assert as_markdown(Markdown("*x*")) == "*x*"
     table = Table("t", "T", [hostile], [[[Entry(hostile)]]])
     assert len(lines_of(markdown_table(table))) == 3

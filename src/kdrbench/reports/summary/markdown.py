@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.tables.table import Entry, Table
 
-_SPECIAL = re.compile(r"[\\|<>*_`\[\]]")
+_SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
 
 class Markdown(str):

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.league.rules import JUDGES
-from kdrbench.reports.records import of_papers
+from kdrbench.reports.records import ATLAS, LEAGUE, NOISE, of_papers
 from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
 from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.summary.story import Story
 from kdrbench.reports.tables.latex import compile_page
 
-# Each page with the tables that it shows; that of the papers tells what there is.
-PAGES = {"what_we_found": (), "league": ("league_small",), "atlas": ("atlas",), "noise": ("noise",)}
+# Each page with the table that it shows, and the system of that.
+_TABLES = {"league": ("league_small", LEAGUE), "atlas": ("atlas", ATLAS), "noise": ("noise", NOISE)}
 # The page that is made in print too.
 PRINTED = "what_we_found"
+PAGES = (PRINTED, *_TABLES)
+_MADE = "<!-- Made by `kdrbench summary` from a record"
 # The columns of a league's standings that a page of text has room for.
 _RANKS = (
     "Method",
@@ -32,16 +34,45 @@ _RANKS = (
 
 
 def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
-    """Write the pages for which the record has the tables, and yield each."""
-    for name, needed in PAGES.items():
-        if all(map(source.has, needed)) and (needed or of_papers(source.config)["run"]):
-            path = folder / f"{name}.md"
-            text = summary(name, source)
-            write_text(path, text)
+    """Write the pages for which the record has the rows, and yield each; pages of an earlier record are removed.
+
+    Raises ``InputError`` where another file has the name of a page, before anything is written.
+    """
+    for name in PAGES:
+        _check_own(folder / f"{name}.md")
+    there = pages_of(source)
+    for name in PAGES:
+        path = folder / f"{name}.md"
+        if name not in there:
+            path.unlink(missing_ok=True)
+        else:
+            write_text(path, summary(name, source))
             yield path
-            if name == PRINTED and shutil.which("pdflatex"):
-                compile_page(page_in_latex(text), path.with_suffix(".pdf"))
-                yield path.with_suffix(".pdf")
+
+
+def pages_of(source: Source) -> list[str]:
+    """Return the pages for which the record has the rows."""
+    tables = [name for name, needed in _TABLES.items() if source.has(*needed)]
+    return [PRINTED, *tables] if of_papers(source.made)["run"] else tables
+
+
+def print_summary(folder: Path) -> Path | None:
+    """Typeset the page of the papers beside it, and return the PDF; ``None`` where there is no such page, or no TeX.
+
+    Raises ``TexError`` with TeX's first complaint.
+    """
+    page = folder / f"{PRINTED}.md"
+    target = page.with_suffix(".pdf")
+    target.unlink(missing_ok=True)
+    if not page.is_file() or shutil.which("pdflatex") is None:
+        return None
+    compile_page(page_in_latex(page.read_text(encoding="utf-8")), target)
+    return target
+
+
+def _check_own(path: Path) -> None:
+    if path.is_file() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MADE):
+        raise InputError(f"{path} is no page that `kdrbench summary` has made; name another folder with --out")
 
 
 def summary(name: str, source: Source) -> str:
@@ -57,11 +88,9 @@ def summary(name: str, source: Source) -> str:
     )
     # A macro gives what is escaped already.
     environment.filters["markdown"] = Markdown
-    said = f"<!-- Made by `kdrbench summary` from a record; what it says is in templates/{name}.md.j2. -->\n\n"
-    template = environment.get_template(f"{name}.md.j2")
-    return said + template.render(
-        source=source, story=Story(source), counted=counted, markdown_table=markdown_table, ranks=_RANKS
-    )
+    template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
+    shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table, "ranks": _RANKS}
+    return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 
 
 def _read(name: str) -> str:

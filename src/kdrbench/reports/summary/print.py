@@ -24,6 +24,7 @@ _PAGE = r"""\documentclass[twocolumn]{article}
 %s
 \end{document}
 """
+_UNKNOWN = re.compile(r"[^\x20-\x7e\xa1-\xff]")
 _LINK = re.compile(r"(?<!\\)\[([^\]]*)\]\([^)]*\)")
 _MARKED = re.compile(r"\*\*(?P<bold>(?:\\.|[^*\\])+)\*\*|(?<!\\)`(?P<code>[^`]+)`|\\(?P<plain>.)")
 
@@ -62,6 +63,8 @@ def _table(lines: list[str]) -> str:
     head, rules, *body = rows
     columns = "".join("r" if rule.endswith(":") else "X" for rule in rules)
     texts = [" & ".join(map(_words, row)) + r" \\" for row in (head, *body)]
+    # A bracket behind the end of a line would be an option of it.
+    texts = ["{}" + text for text in texts]
     inside = [r"\toprule", texts[0], r"\midrule", *texts[1:], r"\bottomrule"]
     return "\n".join([rf"\begin{{tabularx}}{{\linewidth}}{{{columns}}}", *inside, r"\end{tabularx}"])
 
@@ -76,11 +79,11 @@ def _words(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    # The fonts that every TeX has as outlines hold a dash in its place.
-    return escape(text).replace("|", "$|$")
+    # The fonts that every TeX has as outlines hold a dash in place of a bar, and few letters of other scripts.
+    return _UNKNOWN.sub("?", escape(text).replace("|", "$|$"))
 
 
 def _marked(match: re.Match[str]) -> str:
     if match["bold"]:
         return rf"\textbf{{{_words(match['bold'])}}}"
-    return rf"\texttt{{{escape(match['code'])}}}" if match["code"] else _plain(match["plain"])
+    return rf"\texttt{{{_plain(match['code'])}}}" if match["code"] else _plain(match["plain"])

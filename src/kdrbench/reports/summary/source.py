@@ -28,10 +28,10 @@ class Source:
     store: Path
     _pages: dict[str, Page] = field(default_factory=dict)
 
-    def has(self, name: str) -> bool:
-        """Return whether the record has the table ``name``, with all the runs that it shows."""
-        report = tables_of(self.config).get(name)
-        return report is not None and all(self._rows(one).is_file() for one in report.experiments)
+    def has(self, name: str, kind: str) -> bool:
+        """Return whether the record has the table ``name`` of a system, with all the runs that it shows."""
+        report = tables_of(self.made).get(name)
+        return report is not None and report.kind == kind
 
     @cached_property
     def experiments(self) -> list[str]:
@@ -64,15 +64,16 @@ class Source:
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """Every number that is printed for these experiments beside ours."""
-        return compare(self._systems, self._config)
+        return compare(self._systems, self.made)
 
     @cached_property
     def claims(self) -> Decided:
         """The claims of the papers with their decisions."""
-        return decided_of_papers(Records.of(self._systems, self._config))
+        return decided_of_papers(Records.of(self._systems, self.made))
 
     @property
-    def _config(self) -> Config:
+    def made(self) -> Config:
+        """The configuration of the experiments whose rows are there."""
         return {**self.config, "run": self.experiments}
 
     @cached_property

@@ -49,7 +49,8 @@ class Story:
         processes = self.runs.drop_duplicates(["trace_file", "run", "wall_s"])
         hours = processes["wall_s"].sum() / 3600
         experiments = counted(self.runs["experiment"].nunique(), "experiment")
-        return f"{counted(len(self.runs), 'row')} of {experiments}, {hours:.2g} core-hours"
+        shown = f"{hours:.2g}" if hours < 10 else f"{hours:.0f}"
+        return f"{counted(len(self.runs), 'row')} of {experiments}, {shown} core-hours"
 
     @property
     def processors(self) -> str:
