@@ -74,7 +74,7 @@ def test_cells_stopped_before_the_papers_limit_may_hold_or_not():
     # Three rivals in one cell: 29 of 32 mostly confirm, all 32 confirm.
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "29 of 32 cells (90 %), and 3 open")
     assert found.evidence.startswith("lower in 29 of 32 cells, tied in 0, higher in 0; ")
-    assert "open, since runs were stopped before the paper's limits: 3 cells" in found.evidence
+    assert "open, since runs were stopped too early or not made: 3 cells" in found.evidence
 
 
 def test_a_claim_is_decided_where_open_cells_change_nothing():

@@ -221,3 +221,12 @@ def test_plain_learners_must_fail_and_kernels_succeed():
     assert kernels_succeed(made(nca=0.9)).measure == "4 of 6 cases (66 %); plain 0.70, degree 2 0.90"
     assert kernels_succeed(made(nca=None)).decision is CONTRADICTED
     assert kernels_succeed(made(learners=("nca",))).decision is UNDECIDED
+
+
+def test_a_learner_that_was_not_run_decides_nothing():
+    records = kpca()
+    alone = Records(kpca=records.kpca[records.kpca["learner"] == "nca"])
+    for decide in (kernel_versions_win, aligned_versions_win, cross_validated_slightly_better, aligned_come_close):
+        found = decide(alone)
+        assert found.decision is UNDECIDED
+        assert "Balance has 0 of 40 splits" in found.evidence

@@ -73,6 +73,14 @@ def test_stopped_and_failed_runs_enter_no_fit():
     assert (one.stopped, one.lost) == (((8000.0, 5.0),), 1)
 
 
+def test_a_run_that_was_not_made_takes_no_series_away():
+    # It has no q, so that the column holds fractions.
+    made = [sized(n) for n in (1000, 2000, 4000)]
+    (one,) = series_of(*made, sized(8000, status="skipped", time_s=None, q=None))
+    assert one.fixed == (("n_features", 20), ("n_components", 4))
+    assert [size for size, _ in one.ended] == [1000, 2000, 4000]
+
+
 def test_series_are_told_apart_by_what_else_differs():
     rows = [sized(n, experiment=name) for n in (500, 1000, 2000) for name in ("scaling", "scaling_factored")]
     rows += [sized(1000, d=d, experiment="scaling_d") for d in (40, 80)]

@@ -10,6 +10,7 @@ from enum import StrEnum
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.reports.claims.not_made import without_skipped
 from kdrbench.reports.protocol import by_protocol
 from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, LOW_RANK, Config, of_papers
 from kdrbench.reports.tables.published_numbers import our_name, published_numbers
@@ -58,7 +59,7 @@ class Records:
     (results/kpca_trick.csv), ``tricks`` those of its figures (results/kpca_figures.csv), and ``low_rank`` those of
     low-rank kernels (results/low_rank.csv). ``left_out`` are experiment and reason of rows that are not among
     them, since they depart from the paper's protocol. The column ``stopped_early`` of those that are says which cells
-    were stopped before the paper's limits.
+    were stopped before the paper's limits, or lack runs for which the user's budget did not last.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -78,7 +79,9 @@ class Records:
         there = {name: tables[system] for name, system in names.items() if system in tables}
         found = {name: by_protocol(one[one["experiment"].isin(config["run"])], config) for name, one in there.items()}
         left_out = tuple(one for _, reasons in found.values() for one in reasons)
-        return cls(**{name: rows for name, (rows, _) in found.items()}, config=config, left_out=left_out)
+        # Low-rank kernels say themselves which of their draws are open.
+        made = {name: rows if name == "low_rank" else without_skipped(rows) for name, (rows, _) in found.items()}
+        return cls(**made, config=config, left_out=left_out)
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def decided_by_share(
 
     Confirmed if it holds in all, or, where the paper says ``normally``, in nine of ten; mostly if in four of five;
     contradicted if in fewer. Nothing to count decides nothing. ``extreme`` is the worst case, which the measure adds.
-    ``n_open`` of the total were stopped before the paper's limits, and may hold or not: the claim is decided where the
+    ``n_open`` of the total were stopped too early or not made, and may hold or not: the claim is decided where the
     decision is the same either way.
     """
     if n_total == 0:
@@ -134,7 +137,7 @@ def decided_by_share(
     decisions = {decision_of(count / n_total, needed) for count in (n_holding, n_holding + n_open)}
     share = share_of(n_holding, n_total, unit) + (f", and {n_open} open" if n_open else "")
     if n_open:
-        evidence += f"; open, since runs were stopped before the paper's limits: {counted(n_open, unit)}"
+        evidence += f"; open, since runs were stopped too early or not made: {counted(n_open, unit)}"
     decision = decisions.pop() if len(decisions) == 1 else Decision.UNDECIDED
     return Found(decision, evidence, note, "; ".join(filter(None, (share, extreme))))
 

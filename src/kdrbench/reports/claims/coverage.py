@@ -4,7 +4,7 @@ A run counts where its experiment names the printed table (``published``) and do
 (``protocol: true``), where the paper prints a number for its data set, kernel and method, and where it is split as the
 paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run
 leaves a claim undecided. A cell that has runs, but not all, counts as lost. One that was stopped before the paper's
-limits leaves it undecided as well, but where a claim can use bounds.
+limits, or whose other runs the user's budget left out, leaves it undecided as well, but where a claim can use bounds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
+from kdrbench.reports.claims.not_made import NOT_MADE
 from kdrbench.reports.claims.printed_tables import PrintedTable
 from kdrbench.reports.protocol import STOPPED_EARLY
 from kdrbench.reports.records import Split
@@ -59,8 +60,13 @@ class OwnCell:
 
     @property
     def stopped_early(self) -> str:
-        """Why it was stopped before the paper's limits; empty where it was not."""
+        """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
         return next(iter(filter(None, self.runs[STOPPED_EARLY])), "") if STOPPED_EARLY in self.runs else ""
+
+    @property
+    def n_not_made(self) -> int:
+        """How many of its runs the user's budget left out."""
+        return int(self.runs[NOT_MADE].max()) if NOT_MADE in self.runs else 0
 
     def complete(self, column: str) -> bool:
         """Return whether every run of the protocol has a number."""

@@ -69,8 +69,9 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
         runs = pd.concat([cell.runs for cell in coverage.cells])
         ended = runs[runs["status"].isin([*map(str, COMPLETED)])].dropna(subset=["iterations"])
         limits = _at_limits(runs)
-        n_open = len(_open_runs(coverage))
-        asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum()) + n_open
+        not_made = sum(cell.n_not_made for cell in coverage.cells)
+        n_open = len(_open_runs(coverage)) + not_made
+        asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum()) + n_open - not_made
         inside = int(ended["iterations"].between(low, high).sum())
         medians = ended.groupby("method", sort=False)["iterations"].agg(["min", "median", "max"])
         evidence = "; ".join(

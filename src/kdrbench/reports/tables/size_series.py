@@ -160,7 +160,7 @@ def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
     for (kernel, how, *sizes), group in runs.groupby(["kernel", "how", *others], sort=False):
         if group[axis].nunique() < _FEWEST_SIZES:
             continue
-        fixed = tuple((name, int(str(size))) for name, size in zip(others, sizes, strict=True))
+        fixed = tuple((name, int(float(str(size)))) for name, size in zip(others, sizes, strict=True))
         for method, of_method in group.groupby("method", sort=False):
             yield _series(axis, str(kernel), str(how), fixed, str(method), of_method)
 
