@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from kdrbench.errors import InputError
 if TYPE_CHECKING:
     from kdrbench.bench.stage import Config
 
-_RESULTS = Path("results")
+_RESULTS, _NAME = Path("results"), re.compile(r"[A-Za-z0-9_-]*")
 
 # Not called like the argument NAME of a table or a figure.
 which = click.option("--name", "configuration", default="", help="Name of the configuration; see --config.")
@@ -47,14 +49,12 @@ class ReportCommand(click.Command):
 
 
 def _fill_in(params: dict[str, Any], taken: set[str | None], command: str) -> None:
-    from kdrbench.stages.results import read_frozen
-
     name, path, place = params.pop("configuration"), params.get("config"), params["results"]
     if path and name:
         raise InputError(f"--config {path} and --name {name} both say which configuration; leave one out")
     root, name = root_and_name(place or _RESULTS, name)
     frozen = path or frozen_configuration(root, name)
-    config = read_frozen(frozen)
+    config = _read(frozen)
     if "config" in taken:
         params["config"] = config
     if path is None:
@@ -67,6 +67,17 @@ def _fill_in(params: dict[str, Any], taken: set[str | None], command: str) -> No
         folder = reports_of(root, config)
         params["out"] = folder / (f"figures/{params['name']}" if params.get("name") else command.replace("-", "_"))
         click.echo(f"kdrbench: writing {params['out']}.*", err=True)
+
+
+def _read(path: Path) -> Config:
+    """Return a frozen configuration, which may be of a stranger: reports are written to a folder with its name."""
+    try:
+        config: Config = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict) or not _NAME.fullmatch(str(config.get("name", ""))):
+            raise ValueError("it is no mapping, or its name is not one of letters, digits, - and _")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
+    return config
 
 
 def reports_of(root: Path, config: Config) -> Path:
