@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -33,7 +35,8 @@ def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
             lacking, made[STOPPED_EARLY], made["method"], made["dataset"], strict=True
         )
     ]
-    return made.assign(**{NOT_MADE: lacking, STOPPED_EARLY: words})
+    columns: dict[str, Any] = {NOT_MADE: lacking, STOPPED_EARLY: words}
+    return made.assign(**columns)
 
 
 def _in_words(count: int, method: str, dataset: str) -> str:
