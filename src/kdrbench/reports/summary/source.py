@@ -27,6 +27,7 @@ class Source:
     merged: Path
     store: Path
     _pages: dict[str, Page] = field(default_factory=dict)
+    _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, name: str, kind: str) -> bool:
         """Return whether the record has the table ``name`` of a system, with all the runs that it shows."""
@@ -51,7 +52,9 @@ class Source:
 
     def runs(self, experiment: str) -> pd.DataFrame:
         """Return the merged rows of an experiment."""
-        return read_runs(self._rows(experiment))
+        if experiment not in self._runs:
+            self._runs[experiment] = read_runs(self._rows(experiment))
+        return self._runs[experiment]
 
     def _rows(self, experiment: str) -> Path:
         return self.merged / "merged" / f"{experiment}.csv"

@@ -37,8 +37,8 @@ class Story:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """What all rows of all experiments have: experiment, run, how it ended, seconds, and where it was made."""
-        names = ["experiment", "dataset", "run", "status", "wall_s", "drifted", "processor", "trace_file"]
+        """What all rows of all experiments have: experiment, run, seconds of its process, and where it was made."""
+        names = ["experiment", "run", "wall_s", "processor", "trace_file"]
         tables = [self.source.runs(name) for name in self.source.experiments]
         return pd.concat([table.reindex(columns=names) for table in tables], ignore_index=True)
 
