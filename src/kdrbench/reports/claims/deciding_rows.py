@@ -59,8 +59,8 @@ def missing_splits(kpca: pd.DataFrame, *variants: str) -> str:
     rows, words = papers_rows(kpca, *variants), []
     for dataset in sorted(papers_datasets(PAPER, *TABLES.values())):
         of_set = rows[rows["dataset"] == dataset] if not rows.empty else rows
-        made = of_set.groupby(["learner", "variant"])["run"].nunique() if len(of_set) else {}
-        splits = min(made.get((learner, variant), 0) for learner in TABLES for variant in variants)
+        made = dict(of_set.groupby(["learner", "variant"])["run"].nunique()) if len(of_set) else {}
+        splits = min(int(made.get((learner, variant), 0)) for learner in TABLES for variant in variants)
         if splits < SPLITS:
             words.append(f"{dataset_label(dataset)} has {splits} of {SPLITS} splits")
     return listed(words)

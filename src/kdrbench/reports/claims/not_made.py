@@ -33,7 +33,9 @@ def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
             lacking, made[STOPPED_EARLY], made["method"], made["dataset"], strict=True
         )
     ]
-    return made.assign(**{NOT_MADE: lacking, STOPPED_EARLY: words})
+    made = made.copy()
+    made[NOT_MADE], made[STOPPED_EARLY] = lacking, words
+    return made
 
 
 def _in_words(count: int, method: str, dataset: str) -> str:
