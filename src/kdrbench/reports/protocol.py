@@ -97,6 +97,12 @@ def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
 
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def printed_components(paper: str, setting: str) -> Mapping[str, int]:
+    """Return by data set the number of components that a paper's tables of a setting are printed with."""
+    asked = (one for one in _declared()["protocol"] if one["of"] == {"paper": paper, "setting": setting})
+    return dict(next(asked)["of_data"]["components"])
+
+
     published = {**experiment["published"], "system": system_of(experiment)}
     for one in _declared()["protocol"]:
         imitation = published.get("protocol", False) and not _OWN.isdisjoint(one["of"])
