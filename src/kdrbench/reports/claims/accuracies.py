@@ -99,14 +99,15 @@ def _behind(errors: dict[str, float | None]) -> float:
 
 
 def _beaten(dataset: str, errors: dict[str, float | None]) -> str:
-    """Say which baseline has a lower error than ISM, or that ISM's run is lost; empty where ISM is lowest."""
+    """Say which baseline has a lower error than ISM, or whose run is lost; empty where ISM is lowest."""
     ours = errors.get("ism")
     if ours is None:
         return f"{dataset_label(dataset)}, where ISM has no error"
     known = {name: error for name, error in errors.items() if error is not None}
     best = min(known, key=lambda name: known[name])
     if known[best] >= ours - LEVEL:
-        return ""
+        lost = [method_label(name) for name, error in errors.items() if error is None]
+        return f"{dataset_label(dataset)}, where {' and '.join(lost)} has no error" if lost else ""
     return f"{dataset_label(dataset)}, {ours:.1%} against {known[best]:.1%} of {method_label(best)}"
 
 
@@ -117,8 +118,6 @@ def rule_of_q(records: Records) -> Found:
     for rule, setting in _RULES.items():
         components = printed_components("ismplus", setting)
         wanted = [(dataset, "gaussian", "ism") for dataset in components]
-        if not wanted:
-            return undecided(f"the q of {table}, which the configuration does not define")
         coverage += experiment_cells(records, rule, wanted, (Split.NONE, 1), ("n_components",))
         asked |= {(rule, dataset): q for dataset, q in components.items()}
 
