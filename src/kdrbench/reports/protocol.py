@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
 from kdrbench.reports.tables.labels import dataset_label
 from kdrbench.status import Status
@@ -71,12 +72,19 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
     """Return the rows of experiments that depart from no paper's protocol, and experiment and reason of the others.
 
     Their column :data:`STOPPED_EARLY` says which cells were stopped at lower limits than the paper's. Of these the
-    time is a lower bound, and where the method would have ended is open.
+    time is a lower bound, and where the method would have ended is open. Raises ``InputError`` for an experiment that
+    the configuration does not define.
     """
     import pandas as pd
 
     if runs.empty:
         return runs, []
+    known = sorted(config["experiments"])
+    if strange := sorted({*map(str, runs["experiment"])} - {*known}):
+        raise InputError(
+            f"the merged table is of another configuration: {unknown_name('experiment', strange[0], known)} "
+            "Name the configuration by which it was made, or another folder of results"
+        )
     axes = ["experiment", *(axis for axis in _AXES if axis in runs)]
     reasons, early = pd.Series("", index=runs.index), pd.Series("", index=runs.index)
     for place, cell in runs.groupby(axes, sort=False, dropna=False):
@@ -87,6 +95,12 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
     left_out = zip(runs["experiment"].astype(str), reasons, strict=True)
     rows = runs.assign(**{STOPPED_EARLY: early})[reasons == ""]
     return rows, list(dict.fromkeys((name, reason) for name, reason in left_out if reason))
+
+
+def printed_components(paper: str, setting: str) -> Mapping[str, int]:
+    """Return by data set the number of components that a paper's tables of a setting are printed with."""
+    asked = (one for one in _declared()["protocol"] if one["of"] == {"paper": paper, "setting": setting})
+    return dict(next(asked)["of_data"]["components"])
 
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:

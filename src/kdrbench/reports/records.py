@@ -16,6 +16,7 @@ from kdrbench.bench.stage import Config
 from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.reports.whole_tables import fault_of
 from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.stages import build_stage, system_of, table_of
 from kdrbench.stages.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
@@ -161,6 +162,8 @@ def _parsed(path: Path) -> pd.DataFrame:
         raise ValueError("its last line is cut")
     if unknown := set(runs["status"]) - set(map(str, Status)):
         raise ValueError(f"a status is {min(map(str, unknown))!r}")
+    if fault := fault_of(runs):
+        raise ValueError(fault)
     return runs
 
 

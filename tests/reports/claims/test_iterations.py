@@ -92,11 +92,16 @@ def test_fixed_points_must_have_no_negative_curvature():
     assert many.decision is Decision.CONTRADICTED
 
 
-def test_runs_stopped_early_at_no_fixed_point_are_open():
+def stopped_early(**sizes):
+    """SM was stopped early at no stationary point; the other solvers ended at fixed points, ISM by its rule."""
     words = "stopped at 60 s, at most 259200 s are allowed"
     stopped = {"status": "time_limit", "stopped_early": words}
-    rows = [row | {"stopped_early": ""} for row in ends(ism="not_stationary", sm_converged="not_stationary")]
-    early = [row | stopped if row["method"] == "sm_converged" else row for row in rows]
+    rows = [row | {"stopped_early": ""} | sizes for row in ends(ism="not_stationary", sm_converged="not_stationary")]
+    return rows, stopped, [row | stopped if row["method"] == "sm_converged" else row for row in rows]
+
+
+def test_runs_stopped_early_at_no_fixed_point_are_open():
+    rows, stopped, early = stopped_early(n_features=30, n_components=4)
     assert second_order(records(*rows)).decision is Decision.CONFIRMED
     found = second_order(records(*early))
     assert found.decision is Decision.UNDECIDED
@@ -104,6 +109,15 @@ def test_runs_stopped_early_at_no_fixed_point_are_open():
     # One that was stopped at a fixed point has shown what it is.
     there = [row | stopped if row["method"] == "gm_converged" else row for row in rows]
     assert second_order(records(*there)).decision is Decision.CONFIRMED
+
+
+def test_runs_whose_curvature_is_never_evaluated_are_not_open():
+    # (960 - 20) 20 directions are more than the referee forms a Hessian of.
+    for sizes in ({"n_features": 960, "n_components": 20}, {"n_features": 204, "n_components": 2}):
+        found = second_order(records(*stopped_early(**sizes)[2]))
+        assert (found.decision, "open" in found.measure) == (Decision.CONFIRMED, False)
+    for sizes in ({"n_features": 202, "n_components": 2}, {"n_features": None, "n_components": None}):
+        assert ", and 84 open" in second_order(records(*stopped_early(**sizes)[2])).measure
 
 
 def test_a_few_fixed_points_decide_nothing():

@@ -40,6 +40,14 @@ def test_the_conic_kernel_of_a_cell_that_lost_runs_is_not_best():
     assert "beaten on Wine for missing or failed runs" in conic_is_best(records(*rows)).evidence
 
 
+def test_a_kernel_that_lost_runs_is_not_beaten():
+    rows = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98}, 0.97))
+    rows = [row for row in rows if (row["dataset"], row["kernel"], row["run"]) != ("wine", "linear", 0)]
+    found = conic_is_best(records(*rows))
+    assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %)")
+    assert "beaten on Wine for missing or failed runs of Linear" in found.evidence
+
+
 @pytest.mark.parametrize(
     ("better", "worse", "decision"),
     [

@@ -7,15 +7,13 @@ import pandas as pd
 import pytest
 
 from kdrbench.reports.claims.claim import Decision, Records, papers_datasets
+from kdrbench.reports.claims.kpca_figures import kernels_succeed, same_plane, tricks_agree
 from kdrbench.reports.claims.kpca_trick import (
     CLAIMS,
     aligned_come_close,
     aligned_versions_win,
     cross_validated_slightly_better,
     kernel_versions_win,
-    kernels_succeed,
-    same_plane,
-    tricks_agree,
 )
 
 LEARNERS = ("nca", "lmnn", "dne")
@@ -230,3 +228,51 @@ def test_a_learner_that_was_not_run_decides_nothing():
         found = decide(alone)
         assert found.decision is UNDECIDED
         assert "Balance has 0 of 40 splits" in found.evidence
+
+
+def stopped(records, **at):
+    """The same records with the runs at some place stopped by a limit, so that they have no numbers."""
+    table = (records.kpca if len(records.kpca) else records.tricks).assign(status="converged")
+    chosen = pd.Series(True, index=table.index)
+    for name, values in at.items():
+        chosen &= table[name].isin(values)
+    numbers = [name for name in ("accuracy", "disagreement") if name in table]
+    table.loc[chosen, ["status", *numbers]] = ["time_limit", *[math.nan] * len(numbers)]
+    return Records(kpca=table) if len(records.kpca) else Records(tricks=table)
+
+
+def test_cells_with_a_split_stopped_at_a_limit_are_open():
+    open_three = {"dataset": ["balance"], "variant": ["cross_validated"], "run": [3]}
+    found = kernel_versions_win(stopped(kpca(), **open_three))
+    assert (found.decision, found.measure) == (UNDECIDED, "won 27 of 30 cells (90 %); lost 0, and 3 open")
+    assert found.evidence.endswith("; open, since runs were stopped too early or not made: 3 cells")
+    # Two are not asked for.
+    two = {"dataset": ["balance"], "learner": ["nca", "dne"], "variant": ["cross_validated"], "run": [3]}
+    assert kernel_versions_win(stopped(kpca(), **two)).decision is CONFIRMED
+    # Three more or less change nothing where most are lost.
+    lost = kernel_versions_win(stopped(kpca([0.8] * 20), **open_three))
+    assert (lost.decision, lost.measure) == (CONTRADICTED, "won 10 of 30 cells (33 %); lost 17, and 3 open")
+    # As many are won as needed, but too many might be lost.
+    aligned = {"dataset": ["balance"], "variant": ["aligned"], "run": [3]}
+    assert aligned_versions_win(stopped(kpca(), **aligned)).decision is UNDECIDED
+    for decide in (cross_validated_slightly_better, aligned_come_close):
+        found = decide(stopped(kpca(aligned=[0.91] * 30), **aligned))
+        assert found.decision is UNDECIDED
+        assert "splits that were not stopped at a limit, of Balance NCA; Balance LMNN; Balance DNE" in found.evidence
+
+
+def test_settings_stopped_at_a_limit_are_open():
+    some = {"dataset": ["glass"], "varied": ["n", "k"]}
+    for series in ("kernel", "kpca"):
+        found = tricks_agree(stopped(tricks(), **some, series=[series]))
+        assert (found.decision, found.measure) == (
+            UNDECIDED,
+            "40 of 48 settings (83 %), and 8 open; at most 0.000",
+        )
+    assert same_plane(stopped(plane(8e-14, 0.9), series=["kernel"])).decision is UNDECIDED
+    assert same_plane(stopped(plane(8e-14, 0.9), series=["kpca"])).decision is UNDECIDED
+    found = kernels_succeed(stopped(made(), dataset=["cone"], series=["nca"], value=[2.0]))
+    assert (found.decision, found.measure) == (
+        UNDECIDED,
+        "5 of 6 cases (83 %), and 1 open; plain 0.70, degree 2 0.99",
+    )

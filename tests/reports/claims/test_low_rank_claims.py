@@ -265,3 +265,79 @@ def test_digits_on_another_number_of_samples_decide_nothing():
     for decide in (agreement_rises, divergences_comparable, rank_kept, few_sweeps):
         assert decide(low_rank(*rows)).decision is UNDECIDED
         assert decide(low_rank(*[row | {"n_samples": 317} for row in rows])).decision is not UNDECIDED
+
+
+def cut(records, **at):
+    """The same records with the runs at some place stopped by a limit, so that they have no numbers."""
+    table = records.low_rank.copy()
+    chosen = pd.Series(True, index=table.index)
+    for name, value in at.items():
+        chosen &= table[name] == value
+    kept = {"experiment", "dataset", "method", "run", "n_constraints", "n_samples", "rank", "status"}
+    numbers = [name for name in table if name not in kept]
+    table[numbers] = table[numbers].astype(float)
+    table.loc[chosen, ["status", *numbers]] = ["time_limit", *[None] * len(numbers)]
+    return Records(low_rank=table)
+
+
+def test_draws_stopped_at_a_limit_are_open_on_digits():
+    solves = low_rank(*many("digits", (600, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
+    found = few_sweeps(cut(solves, n_constraints=50))
+    assert (found.decision, found.measure) == (UNDECIDED, "2 of 3 solves (66 %), and 1 open; at most 600 sweeps")
+    over = low_rank(*many("digits", (601, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
+    assert few_sweeps(cut(over, n_constraints=50)).decision is CONTRADICTED
+    # As before, a solve that failed is lost.
+    failed = cut(solves, n_constraints=50).low_rank.replace("time_limit", "failed")
+    assert few_sweeps(Records(low_rank=failed)).decision is CONTRADICTED
+
+    ranks = low_rank(*on("digits", "burg", *[{"learned_rank": 16}] * 3))
+    assert rank_kept(cut(ranks, run=2)).measure == "2 of 3 kernels (66 %), and 1 open; at least 16 of 16"
+    assert rank_kept(cut(ranks, run=2)).decision is UNDECIDED
+
+    rising = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.8))
+    found = agreement_rises(cut(rising, method="burg", n_constraints=100))
+    assert (found.decision, found.measure) == (UNDECIDED, "1 of 2 curves (50 %), and 1 open")
+    falling = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.4))
+    assert agreement_rises(cut(falling, method="burg", n_constraints=100)).decision is CONTRADICTED
+
+
+def test_numbers_of_constraints_with_a_stopped_draw_are_open_between_divergences():
+    rows = [
+        {"method": method, "n_constraints": count, "accuracy": 0.97, "nmi_ten_starts": 0.8}
+        for method in ("burg", "von_neumann")
+        for count in (25, 50, 75)
+    ]
+    found = divergences_comparable(cut(low_rank(*rows), method="burg", n_constraints=50))
+    assert found.decision is UNDECIDED
+    assert found.measure.startswith("2 of 3 constraint counts (66 %), and 1 open")
+
+
+def test_draws_stopped_at_a_limit_are_open_on_gyrb():
+    same = kernels("gyrb", [1e-4] * 3, [1e-3] * 3)
+    for method in ("von_neumann_trace", "definite_boost"):
+        assert same_kernel(cut(same, method=method, run=1)).decision is UNDECIDED
+    worse = kernels("gyrb", [0.1] * 3, [1e-3] * 3)
+    assert same_kernel(cut(worse, method="definite_boost", run=1)).decision is CONTRADICTED
+    sweeps = swept("gyrb", 30)
+    assert fewer_sweeps(sweeps).decision is CONTRADICTED
+    assert fewer_sweeps(cut(sweeps, method="definite_boost", run=1)).decision is UNDECIDED
+    assert fewer_sweeps(cut(swept("gyrb", 200), method="von_neumann_trace", run=1)).decision is UNDECIDED
+    # Sweeps at which DefiniteBoost was stopped are a lower bound.
+    assert fewer_sweeps(swept("gyrb", 200, "time_limit")).decision is CONFIRMED
+    for decide, claim in ((same_kernel, same), (fewer_sweeps, sweeps)):
+        assert decide(cut(claim)).decision is UNDECIDED
+    rows = [row | {"target_accuracy": 0.9} for row in on("gyrb", "burg", *[{"accuracy": 0.8}] * 3)]
+    assert better_than_target(low_rank(*rows)).decision is CONTRADICTED
+    assert better_than_target(cut(low_rank(*rows), run=1)).decision is UNDECIDED
+
+
+def test_without_a_draw_that_ended_nothing_is_decided():
+    ranks = low_rank(*on("digits", "burg", *[{"learned_rank": 16}] * 3))
+    both = [
+        {"method": method, "accuracy": 0.97, "nmi_ten_starts": 0.8, "n_constraints": 25}
+        for method in ("burg", "von_neumann")
+    ]
+    for decide, records in ((rank_kept, ranks), (divergences_comparable, low_rank(*both))):
+        found = decide(cut(records))
+        assert found.decision is UNDECIDED
+        assert "not stopped at a limit" in found.evidence

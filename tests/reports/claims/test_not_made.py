@@ -5,7 +5,8 @@ import pandas as pd
 from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.coverage import printed_cells
 from kdrbench.reports.claims.iterations import rivals_iterations
-from kdrbench.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win, kernels_succeed
+from kdrbench.reports.claims.kpca_figures import kernels_succeed
+from kdrbench.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win
 from kdrbench.reports.claims.printed_tables import TABLE_4
 from kdrbench.stages.config_file import lay_over
 from support.claim_rows import cells

@@ -106,6 +106,22 @@ def test_iterations_are_compared_with_the_range_that_the_text_gives(lines):
     assert [one.verdict for one in lines if one.method == "sm" and one.metric == "iterations"] == [Verdict.NOT_RUN]
 
 
+@pytest.mark.parametrize("change", [{"status": "time_limit", "time_limit_s": 60}, {"status": "skipped"}])
+def test_iterations_are_not_compared_where_cells_of_the_method_were_left_out(change):
+    quick = folds("wine", "dg", iterations=31)
+    left_out = folds("face", "dg", iterations=2, **change)
+    (all_there,) = (one for one in compare({"ikdr": pd.DataFrame(quick)}, CONFIG) if one.runs and one.dataset == "all")
+    assert all_there.verdict is Verdict.REPRODUCED
+    (words,) = (
+        one
+        for one in compare({"ikdr": pd.DataFrame([*quick, *left_out])}, CONFIG)
+        if (one.dataset, one.method, one.metric) == ("all", "dg", "iterations") and one.runs
+    )
+    assert words.verdict is Verdict.NOT_COMPARABLE
+    reason = "was stopped at 60 s" if "time_limit_s" in change else "budget was used up"
+    assert f"on Face {reason}" in words.why or reason in words.why
+
+
 @pytest.mark.parametrize(
     ("axes", "reference"),
     [

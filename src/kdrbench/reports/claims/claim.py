@@ -136,10 +136,14 @@ def decided_by_share(
     needed = NORMALLY_FROM if normally else 1.0
     decisions = {decision_of(count / n_total, needed) for count in (n_holding, n_holding + n_open)}
     share = share_of(n_holding, n_total, unit) + (f", and {n_open} open" if n_open else "")
-    if n_open:
-        evidence += f"; open, since runs were stopped too early or not made: {counted(n_open, unit)}"
     decision = decisions.pop() if len(decisions) == 1 else Decision.UNDECIDED
-    return Found(decision, evidence, note, "; ".join(filter(None, (share, extreme))))
+    measure = "; ".join(filter(None, (share, extreme)))
+    return Found(decision, evidence + open_in_words(n_open, unit), note, measure)
+
+
+def open_in_words(n_open: int, unit: str) -> str:
+    """Return what evidence adds on those that are open; empty if none is."""
+    return f"; open, since runs were stopped too early or not made: {counted(n_open, unit)}" if n_open else ""
 
 
 def reached(number: float, *, least: float | None = None, most: float | None = None) -> float:

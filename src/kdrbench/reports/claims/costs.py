@@ -165,7 +165,9 @@ def _judge(pairs: list[PairOfCells]) -> Found:
     if lost := [pair.rival.name for pair in pairs if not pair.complete and not pair.is_open]:
         evidence += f"; {len(lost)} lost for missing or failed runs: {listed(lost)}"
     if stopped := sum(not pair.ended.all() for pair in whole):
-        evidence += f"; runs were stopped in {stopped} and count with their last iterate"
+        evidence += (
+            f"; runs were stopped in {stopped}, compared here by their last iterate: there the claim does not hold"
+        )
     evidence += _intervals(whole)
     found = decided_by_share(sum(map(_holds, whole)), len(pairs), evidence, extreme=_worst(whole), n_open=n_open)
     if pairs and lower + n_open == 0:

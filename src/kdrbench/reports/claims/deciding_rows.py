@@ -59,12 +59,29 @@ def missing_splits(kpca: pd.DataFrame, *variants: str) -> str:
     rows, words = papers_rows(kpca, *variants), []
     for dataset in sorted(papers_datasets(PAPER, *TABLES.values())):
         of_set = rows[rows["dataset"] == dataset] if not rows.empty else rows
-        counts = of_set.groupby(["learner", "variant"])["run"].nunique() if len(of_set) else pd.Series(dtype=int)
-        made = {key: int(count) for key, count in counts.items()}
-        splits = min(made.get((learner, variant), 0) for learner in TABLES for variant in variants)
+        made = dict(of_set.groupby(["learner", "variant"])["run"].nunique()) if len(of_set) else {}
+        splits = min(int(made.get((learner, variant), 0)) for learner in TABLES for variant in variants)
         if splits < SPLITS:
             words.append(f"{dataset_label(dataset)} has {splits} of {SPLITS} splits")
     return listed(words)
+
+
+def is_open(rows: pd.DataFrame, column: str = "status") -> pd.Series:
+    """Return which rows are of runs that a limit stopped or that were not made: with more time they had numbers.
+
+    Of these papers' methods no limit is known at which a run may have been stopped.
+    """
+    words = rows[column] if column in rows else pd.Series("", index=rows.index)
+    return words.isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT), str(Status.SKIPPED)])
+
+
+def open_cells(kpca: pd.DataFrame, *variants: str) -> pd.MultiIndex:
+    """Return data set and learner of the cells of which a limit stopped a split."""
+    rows = papers_rows(kpca, *variants)
+    names = ["dataset", "learner"]
+    if rows.empty:
+        return pd.MultiIndex.from_tuples([], names=names)
+    return pd.MultiIndex.from_frame(rows.loc[is_open(rows), names].drop_duplicates())
 
 
 def of_figure(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
@@ -105,20 +122,29 @@ def gyrb_rows(records: Records) -> pd.DataFrame:
 
 
 def beside_trace_one(rows: pd.DataFrame, method: str, column: str) -> pd.DataFrame:
-    """Return a column of von Neumann with trace one (``ours``) and of a method (``theirs``) on the same constraints."""
+    """Return a column of von Neumann with trace one (``ours``) and of a method (``theirs``) on the same constraints.
+
+    ``status`` is that of the method, and ``is_open`` says that a limit stopped one of the two.
+    """
     if not has_columns(rows, "method", "status", column, *SET):
-        return pd.DataFrame(columns=["ours", "theirs", "status"])
+        return pd.DataFrame(columns=["ours", "theirs", "status", "is_open"])
     asked = rows[rows["n_constraints"] > 0].set_index(SET)
-    ours = asked.loc[asked["method"] == TRACE_ONE, [column]].rename(columns={column: "ours"})
+    ours = asked.loc[asked["method"] == TRACE_ONE, [column, "status"]].set_axis(["ours", "our_status"], axis=1)
     theirs = asked.loc[asked["method"] == method, [column, "status"]].rename(columns={column: "theirs"})
-    return ours.join(theirs, how="inner")
+    both = ours.join(theirs, how="inner")
+    return both.assign(is_open=is_open(both) | is_open(both, "our_status"))
 
 
-def ratios_of_sweeps(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int]:
-    """Return the sweeps of a method over those of von Neumann with trace one, and how many are lower bounds."""
+def ratios_of_sweeps(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]:
+    """Return the sweeps of a method over those of von Neumann with trace one, how many are lower bounds, and are open.
+
+    Those that are open have no ratio.
+    """
     both = beside_trace_one(rows, method, "sweeps")
-    both = both[(both["ours"] > 0) & (both["theirs"] > 0)]
-    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum())
+    # Sweeps at which the method was stopped are a lower bound.
+    opened = is_open(both, "our_status") | (is_open(both) & ~(both["theirs"] > 0))
+    both = both[(both["ours"] > 0) & (both["theirs"] > 0) & ~opened]
+    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum()), int(opened.sum())
 
 
 def on_gyrb(rows: pd.DataFrame, found: Found) -> Found:

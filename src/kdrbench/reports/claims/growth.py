@@ -40,14 +40,16 @@ def quadratic_time(records: Records) -> Found:
     """Decide "time grows as n^2 for every solver, with like slopes" by the series over all pairs of samples.
 
     It holds for a solver if the 95 % interval of its exponent comes within 0.25 of 2, and the exponent within 0.25 of
-    the middle of all; undecided if some solver ended at fewer than three sizes of 1000 or more, below which a run is
-    made of calls, or if its interval is wider than 1.
+    the middle of all. Undecided if ISM or a rival was not run, if some solver ended at fewer than three sizes of 1000
+    or more, below which a run is made of calls, or if its interval is wider than 1.
     """
     in_n = [one for one in series_of(records) if one.axis == "n_train"]
     pairs = [one for one in in_n if one.evaluation == ALL_PAIRS]
     if not pairs:
         return undecided("first solves of a scaling experiment that sums over all pairs, at three sizes or more")
     evidence, note = "; ".join(_slope(one, one.law) for one in pairs), _factored(in_n)
+    if missing := [method_label(name) for name in ("ism", *RIVALS) if name not in {one.method for one in pairs}]:
+        return undecided(f"first solves of {', '.join(missing)} that sum over all pairs: {evidence}", note)
     laws = [law for one in pairs if (law := one.law) is not None and _says_something("n_train", law)]
     if len(laws) < len(pairs):
         return undecided(

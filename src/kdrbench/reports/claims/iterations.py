@@ -1,4 +1,4 @@
-"""Claims on how solvers go: iterations, where ISM's rule stops it, where it starts, and what its fixed points are."""
+"""Claims on how solvers go: iterations, where ISM's rule stops it, and where it starts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, share_of, undecided
 from kdrbench.reports.claims.costs import TIE, at_most_higher, pairs_of, relative_gaps
-from kdrbench.reports.claims.coverage import Coverage, OwnCell, decided_on, experiment_cells, printed_cells
-from kdrbench.reports.claims.printed_tables import CONVERGED_RIVALS, FOLDS, PLUS_5, TABLE_4, TABLE_5, PrintedTable
+from kdrbench.reports.claims.coverage import OwnCell, decided_on, experiment_cells, printed_cells
+from kdrbench.reports.claims.fixed_points import at_limits, open_runs, second_order
+from kdrbench.reports.claims.printed_tables import FOLDS, PLUS_5, TABLE_4, TABLE_5, PrintedTable
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import dataset_label, kernel_label
@@ -22,8 +23,6 @@ FEWER_THAN = 5
 RANGES = {"neurips2019": (30, 400), "ismplus": (100, 9999)}
 # Where ISM's rule should leave a run: nearly stationary, and nearly at the cost of a converged run.
 STATIONARY, NEAR = 1e-2, 1e-2
-# A theorem is not confirmed by a handful of cases.
-LEAST_POINTS = 30
 _SUPERVISED = (TABLE_4, TABLE_5, PLUS_5)
 _START, _RANDOM = "start_of_ism", "ism_random"
 _START_CELLS = [(data, kernel) for data in ("wine", "cancer") for kernel in ("gaussian", "polynomial")]
@@ -68,9 +67,9 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
     def judge() -> Found:
         runs = pd.concat([cell.runs for cell in coverage.cells])
         ended = runs[runs["status"].isin([*map(str, COMPLETED)])].dropna(subset=["iterations"])
-        limits = _at_limits(runs)
+        limits = at_limits(runs)
         not_made = sum(cell.n_not_made for cell in coverage.cells)
-        n_open = len(_open_runs(coverage)) + not_made
+        n_open = len(open_runs(coverage.cells)) + not_made
         asked = sum(cell.n_runs for cell in coverage.cells) - int(limits.sum()) + n_open - not_made
         inside = int(ended["iterations"].between(low, high).sum())
         medians = ended.groupby("method", sort=False)["iterations"].agg(["min", "median", "max"])
@@ -81,50 +80,6 @@ def rivals_iterations(records: Records, table: PrintedTable) -> Found:
         evidence += f"; stopped at a limit: {counted(int(limits.sum()), 'run')}" if limits.any() else ""
         extreme = f"{medians['min'].min():g} to {medians['max'].max():g}" if len(medians) else ""
         return decided_by_share(inside, asked, evidence, unit="run", normally=True, extreme=extreme, n_open=n_open)
-
-    return decided_on(coverage, judge)
-
-
-def _at_limits(runs: pd.DataFrame) -> pd.Series:
-    return runs["status"].isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)])
-
-
-def _open_runs(coverage: Coverage) -> pd.Index:
-    """Return the rows of runs that ended at a limit in cells that were stopped before the paper's limits."""
-    early = [cell.runs for cell in coverage.cells if cell.stopped_early]
-    return pd.Index([]).append([runs.index[_at_limits(runs)] for runs in early])
-
-
-def second_order(records: Records) -> Found:
-    """Decide "a fixed point of ISM satisfies the second-order conditions", of every stationary end of any solver.
-
-    At least 30 fixed points are asked for. A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi
-    there (eigengap above 0). Its smallest curvature, as the referee evaluated it exactly (``optimality``), must not be
-    negative. A run that was stopped before the paper's limits, at no such point, might have ended at one: it is open.
-    The theorem's own condition, a large enough eigengap, is not tested: its constant is not in the text at hand, and
-    the smallest one that suffices is defined by the curvature itself.
-    """
-    columns = ("optimality", "eigengap")
-    methods = ("ism", "ism_converged", *CONVERGED_RIVALS)
-    coverage = printed_cells(records, (TABLE_4, PLUS_5), "cost", methods, columns, bounds=True)
-
-    def judge() -> Found:
-        runs = pd.concat([cell.runs for cell in coverage.cells])
-        stationary = runs[runs["optimality"].isin(["second_order", "saddle"])].dropna(subset=["eigengap"])
-        fixed = stationary[stationary["eigengap"] > 0]
-        good = int((fixed["optimality"] == "second_order").sum())
-        others = stationary[stationary["eigengap"] <= 0]
-        saddles = int((others["optimality"] == "saddle").sum())
-        if len(fixed) < LEAST_POINTS:
-            return undecided(f"{LEAST_POINTS} fixed points whose curvature was evaluated; there are {len(fixed)}")
-        evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
-        note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
-        note += "ends that are not stationary; and those whose curvature was not evaluated."
-        least = fixed["curvature"].min() if "curvature" in fixed else None
-        extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
-        n_open = len(_open_runs(coverage).difference(fixed.index))
-        total = len(fixed) + n_open
-        return decided_by_share(good, total, evidence, note, "fixed point", extreme=extreme, n_open=n_open)
 
     return decided_on(coverage, judge)
 

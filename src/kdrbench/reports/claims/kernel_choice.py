@@ -56,7 +56,8 @@ def _beaten(dataset: str, means: Means) -> str:
     known = {kernel: mean for kernel, mean in means.items() if mean is not None}
     best = max(known, key=lambda kernel: known[kernel])
     if known[best] - ours <= LEVEL:
-        return ""
+        lost = [kernel_label(kernel) for kernel, mean in means.items() if mean is None]
+        return f"{dataset_label(dataset)} for missing or failed runs of {', '.join(lost)}" if lost else ""
     return f"{dataset_label(dataset)} by {kernel_label(best)}, {known[best]:.3f} against {ours:.3f}"
 
 

@@ -1,13 +1,12 @@
 """Claims on kernels chosen for metric learners, and on both tricks (Chatpatanasiri et al. 2010).
 
 Only the paper's ten data sets with its 40 splits decide, and the data of its figures. Of a data set that was run, a
-learner without an accuracy for every split counts as lost.
+learner without an accuracy for every split counts as lost. One of which a limit stopped a split is open.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -17,40 +16,26 @@ from kdrbench.reports.claims.claim import (
     Decision,
     Found,
     Records,
-    decided_by_share,
     decision_of,
     listed,
+    open_in_words,
     reached,
     share_of,
     undecided,
 )
-from kdrbench.reports.claims.deciding_rows import (
-    VARIED,
-    means_of,
-    missing_settings,
-    missing_splits,
-    of_figure,
-    papers_rows,
-)
-from kdrbench.reports.figures.kpca_figures import beside_kpca
+from kdrbench.reports.claims.deciding_rows import means_of, missing_splits, open_cells, papers_rows
+from kdrbench.reports.claims.kpca_figures import READS_THE_SAME, kernels_succeed, same_plane, tricks_agree
 from kdrbench.reports.tables.cells import clean_times
-from kdrbench.reports.tables.kpca_cells import FIGURE_DATA, TABLES
 from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # What the printed tables give: cells that cross-validated and aligned kernels win, and those lost by the
 # latter.
 WON, WON_ALIGNED, LOST_ALIGNED = 28, 24, 2
-# Half a printed digit of an accuracy, and what is close.
-_READS_THE_SAME, CLOSE = 0.005, 0.02
+# What is close, of an accuracy.
+CLOSE = 0.02
 QUICKER = 10.0
-# From here on K is singular to rounding: rank and ridge decide.
-ILL_CONDITIONED = 1e13
-SAME_PLANE = 1e-6
-# Of Figure 2: made sets and learners, and what failing and succeeding is.
-MADE_SETS = ("disc-and-ring", "cone")
-FAILS, SUCCEEDS, DEGREES = 0.85, 0.95, (1.0, 2.0)
-_TABLES_FILE, _FIGURES_FILE = "(kpca_trick.csv)", "(kpca_figures.csv)"
+_TABLES_FILE = "(kpca_trick.csv)"
 
 
 def kernel_versions_win(records: Records) -> Found:
@@ -73,20 +58,29 @@ def aligned_versions_win(records: Records) -> Found:
 
 def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: int, lost_printed: int) -> Found:
     """Return a decision: confirmed with as many wins, and as few losses, as printed; mostly with 80 % of the wins."""
-    gains = (means[variant].round(2) - means[PLAIN].round(2)).round(4)
+    is_open = means.index.isin(open_cells(kpca, PLAIN, variant))
+    n_open = int(is_open.sum())
+    gains = (means[variant].round(2) - means[PLAIN].round(2)).round(4)[~is_open]
     won, level = int((gains > 0).sum()), int((gains == 0).sum())
     lost = len(gains) - won - level
-    evidence = f"won {won}, level {level}, lost {lost} of {counted(len(gains), 'cell')}"
+    evidence = f"won {won}, level {level}, lost {lost} of {counted(len(means), 'cell')}"
     if names := _names(gains[~(gains >= 0)].index):
         evidence += f"; lost: {listed(names)}"
     if missing := missing_splits(kpca, PLAIN, variant):
         known = means.dropna()
         ahead = int((known[variant].round(2) > known[PLAIN].round(2)).sum())
         return undecided(f"{missing} {_TABLES_FILE}; of {len(known)} complete cells {ahead} are won")
+    # At best all that are open are won, at worst all are lost.
+    ends = ((won + n_open, lost), (won, lost + n_open))
+    decisions = {_of_wins(wins, losses, won_printed, lost_printed) for wins, losses in ends}
+    decision = decisions.pop() if len(decisions) == 1 else Decision.UNDECIDED
+    measure = f"won {share_of(won, len(means), 'cell')}; lost {lost}" + (f", and {n_open} open" if n_open else "")
+    return Found(decision, evidence + open_in_words(n_open, "cell"), "", measure)
+
+
+def _of_wins(won: int, lost: int, won_printed: int, lost_printed: int) -> Decision:
     decision = decision_of(reached(won, least=won_printed))
-    if decision is Decision.CONFIRMED and lost > lost_printed:
-        decision = Decision.MOSTLY
-    return Found(decision, evidence, "", f"won {share_of(won, len(gains), 'cell')}; lost {lost}")
+    return Decision.MOSTLY if decision is Decision.CONFIRMED and lost > lost_printed else decision
 
 
 def _chosen_on_the_test_set(kpca: pd.DataFrame, means: pd.DataFrame) -> str:
@@ -108,12 +102,12 @@ def cross_validated_slightly_better(records: Records) -> Found:
 
     Confirmed between half a printed digit (.005) and .02; the printed tables give .010.
     """
-    if missing := missing_splits(records.kpca, CROSS_VALIDATED, ALIGNED):
+    if missing := _missing_means(records.kpca):
         return undecided(f"{missing} {_TABLES_FILE}")
     gains = _gains(records.kpca)
     better, worse = int((gains.round(2) > 0).sum()), int((gains.round(2) < 0).sum())
     evidence = f"{gains.mean():+.3f} in the mean of {counted(len(gains), 'cell')}, better in {better}, worse in {worse}"
-    decision = decision_of(reached(float(gains.mean()), least=_READS_THE_SAME, most=CLOSE))
+    decision = decision_of(reached(float(gains.mean()), least=READS_THE_SAME, most=CLOSE))
     return Found(decision, evidence, "The printed tables give +0.010.", f"{gains.mean():+.3f}")
 
 
@@ -123,7 +117,7 @@ def aligned_come_close(records: Records) -> Found:
     Confirmed if the mean accuracy over all cells is at most 0.02 lower and choosing the kernel takes at most a tenth of
     the time, by splits that were timed on cores of their own without drift.
     """
-    if missing := missing_splits(records.kpca, CROSS_VALIDATED, ALIGNED):
+    if missing := _missing_means(records.kpca):
         return undecided(f"{missing} {_TABLES_FILE}")
     timed = papers_rows(clean_times(records.kpca), CROSS_VALIDATED, ALIGNED)
     spent = timed.pivot_table(index=["dataset", "learner"], columns="variant", values="tuning_wall_s", aggfunc="mean")
@@ -140,77 +134,18 @@ def aligned_come_close(records: Records) -> Found:
     return Found(decision, evidence, "", f"{-gains.mean():+.3f}; {ratio:.3g} times as quick")
 
 
-def same_plane(records: Records) -> Found:
-    """Decide "both tricks find the same plane" (Figure 3): distances to 1e-6 of the largest, and equal accuracies."""
-    rows = of_figure(records.tricks, 3)
-    both = beside_kpca(rows) if not rows.empty else rows
-    if both.empty:
-        return undecided(f"Figure 3 on {_labels(FIGURE_DATA[3])} {_FIGURES_FILE}")
-    disagreement = float(both["disagreement"].fillna(float("inf")).max())
-    apart = float((both["accuracy"] - both["accuracy_kpca"]).abs().fillna(1.0).max())
-    evidence = f"distances differ by {disagreement:.1e} of the largest, accuracies by {apart:.3f}"
-    decision = decision_of(min(reached(disagreement, most=SAME_PLANE), reached(apart, most=0.0)))
-    return Found(decision, evidence, "", f"{disagreement:.1e}; accuracies {apart:.3f}")
-
-
-def kernels_succeed(records: Records) -> Found:
-    """Decide "plain learners fail on the made sets, kernels of degree 2 succeed" (Figure 2).
-
-    Failing is an accuracy of at most .85 along the leading direction, succeeding one of at least .95.
-    """
-    rows = records.tricks
-    rows = rows[(rows["figure"] == 2) & rows["dataset"].isin(MADE_SETS)] if not rows.empty else rows
-    tried = rows[rows["series"].isin(TABLES) & rows["value"].isin(DEGREES)] if not rows.empty else rows
-    if rows.empty or len(tried.groupby(["dataset", "series", "value"])) < len(MADE_SETS) * len(TABLES) * len(DEGREES):
-        return undecided(f"Figure 2 with {', '.join(map(str.upper, TABLES))} on {_labels(MADE_SETS)} {_FIGURES_FILE}")
-    both = rows.pivot_table(index=["dataset", "series"], columns="value", values="accuracy", dropna=False)
-    both = both.reindex(columns=list(DEGREES))
-    holds = (both[1.0] <= FAILS) & (both[2.0] >= SUCCEEDS)
-    evidence = f"plain at most {both[1.0].max():.2f}, degree 2 at least {both[2.0].min():.2f}"
-    extreme = f"plain {both[1.0].max():.2f}, degree 2 {both[2.0].min():.2f}"
-    return decided_by_share(int(holds.sum()), len(both), evidence, unit="case", extreme=extreme)
-
-
-def tricks_agree(records: Records) -> Found:
-    """Decide "the kernel trick and the KPCA trick agree unless K is ill-conditioned" by accuracies of KDNE.
-
-    Over the paper's data, degrees, n and k of Figures 4 and 5, and each way to solve the kernel trick: where K's
-    condition number is at most 1e13, accuracies differ by less than half a printed digit (.005).
-    """
-    parts = [of_figure(records.tricks, figure) for figure in (4, 5)]
-    if missing := [
-        f"Figure {figure}: {words}"
-        for figure, rows in zip((4, 5), parts, strict=True)
-        if (words := missing_settings(rows, figure))
-    ]:
-        return undecided(f"{'; '.join(missing)} {_FIGURES_FILE}")
-    points = beside_kpca(pd.concat([rows[rows["varied"].isin(VARIED)] for rows in parts]))
-    apart = (points["accuracy"] - points["accuracy_kpca"]).abs()
-    beyond = points["condition"] > ILL_CONDITIONED
-    regular = apart[~beyond]
-    if regular.empty:
-        return undecided(f"kernels of condition {ILL_CONDITIONED:g} or less, among {len(points)}")
-    evidence = f"accuracies differ by at most {regular.max():.3f} up to condition {ILL_CONDITIONED:g}"
-    if beyond.any():
-        differ = int((apart[beyond] > _READS_THE_SAME).sum())
-        evidence += f", beyond it by up to {apart[beyond].max():.3f} (in {differ} of {int(beyond.sum())})"
-    return decided_by_share(
-        int((regular <= _READS_THE_SAME).sum()),
-        len(regular),
-        evidence,
-        unit="setting",
-        extreme=f"at most {regular.max():.3f}",
-    )
+def _missing_means(kpca: pd.DataFrame) -> str:
+    """Say which splits of both kinds of kernels are missing, or were stopped at a limit; empty if none."""
+    if missing := missing_splits(kpca, CROSS_VALIDATED, ALIGNED):
+        return missing
+    stopped = open_cells(kpca, CROSS_VALIDATED, ALIGNED)
+    return f"splits that were not stopped at a limit, of {listed(_names(stopped))}" if len(stopped) else ""
 
 
 def _gains(kpca: pd.DataFrame) -> pd.Series:
     """Return the accuracy of cross-validated kernels less that of aligned ones; a cell without either is left out."""
     means = means_of(kpca, CROSS_VALIDATED, ALIGNED).dropna()
     return means[CROSS_VALIDATED] - means[ALIGNED]
-
-
-def _labels(names: Iterable[str]) -> str:
-    return " and ".join(map(dataset_label, names))
 
 
 def _names(index: pd.Index) -> list[str]:

@@ -1,7 +1,8 @@
 """Claims on low-rank kernels (Kulis, Sustik, Dhillon 2006).
 
 Digits decide, on the paper's 317 samples, with five draws of the constraints or more. The data of gyrB are not to be
-had: what the paper says of them is undecided. What comes out on a stand-in is a note. A run without a number is lost.
+had: what the paper says of them is undecided. What comes out on a stand-in is a note. A run without a number is lost,
+but for those that a limit stopped or that were not made: they are open.
 """
 
 from __future__ import annotations
@@ -15,39 +16,29 @@ from kdrbench.reports.claims.claim import (
     Found,
     Records,
     decided_by_share,
-    decision_of,
-    reached,
     undecided,
 )
 from kdrbench.reports.claims.deciding_rows import (
     SET,
     STAND_IN,
-    TRACE_ONE,
-    beside_trace_one,
     by_draws,
-    gyrb_rows,
     has_columns,
+    is_open,
     met,
     of_dataset,
-    on_gyrb,
     papers_digits,
-    ratios_of_sweeps,
     solvable,
 )
 from kdrbench.reports.claims.growth import law_along
+from kdrbench.reports.claims.gyrb import EXACT, FILE, better_than_target, fewer_sweeps, same_kernel
 from kdrbench.reports.tables.cells import clean_times
 from kdrbench.status import Status
 
-EXACT = ("burg", "von_neumann")
-# DefiniteBoost by its published bound, and with other steps.
-BOOST = "definite_boost"
-OTHER_STEPS = ("definite_boost_exact", "definite_boost_own_range")
-# "Far fewer", "comparable" and "the same", in numbers of ours.
-FAR_FEWER, CLOSE_ACCURACY, CLOSE_NMI, SAME = 10.0, 0.02, 0.05, 1e-3
+# "Comparable", in numbers of ours.
+CLOSE_ACCURACY, CLOSE_NMI = 0.02, 0.05
 MOST_SWEEPS, MOST_CONSTRAINTS = 600, 1000
 _NEAR, _LARGE_RANK, _RISING = 0.25, 100.0, 0.8
 _NMI = "nmi_ten_starts"
-_FILE = "(low_rank.csv)"
 
 
 def cost_of_projections(records: Records) -> Found:
@@ -59,7 +50,7 @@ def cost_of_projections(records: Records) -> Found:
     """
     table = clean_times(records.low_rank)
     if not has_columns(table, "method", "n_samples", "rank", "n_constraints", "time_s", "projections"):
-        return undecided(f"times of low-rank solves by size and rank {_FILE}")
+        return undecided(f"times of low-rank solves by size and rank {FILE}")
     done = table[(table["projections"] > 0) & (table["status"] == str(Status.CONVERGED))]
     done = done.assign(step_s=done["time_s"] / done["projections"])
     laws = {}
@@ -70,76 +61,12 @@ def cost_of_projections(records: Records) -> Found:
     fitted = {name: law for name, law in laws.items() if law is not None}
     evidence = "; ".join(f"{name}^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in fitted.items())
     if missing := [name for name in laws if name not in fitted]:
-        return undecided(f"times at three sizes of {', '.join(missing)} {_FILE}" + (f"; {evidence}" if fitted else ""))
+        return undecided(f"times at three sizes of {', '.join(missing)} {FILE}" + (f"; {evidence}" if fitted else ""))
     linear = sum(law.exponent <= 1 + _NEAR for name, law in fitted.items() if name.endswith(" n"))
     square = sum(law.low <= 2 + _NEAR and law.high >= 2 - _NEAR for name, law in fitted.items() if name.endswith(" r"))
     largest = {axis: max(law.exponent for name, law in fitted.items() if name.endswith(f" {axis}")) for axis in "nr"}
     extreme = ", ".join(f"{axis}^{exponent:.2f}" for axis, exponent in largest.items())
     return decided_by_share(linear + square, len(fitted), evidence, unit="exponent", extreme=f"at most {extreme}")
-
-
-def fewer_sweeps(records: Records) -> Found:
-    """Decide "exact projections need far fewer sweeps than DefiniteBoost": ten times fewer in the median (gyrB).
-
-    Both among kernels of trace one, on the same constraints, to the same KKT residual, DefiniteBoost by its published
-    symmetric bound. A run of it that did not converge gives a lower bound.
-    """
-    rows = gyrb_rows(records)
-    ratios, unfinished = ratios_of_sweeps(rows, BOOST)
-    if ratios.empty:
-        return undecided(f"sweeps of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
-    median = float(ratios.median())
-    evidence = f"DefiniteBoost needs {median:,.3g} times as many in the median of {counted(len(ratios), 'set')}"
-    evidence += f", a lower bound in {unfinished}" if unfinished else ""
-    for method in OTHER_STEPS:
-        others, _ = ratios_of_sweeps(rows, method)
-        if not others.empty:
-            evidence += f"; {method} {others.median():.3g} times"
-    decision = decision_of(reached(median, least=FAR_FEWER))
-    if unfinished and decision is not Decision.CONFIRMED:
-        decision = Decision.UNDECIDED
-    return on_gyrb(rows, Found(decision, evidence, "", f"{median:,.3g} times as many"))
-
-
-def same_kernel(records: Records) -> Found:
-    """Decide "von Neumann and DefiniteBoost end at the same kernel": both within .001 of the exact one (gyrB)."""
-    rows = gyrb_rows(records)
-    both = beside_trace_one(rows, BOOST, "reference_distance")[["ours", "theirs"]]
-    if both.empty:
-        return undecided(f"kernels of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
-    holds = (both <= SAME).all(axis=1)
-    evidence = f"at most {both['ours'].max():.1e} and {both['theirs'].max():.1e} from the exact kernel"
-    return on_gyrb(
-        rows,
-        decided_by_share(
-            int(holds.sum()), len(both), evidence, unit="set", extreme=f"at most {both.to_numpy(float).max():.1e}"
-        ),
-    )
-
-
-def better_than_target(records: Records) -> Found:
-    """Decide "the learned kernel classifies better than the one whose distances it was given" (gyrB).
-
-    By the mean accuracy of 5-NN with the most constraints of each experiment, for Burg and von Neumann.
-    """
-    rows = gyrb_rows(records)
-    if not has_columns(rows, "method", "accuracy", "target_accuracy", *SET):
-        return undecided(f"accuracies of learned kernels and of the kernel asked for {_FILE}")
-    parts, holding, gains = [], 0, []
-    for (experiment, method), group in rows[rows["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
-        most = group[group["n_constraints"] == group["n_constraints"].max()]
-        ours, theirs = float(most["accuracy"].mean()), float(most["target_accuracy"].mean())
-        holding += int(ours > theirs)
-        gains.append(ours - theirs)
-        parts.append(f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}")
-    if not parts:
-        return undecided(f"accuracies of Burg and von Neumann {_FILE}")
-    return on_gyrb(
-        rows,
-        decided_by_share(
-            holding, len(parts), "; ".join(parts), unit="comparison", extreme=f"at least {min(gains):+.3f}"
-        ),
-    )
 
 
 def agreement_rises(records: Records) -> Found:
@@ -149,18 +76,26 @@ def agreement_rises(records: Records) -> Found:
     """
     ours, others = _rising(papers_digits(records)), _rising(of_dataset(records, STAND_IN))
     note = f"On the stand-in of gyrB: {'; '.join(others)}." if others else ""
+    n_open = sum(rises is None for rises in ours.values())
     if not ours:
-        return Found(Decision.UNDECIDED, f"no records: NMI at three numbers of constraints on Digits {_FILE}", note)
-    return decided_by_share(sum(ours.values()), len(ours), "; ".join(ours), note, unit="curve")
+        return Found(Decision.UNDECIDED, f"no records: NMI at three numbers of constraints on Digits {FILE}", note)
+    n_rising = sum(rises is True for rises in ours.values())
+    return decided_by_share(n_rising, len(ours), "; ".join(ours), note, unit="curve", n_open=n_open)
 
 
-def _rising(rows: pd.DataFrame) -> dict[str, bool]:
-    """Return the ends of each curve in words, and whether it rises; numbers with few solvable sets are left out."""
+def _rising(rows: pd.DataFrame) -> dict[str, bool | None]:
+    """Return the ends of each curve in words, and whether it rises; numbers with few solvable sets are left out.
+
+    ``None`` for a curve of which a draw was stopped at a limit.
+    """
     if not has_columns(rows, "method", "experiment", "n_constraints", _NMI):
         return {}
-    found = {}
+    found: dict[str, bool | None] = {}
     for (experiment, method), group in solvable(rows).groupby(["experiment", "method"], sort=False):
         means = group.groupby("n_constraints")[_NMI].mean().dropna().sort_index()
+        if method in EXACT and is_open(group).any():
+            found[f"{experiment}, {method}: open"] = None
+            continue
         if len(means) < 3 or method not in EXACT:
             continue
         correlation = float(pd.Series(means.index).corr(means.reset_index(drop=True), method="spearman"))
@@ -173,15 +108,22 @@ def divergences_comparable(records: Records) -> Found:
     """Decide "both divergences do comparably well" on Digits: accuracy within .02 and NMI within .05 of each other."""
     rows = papers_digits(records)
     if not has_columns(rows, "method", "accuracy", _NMI, *SET):
-        return undecided(f"accuracy and NMI of Burg and von Neumann on Digits {_FILE}")
+        return undecided(f"accuracy and NMI of Burg and von Neumann on Digits {FILE}")
     rows = solvable(rows[(rows["n_constraints"] > 0) & rows["method"].isin(EXACT)])
     means = rows.groupby(["n_constraints", "method"])[["accuracy", _NMI]].mean().unstack("method")
     if means.empty or not set(EXACT) <= set(means["accuracy"].columns):
-        return undecided(f"accuracy and NMI of both divergences on Digits {_FILE}")
+        return undecided(f"accuracy and NMI of both divergences on Digits {FILE}")
     apart = {name: (means[name][EXACT[0]] - means[name][EXACT[1]]).abs() for name in ("accuracy", _NMI)}
+    opened = means.index.isin(rows.loc[is_open(rows), "n_constraints"])
+    if opened.all():
+        return undecided(f"accuracy and NMI on Digits of runs that were not stopped at a limit {FILE}")
+    apart = {name: differences[~opened] for name, differences in apart.items()}
     holds = (apart["accuracy"] <= CLOSE_ACCURACY) & (apart[_NMI] <= CLOSE_NMI)
     evidence = f"accuracies at most {apart['accuracy'].max():.3f} apart, NMI {apart[_NMI].max():.2f}"
-    return decided_by_share(int(holds.sum()), len(holds), evidence, unit="constraint count", extreme=evidence)
+    n_open = int(opened.sum())
+    return decided_by_share(
+        int(holds.sum()), len(means), evidence, unit="constraint count", extreme=evidence, n_open=n_open
+    )
 
 
 def rank_kept(records: Records) -> Found:
@@ -190,11 +132,15 @@ def rank_kept(records: Records) -> Found:
     there = has_columns(rows, "learned_rank", "rank", "method", "n_constraints")
     learned = met(rows[rows["method"].isin(EXACT) & (rows["n_constraints"] > 0)]) if there else rows.iloc[:0]
     if learned.empty:
-        return undecided(f"ranks of learned kernels on Digits {_FILE}")
+        return undecided(f"ranks of learned kernels on Digits {FILE}")
+    opened = is_open(learned)
+    if opened.all():
+        return undecided(f"ranks of kernels on Digits whose learning was not stopped at a limit {FILE}")
     kept = learned["learned_rank"] == learned["rank"]
     evidence = f"rank {learned['rank'].max():.0f} at the start, {learned['learned_rank'].min():.0f} or more at the end"
     extreme = f"at least {learned['learned_rank'].min():.0f} of {learned['rank'].max():.0f}"
-    return decided_by_share(int(kept.sum()), len(kept), evidence, unit="kernel", extreme=extreme)
+    n_kept, n_open = int((kept & ~opened).sum()), int(opened.sum())
+    return decided_by_share(n_kept, len(kept), evidence, unit="kernel", extreme=extreme, n_open=n_open)
 
 
 def few_sweeps(records: Records) -> Found:
@@ -205,19 +151,20 @@ def few_sweeps(records: Records) -> Found:
     note = _sweeps_in_words(of_dataset(records, STAND_IN), "On the stand-in of gyrB: ")
     rows = papers_digits(records)
     if not has_columns(rows, "sweeps", "n_constraints", "method"):
-        return Found(Decision.UNDECIDED, f"no records: sweeps of Burg and von Neumann on Digits {_FILE}", note)
+        return Found(Decision.UNDECIDED, f"no records: sweeps of Burg and von Neumann on Digits {FILE}", note)
     asked = rows[rows["method"].isin(EXACT) & (rows["n_constraints"] > 0)]
     solved = met(asked)
     evidence = (
         f"{_sweeps_in_words(asked, '')}; of {counted(len(asked), 'solve')} "
         f"{len(asked) - len(solved)} miss their constraints"
     )
-    few = int((solved["sweeps"] <= MOST_SWEEPS).sum())
-    if few == len(solved) and (solved.empty or solved["n_constraints"].max() < MOST_CONSTRAINTS):
+    n_open, ended = int(is_open(solved).sum()), solved[~is_open(solved)]
+    few = int((ended["sweeps"] <= MOST_SWEEPS).sum())
+    if few == len(ended) and (ended.empty or ended["n_constraints"].max() < MOST_CONSTRAINTS):
         missing = f"{MOST_CONSTRAINTS} constraints on Digits that can be met"
         return Found(Decision.UNDECIDED, f"no records: {missing}; {evidence}", note)
-    extreme = f"at most {solved['sweeps'].max():.0f} sweeps"
-    return decided_by_share(few, len(solved), evidence, note, unit="solve", extreme=extreme)
+    extreme = f"at most {ended['sweeps'].max():.0f} sweeps"
+    return decided_by_share(few, len(solved), evidence, note, unit="solve", extreme=extreme, n_open=n_open)
 
 
 def _sweeps_in_words(rows: pd.DataFrame, start: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -35,8 +33,9 @@ def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
             lacking, made[STOPPED_EARLY], made["method"], made["dataset"], strict=True
         )
     ]
-    columns: dict[str, Any] = {NOT_MADE: lacking, STOPPED_EARLY: words}
-    return made.assign(**columns)
+    made = made.copy()
+    made[NOT_MADE], made[STOPPED_EARLY] = lacking, words
+    return made
 
 
 def _in_words(count: int, method: str, dataset: str) -> str:

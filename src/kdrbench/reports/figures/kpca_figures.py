@@ -238,6 +238,7 @@ def figure_5(name: str, runs: pd.DataFrame) -> Chart:
 
 
 def beside_kpca(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the kernel trick, with the KPCA trick's accuracy in the same setting beside them."""
-    primal = runs.loc[runs["method"] == KPCA, [*_SETTING, "accuracy"]]
+    """Return the rows of the kernel trick, with the KPCA trick's accuracy and status beside them."""
+    columns = [name for name in ("accuracy", "status") if name in runs]
+    primal = runs.loc[runs["method"] == KPCA, [*_SETTING, *columns]]
     return runs[runs["method"] != KPCA].merge(primal, on=_SETTING, suffixes=("", "_kpca"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -37,10 +37,7 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     by_protocol, left_out = comparable(runs, config)
     for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
         if names := _printed_experiments(axes["paper"], config):
-            line = _line(axes, *_iterations(axes, by_protocol, names))
-            if not line.runs and (other := _line(axes, *_iterations(axes, runs, names))).runs:
-                line = replace(other, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out))
-            yield line
+            yield _iterations_line(axes, runs, by_protocol, names, left_out)
     for axes in numbers_of("ismplus", "4"):
         if any(is_scaling(name) for name in experiments_of(config, IKDR)):
             yield _line(axes, *_exponent(axes, by_protocol, config))
@@ -102,6 +99,35 @@ def _iterations(axes: Axes, runs: pd.DataFrame, names: list[str]) -> tuple[str, 
     verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
     words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
     return words, float(counts.median()), len(counts), verdict, ", ".join(names)
+
+
+def _iterations_line(
+    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
+) -> Comparison:
+    line = _line(axes, *_iterations(axes, kept, names))
+    if line.runs and (why := _left_out_of(axes, runs, kept, names, left_out)):
+        return replace(line, verdict=Verdict.NOT_COMPARABLE, why=why)
+    if not line.runs and (other := _line(axes, *_iterations(axes, runs, names))).runs:
+        return replace(other, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out))
+    return line
+
+
+def _left_out_of(
+    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
+) -> str:
+    """Say why cells of the method were left out, so that the quick ones alone are there; empty where none was."""
+    there, others = (rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, kept))
+    skipped = there[there["status"] == str(Status.SKIPPED)]
+    if _places(there) <= _places(others) - _places(skipped):
+        return ""
+    reasons = [one for one in left_out if one[0] in names and f"{axes['method']} on " in one[1]]
+    if len(skipped):
+        reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
+    return departures_in_words(reasons or [one for one in left_out if one[0] in names])
+
+
+def _places(rows: pd.DataFrame) -> set[tuple[str, str]]:
+    return set(zip(rows["dataset"], rows["kernel"], strict=True))
 
 
 def _ends(number: PublishedNumber) -> tuple[float, float]:

@@ -1,0 +1,53 @@
+"""Tables that are not as they were written are refused in a sentence, whoever wrote them."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.errors import DamagedError, InputError
+from kdrbench.reports.protocol import by_protocol
+from kdrbench.reports.records import read_runs
+from support.report_rows import kpca_run, run
+
+
+def written(folder, *rows, name="ikdr.csv"):
+    pd.DataFrame(rows).to_csv(folder / name, index=False)
+    return folder / name
+
+
+def refusal_of(path):
+    with pytest.raises(DamagedError) as raised:
+        read_runs(path)
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+    assert "start the workflow again" in str(raised.value)
+    return str(raised.value)
+
+
+def test_whole_tables_are_read(tmp_path):
+    assert len(read_runs(written(tmp_path, *(run("wine", "ism", fold) for fold in range(3))))) == 3
+    rows = [kpca_run(learner=learner, test_selected=text) for learner, text in (("dne", ""), ("nca", "[0.5, 1]"))]
+    assert len(read_runs(written(tmp_path, *rows))) == 2
+
+
+def test_a_run_that_is_there_twice_is_named(tmp_path):
+    twice = written(tmp_path, run("wine", "ism", 0), run("wine", "ism", 1), run("wine", "ism", 1, cost=-9.0))
+    assert "two rows of experiment e, dataset wine, kernel gaussian, method ism, " in refusal_of(twice)
+    assert "learner dne, variant plain, run 0" in refusal_of(written(tmp_path, kpca_run(), kpca_run(accuracy=0.1)))
+    draw = {"method": "burg", "n_constraints": 5, "experiment": "e", "dataset": "digits", "run": 0, "rank": 4}
+    assert "n_constraints 5, run 0" in refusal_of(written(tmp_path, *[draw | {"status": "converged"}] * 2))
+
+
+@pytest.mark.parametrize("column", ["time_limit_s", "time_s", "cost", "run", "iterations"])
+def test_words_in_place_of_numbers_are_named(tmp_path, column):
+    rows = [run("wine", "ism", 0), run("wine", "ism", 1) | {column: "soon"}]
+    assert f"the column {column} holds 'soon'" in refusal_of(written(tmp_path, *rows))
+
+
+@pytest.mark.parametrize("text", ["[0.5, ", '{"a": 1}', "[]", '["a"]'])
+def test_broken_lists_of_accuracies_are_named(tmp_path, text):
+    assert "test_selected" in refusal_of(written(tmp_path, kpca_run(test_selected=text)))
+
+
+def test_an_experiment_that_no_configuration_defines_is_named():
+    with pytest.raises(InputError, match="unknown experiment 'strange'"):
+        by_protocol(pd.DataFrame([run("wine", "ism", 0, experiment="strange")]), {"experiments": {"four": {}}})
