@@ -33,8 +33,19 @@ def test_a_run_that_is_there_twice_is_named(tmp_path):
     twice = written(tmp_path, run("wine", "ism", 0), run("wine", "ism", 1), run("wine", "ism", 1, cost=-9.0))
     assert "two rows of experiment e, dataset wine, kernel gaussian, method ism, " in refusal_of(twice)
     assert "learner dne, variant plain, run 0" in refusal_of(written(tmp_path, kpca_run(), kpca_run(accuracy=0.1)))
-    draw = {"method": "burg", "n_constraints": 5, "experiment": "e", "dataset": "digits", "run": 0, "rank": 4}
+    draw = {"method": "burg", "n_constraints": 5, "experiment": "e", "dataset": "digits", "run": 0, "sweeps": 9}
     assert "n_constraints 5, run 0" in refusal_of(written(tmp_path, *[draw | {"status": "converged"}] * 2))
+
+
+def test_a_system_of_ones_own_may_have_axes_that_others_have_not(tmp_path):
+    own = {"learner": "mine", "variant": "plain", "experiment": "e", "dataset": "wine", "run": 0, "status": "failed"}
+    assert len(read_runs(written(tmp_path, own | {"noise": 0.1}, own | {"noise": 0.2}))) == 2
+
+
+def test_rows_of_two_systems_are_told_apart_by_the_axes_of_both(tmp_path):
+    draws = [kpca_run(method="burg", n_constraints=count, rank=4, sweeps=9) for count in (5, 10)]
+    assert len(read_runs(written(tmp_path, *draws))) == 2
+    assert "n_constraints 10" in refusal_of(written(tmp_path, *draws, draws[1]))
 
 
 @pytest.mark.parametrize("column", ["time_limit_s", "time_s", "cost", "run", "iterations"])

@@ -11,11 +11,12 @@ from kdrbench.errors import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns that only rows of one system have all of, and what tells its rows apart.
+# Columns that only rows of one system have all of, and what tells its rows apart. There are more marks than axes need,
+# since a system of one's own may share axes and have others; rows with the marks of two systems have the axes of both.
 _AXES = {
     ("paradigm", "split", "quality_metric"): ("experiment", "dataset", "kernel", "method", "partition", "run"),
-    ("learner", "variant"): ("experiment", "dataset", "learner", "variant", "run"),
-    ("n_constraints", "rank"): ("experiment", "dataset", "method", "n_constraints", "run"),
+    ("learner", "variant", "tuning_cpu_s", "learning_cpu_s"): ("experiment", "dataset", "learner", "variant", "run"),
+    ("n_constraints", "sweeps"): ("experiment", "dataset", "method", "n_constraints", "run"),
     ("varied", "value", "series"): ("experiment", "dataset", "varied", "value", "series", "run"),
 }
 # What reports count with; a table need not have them all.
@@ -42,10 +43,7 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
         known = runs[name].dropna()
         if len(words := known[pd.to_numeric(known, errors="coerce").isna()]):
             yield f"the column {name} holds {visible(str(words.iloc[0]))!r}, which is no number"
-    for marks, axes in _AXES.items():
-        if {*marks} <= {*runs}:
-            rows = runs[runs[list(marks)].notna().all(axis=1)]
-            yield from _doubled(rows, [name for name in axes if name in runs])
+    yield from _doubled(runs)
     if _LISTS in runs:
         yield from (
             f"the column {_LISTS} holds {visible(text)[:40]!r}, which is no list of numbers"
@@ -54,11 +52,14 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _doubled(rows: pd.DataFrame, axes: list[str]) -> Iterator[str]:
-    twice = rows[rows.duplicated(axes)]
-    if len(twice):
-        place = ", ".join(f"{name} {visible(str(twice.iloc[0][name]))}" for name in axes)
-        yield f"there are two rows of {place}"
+def _doubled(runs: pd.DataFrame) -> Iterator[str]:
+    systems = [(marks, axes) for marks, axes in _AXES.items() if {*marks} <= {*runs}]
+    names = list(dict.fromkeys(name for _, axes in systems for name in axes if name in runs))
+    for marks, axes in systems:  # a run that a limit stopped has no measurements, but its axes
+        rows = runs[runs[[name for name in marks if name in axes]].notna().all(axis=1)]
+        if len(twice := rows[rows.duplicated(names)]):
+            place = ", ".join(f"{name} {visible(str(twice.iloc[0][name]))}" for name in names)
+            yield f"there are two rows of {place}"
 
 
 def _is_list_of_numbers(text: str) -> bool:
