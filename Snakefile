@@ -34,6 +34,7 @@ from kdrbench.stages.workflow import (
     merged_tables,
     refuse_target,
     report_sources,
+    start_jobs_at_once,
 )
 
 check_files(workflow, HOME)
@@ -62,6 +63,7 @@ INCLUDED = outputs.included(GRID.config)
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
+start_jobs_at_once(workflow)
 
 
 wildcard_constraints:

@@ -28,6 +28,8 @@ from kdrbench.stages.config_file import check_config_files, lay_over, read_confi
 from kdrbench.stages.registry import table_of
 
 _LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
+# Jobs, and seconds in which they may start.
+SNAKEMAKES_LIMIT = (100, 1)
 _PLANS = Path("results", WORKSPACES, PLANS)
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
@@ -126,6 +128,18 @@ def commands_of(workflow: Any) -> Callable[[str], str]:
 def be_found_by_jobs() -> None:
     """Tell jobs which process is their scheduler; once it has ended they end, too."""
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
+
+
+def start_jobs_at_once(workflow: Any) -> None:
+    """Drop Snakemake's own limit of 100 new jobs a second, where they run on this machine and no other was asked for.
+
+    For its sake each job that ends leaves timers behind that go through all open jobs once a second, until the workflow
+    ends: after some hundreds of jobs that takes a quarter of a core, beside runs that are timed.
+    """
+    settings = workflow.scheduling_settings
+    limit = settings and settings.max_jobs_per_timespan
+    if limit and workflow.resource_settings.nodes is None and (limit.max_jobs, limit.timespan) == SNAKEMAKES_LIMIT:
+        settings.max_jobs_per_timespan = None
 
 
 def word_or_file(text: str, *, write: bool = True) -> str:
