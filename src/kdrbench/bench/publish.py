@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.provenance import drift_columns
 from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import trace_lines
-from kdrbench.bench.workspace import Workspace
+from kdrbench.bench.workspace import ROWS, Workspace
 from kdrbench.bench.workspace_lock import WORKSPACES, workspace_lock
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.errors import InputError, counted
@@ -102,10 +102,11 @@ def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDAr
             yield array_name(batch.cell_name, name, run), array
 
 
-def forget_runs(results: Path, place: str) -> None:
+def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
     """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
 
-    Files of shared jobs and merged tables go as well: they are assembled again from all workspaces.
+    With ``runs`` only these of each cell are forgotten. Files of shared jobs and merged tables go as well: they are
+    assembled again from all workspaces.
 
     Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
     """
@@ -117,7 +118,11 @@ def forget_runs(results: Path, place: str) -> None:
         for lock in [folder.with_name(f"{folder.name}.lock"), *folder.rglob("*.lock")]:
             if lock.exists():
                 stack.enter_context(workspace_lock(lock, lock.with_suffix("")))
-        shutil.rmtree(folder)
+        if runs is None:
+            shutil.rmtree(folder)
+        else:
+            for rows in folder.rglob(ROWS):
+                _take_out(rows, runs)
         for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
             job = path.relative_to(results / "runs").with_suffix("").parts
             if path.stem == CHEAP or job[: len(parts)] == parts:
@@ -126,6 +131,23 @@ def forget_runs(results: Path, place: str) -> None:
         tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
         for path in tables:
             path.unlink(missing_ok=True)
+
+
+def _take_out(rows: Path, runs: Container[int]) -> None:
+    """Take the rows of runs out of a workspace, and then what these runs left."""
+    lines = rows.read_text(encoding="utf-8").splitlines(keepends=True)
+    numbers = [_run_of(line) for line in lines]
+    write_text(rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
+    for number in {number for number in numbers if number in runs}:
+        shutil.rmtree(rows.parent / f"run-{number}", ignore_errors=True)
+
+
+def _run_of(line: str) -> int:
+    """Return the number of the run of a row; -1 of one that is damaged, which the next start sets aside."""
+    try:
+        return int(json.loads(line)["run"])
+    except (ValueError, TypeError, KeyError):
+        return -1
 
 
 def array_name(cell: str, name: str, run: int) -> str:

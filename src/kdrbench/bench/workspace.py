@@ -27,6 +27,7 @@ from kdrbench.errors import counted
 from kdrbench.files import set_aside, write_text
 from kdrbench.status import Status
 
+ROWS = "rows.jsonl"
 _AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
 
 
@@ -45,7 +46,7 @@ class Workspace(Generic[AnyRecord]):
     @property
     def rows(self) -> Path:
         """Rows of the runs that have ended."""
-        return self.folder / "rows.jsonl"
+        return self.folder / ROWS
 
     @property
     def lock(self) -> Path:

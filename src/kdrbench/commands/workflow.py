@@ -151,26 +151,27 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
 @click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
-@click.option("--drifted", is_flag=True, help="Only cells with timed runs whose cores changed their speed.")
-def forget(place: str, results: Path, name: str, reports: Path | None, drifted: bool) -> None:
+@click.option("--disturbed", is_flag=True, help="Only timed runs whose cores changed speed or were shared.")
+def forget(place: str, results: Path, name: str, reports: Path | None, disturbed: bool) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
-    The tables and figures of the experiment are removed with them. With --drifted PLACE may be left out: the cells are
+    The tables and figures of the experiment are removed with them. With --disturbed PLACE may be left out: the runs are
     those of all merged tables.
     """
     from kdrbench.bench.publish import forget_runs
 
-    if not place and not drifted:
-        raise click.UsageError("say which PLACE to forget: an experiment, experiment/dataset or a cell; or --drifted")
+    if not place and not disturbed:
+        raise click.UsageError("say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed")
     results, name = root_and_name(results, name)
-    places = _drifted(results, name, Path(place)) if drifted else [place]
-    for one in places:
-        forget_runs(results, one)
+    places = _disturbed(results, name, Path(place)) if disturbed else {place: None}
+    for one, runs in places.items():
+        forget_runs(results, one, runs)
         for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
             path.unlink(missing_ok=True)
-        click.echo(f"the workflow will make the runs of {one} again")
+        what = "the runs" if runs is None else counted(len(runs), "run")
+        click.echo(f"the workflow will make {what} of {one} again")
     if not places:
-        click.echo("no timed run has drifted")
+        click.echo("no timed run was disturbed")
 
 
 def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
@@ -189,17 +190,15 @@ def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]
             yield from (reports / Path(path).relative_to("reports") for path in outputs)
 
 
-def _drifted(results: Path, name: str, below: Path) -> list[str]:
-    """Return the cells ``below`` a place that have drifted, of the merged tables of a configuration."""
-    from kdrbench.stages.merged_tables import drifted_cells
+def _disturbed(results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
+    """Return the disturbed runs by their cells ``below`` a place, of the merged tables of a configuration."""
+    from kdrbench.stages.merged_tables import disturbed_runs
 
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=False)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
-    found = [
-        cell for one, path in tables.items() if path.is_file() for cell in drifted_cells(path, grid.stage(one).record)
-    ]
-    return [cell for cell in found if Path(cell).is_relative_to(below)]
+    found = [disturbed_runs(path, grid.stage(one).record) for one, path in tables.items() if path.is_file()]
+    return {cell: runs for one in found for cell, runs in one.items() if Path(cell).is_relative_to(below)}
 
 
 @click.command()

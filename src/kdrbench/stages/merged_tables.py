@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -55,14 +56,17 @@ def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
 
 
-def drifted_cells(path: Path, kind: type[Record]) -> list[str]:
-    """Return the cells of a merged table that have timed rows whose cores changed their speed.
+def disturbed_runs(path: Path, kind: type[Record]) -> dict[str, set[int]]:
+    """Return the timed runs of a merged table whose cores changed their speed, or worked for others too, by their cell.
 
     A cell is experiment/data set/..., the place of its batches. Raises ``RecordError`` as :func:`read_words` does.
     """
     axes = ("experiment", "dataset", *kind.CELL)
-    drifted = (words for _, words in read_words(path, kind) if words["drifted"] == words["timed"] == "True")
-    return list(dict.fromkeys("/".join(restored(words[axis]) for axis in axes) for words in drifted))
+    found: dict[str, set[int]] = defaultdict(set)
+    for _, words in read_words(path, kind):
+        if words["timed"] == "True" and "True" in (words["drifted"], words["contaminated"]):
+            found["/".join(restored(words[axis]) for axis in axes)].add(int(words["run"]))
+    return dict(found)
 
 
 def write_merged(path: Path, records: Sequence[Record]) -> None:
