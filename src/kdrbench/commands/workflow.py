@@ -23,7 +23,7 @@ from kdrbench.commands.options import (
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kdrbench.bench.progress import BatchProgress
     from kdrbench.bench.record import Record
