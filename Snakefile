@@ -63,7 +63,6 @@ INCLUDED = outputs.included(GRID.config)
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
-start_jobs_at_once(workflow)
 
 
 wildcard_constraints:
@@ -88,6 +87,9 @@ include: "rules/targets.smk"
 if not is_module(workflow):
 
     include: "rules/unknown_target.smk"
+
+    onstart:
+        start_jobs_at_once(workflow)
 
     onsuccess:
         if said := closing_line(R, REPORTS):

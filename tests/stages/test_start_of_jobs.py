@@ -1,39 +1,62 @@
 """Snakemake starts jobs of this machine as soon as it can: the timers of its limit took time beside timed runs."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from snakemake.cli import get_argument_parser
-from snakemake.settings.types import MaxJobsPerTimespan, SchedulingSettings
+from snakemake.settings.types import SchedulingSettings
 
 from kdrbench.stages.workflow import start_jobs_at_once
 
+# Two jobs, one after the other, and a count of the timers that are left.
+SNAKEFILE = """
+import sys, threading
+from kdrbench.stages.workflow import start_jobs_at_once
 
-def limit_after(words, nodes=None):
-    """What is left of the limit that the command line sets."""
-    given = get_argument_parser().parse_args(["--cores", "1", *words]).max_jobs_per_timespan
-    workflow = SimpleNamespace(
-        scheduling_settings=SchedulingSettings(max_jobs_per_timespan=given),
-        resource_settings=SimpleNamespace(nodes=nodes),
-    )
+onstart:
     start_jobs_at_once(workflow)
-    return workflow.scheduling_settings.max_jobs_per_timespan
+
+onsuccess:
+    left = sum(isinstance(one, threading.Timer) for one in threading.enumerate())
+    print("timers left:", left, file=sys.stderr)
+
+rule all:
+    input: "0.txt", "1.txt"
+
+rule one:
+    output: "{name}.txt"
+    shell: "touch {output}"
+"""
+
+
+def kept(words, local=True):
+    """Whether the limit that the command line sets stays."""
+    given = get_argument_parser().parse_args(["--cores", "1", *words]).max_jobs_per_timespan
+    settings = SchedulingSettings(max_jobs_per_timespan=given)
+    scheduler = SimpleNamespace(job_rate_limiter="a limit")
+    start_jobs_at_once(SimpleNamespace(scheduling_settings=settings, local_exec=local, scheduler=scheduler))
+    return scheduler.job_rate_limiter is not None
 
 
 def test_the_limit_that_snakemake_sets_by_itself_is_dropped():
-    assert limit_after([]) is None
+    assert not kept([])
 
 
 @pytest.mark.parametrize("limit", ["100/1m", "50/1s", "1000/1s"])
 def test_a_limit_that_was_asked_for_is_kept(limit):
-    kept, asked = limit_after(["--max-jobs-per-timespan", limit]), MaxJobsPerTimespan.parse_choice(limit)
-    assert (kept.max_jobs, kept.timespan) == (asked.max_jobs, asked.timespan)
+    assert kept(["--max-jobs-per-timespan", limit])
 
 
 def test_jobs_of_a_cluster_are_submitted_by_its_rate():
-    assert limit_after([], nodes=8) is not None
+    assert kept([], local=False)
 
 
-@pytest.mark.parametrize("settings", [None, SchedulingSettings()])
-def test_a_start_that_runs_nothing_has_no_limit_to_drop(settings):
-    start_jobs_at_once(SimpleNamespace(scheduling_settings=settings))
+@pytest.mark.parametrize(("words", "there"), [([], False), (["--max-jobs-per-timespan", "99/1s"], True)])
+def test_no_timer_is_left_after_a_real_run(tmp_path, words, there):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    run = [sys.executable, "-m", "snakemake", "--cores", "1", *words]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("timers left:")]
+    assert (line != "timers left: 0") is there

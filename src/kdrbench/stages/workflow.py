@@ -136,10 +136,9 @@ def start_jobs_at_once(workflow: Any) -> None:
     For its sake each job that ends leaves timers behind that go through all open jobs once a second, until the workflow
     ends: after some hundreds of jobs that takes a quarter of a core, beside runs that are timed.
     """
-    settings = workflow.scheduling_settings
-    limit = settings and settings.max_jobs_per_timespan
-    if limit and workflow.resource_settings.nodes is None and (limit.max_jobs, limit.timespan) == SNAKEMAKES_LIMIT:
-        settings.max_jobs_per_timespan = None
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == SNAKEMAKES_LIMIT:
+        workflow.scheduler.job_rate_limiter = None
 
 
 def word_or_file(text: str, *, write: bool = True) -> str:
