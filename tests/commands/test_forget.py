@@ -87,6 +87,7 @@ def disturbed(tmp_path):
         workspace = results / f".workspace/first/wine/{kernel}/{method}/0-1"
         for number in (0, 1):
             (workspace / f"run-{number}").mkdir(parents=True)
+            (workspace / f"run-{number}.lost").touch()
         (workspace / "rows.jsonl").write_text("".join(f'{{"run": {number}}}\n' for number in (0, 1)) + "cut")
     (results / "runs/first").mkdir(parents=True, exist_ok=True)
     return results
@@ -97,7 +98,9 @@ def left_of(results, cell):
     folder = results / f".workspace/first/wine/{cell}/0-1"
     *lines, cut = (folder / "rows.jsonl").read_text().split("\n")
     assert cut == "cut"
-    return [json.loads(line)["run"] for line in lines], sorted(int(path.name[4:]) for path in folder.glob("run-*"))
+    left = sorted(int(path.name[4:]) for path in folder.glob("run-*") if path.is_dir())
+    assert sorted(int(path.stem[4:]) for path in folder.glob("run-*.lost")) == left
+    return [json.loads(line)["run"] for line in lines], left
 
 
 def test_timed_runs_that_were_disturbed_are_forgotten_and_no_others(disturbed):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.provenance import drift_columns
-from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
+from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import trace_lines
 from kdrbench.bench.workspace import ROWS, Workspace
 from kdrbench.bench.workspace_lock import WORKSPACES, workspace_lock
@@ -122,7 +122,7 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -
             shutil.rmtree(folder)
         else:
             for rows in folder.rglob(ROWS):
-                _take_out(rows, runs)
+                Workspace(rows.parent, Record).take_out(runs)
         for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
             job = path.relative_to(results / "runs").with_suffix("").parts
             if path.stem == CHEAP or job[: len(parts)] == parts:
@@ -131,23 +131,6 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -
         tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
         for path in tables:
             path.unlink(missing_ok=True)
-
-
-def _take_out(rows: Path, runs: Container[int]) -> None:
-    """Take the rows of runs out of a workspace, and then what these runs left."""
-    lines = rows.read_text(encoding="utf-8").splitlines(keepends=True)
-    numbers = [_run_of(line) for line in lines]
-    write_text(rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
-    for number in {number for number in numbers if number in runs}:
-        shutil.rmtree(rows.parent / f"run-{number}", ignore_errors=True)
-
-
-def _run_of(line: str) -> int:
-    """Return the number of the run of a row; -1 of one that is damaged, which the next start sets aside."""
-    try:
-        return int(json.loads(line)["run"])
-    except (ValueError, TypeError, KeyError):
-        return -1
 
 
 def array_name(cell: str, name: str, run: int) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +80,15 @@ class Workspace(Generic[AnyRecord]):
     def replace(self, records: Sequence[AnyRecord]) -> None:
         """Write these rows in place of all others."""
         write_records(self.rows, records, seal=True)
+
+    def take_out(self, runs: Container[int]) -> None:
+        """Take the rows of runs out, and then what these runs left."""
+        lines = self.rows.read_text(encoding="utf-8").splitlines(keepends=True)
+        numbers = [_run_of(line) for line in lines]
+        write_text(self.rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
+        for number in {number for number in numbers if number in runs}:
+            shutil.rmtree(self.run(number).folder, ignore_errors=True)
+            self._note_of_loss(number).unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Remove the folder with all it holds."""
@@ -163,6 +172,14 @@ class Workspace(Generic[AnyRecord]):
         if not self._key.exists() or self._key.read_text(encoding="utf-8") != wanted:
             shutil.rmtree(self.folder, ignore_errors=True)
             write_text(self._key, wanted)
+
+
+def _run_of(line: str) -> int:
+    """Return the number of the run of a row; -1 of one that is damaged, which the next start sets aside."""
+    try:
+        return int(json.loads(line)["run"])
+    except (ValueError, TypeError, KeyError):
+        return -1
 
 
 def _is_key(path: Path) -> bool:

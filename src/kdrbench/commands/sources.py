@@ -75,7 +75,7 @@ def _read(path: Path) -> Config:
         config: Config = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(config, dict) or not _NAME.fullmatch(str(config.get("name", ""))):
             raise ValueError("it is no mapping, or its name is not one of letters, digits, - and _")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
     return config
 

@@ -29,7 +29,7 @@ from kdrbench.stages.registry import table_of
 
 _LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
 # Jobs, and seconds in which they may start.
-SNAKEMAKES_LIMIT = (100, 1)
+_SNAKEMAKES_LIMIT = (100, 1)
 _PLANS = Path("results", WORKSPACES, PLANS)
 _REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
@@ -137,7 +137,7 @@ def start_jobs_at_once(workflow: Any) -> None:
     ends: after some hundreds of jobs that takes a quarter of a core, beside runs that are timed.
     """
     limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == SNAKEMAKES_LIMIT:
+    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == _SNAKEMAKES_LIMIT:
         workflow.scheduler.job_rate_limiter = None
 
 

@@ -20,11 +20,11 @@ from kdrbench.reports.claims.claim import (
 )
 from kdrbench.reports.claims.costs import PairOfCells, endings, pairs_of
 from kdrbench.reports.claims.coverage import decided_on, timed_cells
+from kdrbench.reports.claims.fixed_points import at_limits
 from kdrbench.reports.claims.growth import series_of
 from kdrbench.reports.claims.printed_tables import CONVERGED_RIVALS, PLUS_5, PLUS_6, RIVALS, TABLE_4, TABLE_4_CLUSTERS
 from kdrbench.reports.tables.labels import dataset_label, method_label
 from kdrbench.reports.tables.size_series import ALL_PAIRS, PowerLaw, SizeSeries, fit_power_law
-from kdrbench.status import Status
 
 FASTER = 1e5
 # "As fast as", in words of ours: within a factor of ten.
@@ -84,7 +84,7 @@ def _has_ratio(pair: PairOfCells) -> bool:
 
 def _rival_stopped(pair: PairOfCells) -> bool:
     """Return whether some run of the rival did not come to its own end."""
-    return bool((pair.rival.runs["status"].isin([str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)])).any())
+    return bool(at_limits(pair.rival.runs).any())
 
 
 def _ratio(pair: PairOfCells) -> float:
