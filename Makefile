@@ -51,13 +51,14 @@ soak: $(READY_DEV)
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY_DEV)
-	rm -rf docs/_build docs/gallery
+	rm -rf docs/_build docs/gallery docs/_reports
+	kdrbench report results/reference --jobs 2 --out docs/_reports/record/reports
 	sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
 
 # The documentation's pages on what was found, from the packed record.
 record-pages: $(READY)
-	kdrbench summary --results results/reference --out docs/record
+	kdrbench summary --results results/reference --reports reports --out docs/record
 
 # What archives and indexes read, from pyproject.toml and CITATION.cff.
 metadata: $(READY)

@@ -6,6 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
+from record_reports import SCHEME  # noqa: E402
+
 import kdrbench  # noqa: E402
 
 project = "kdrbench"
@@ -21,12 +23,14 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "house_docstrings",
     "mathml",
+    "record_reports",
 ]
-exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "**/sg_execution_times.rst"]
+exclude_patterns = ["_build", "_reports", "examples", "sg_execution_times.rst", "**/sg_execution_times.rst"]
 
 # Pages.
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+myst_url_schemes = {**dict.fromkeys(("http", "https", "mailto")), **SCHEME}
 bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"
 
@@ -68,4 +72,6 @@ html_static_path = ["static"]
 html_css_files = ["house.css"]
 html_show_copyright = False
 html_copy_source = False
+# The reports of the record of the papers, which `make docs` makes first.
+html_extra_path = ["_reports"] if (HERE / "_reports").is_dir() else []
 html_show_sourcelink = False

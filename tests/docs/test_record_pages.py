@@ -13,7 +13,9 @@ RECORD, PAGES = ROOT / "results/reference", sorted((ROOT / "docs/record").glob("
 
 @pytest.mark.skipif(not (RECORD / "manifest.json").is_file(), reason="there is no packed record yet")
 def test_every_page_is_what_the_record_says(tmp_path):
-    made = CliRunner().invoke(main, ["summary", "--results", str(RECORD), "--out", str(tmp_path)])
+    made = CliRunner().invoke(
+        main, ["summary", "--results", str(RECORD), "--reports", "reports", "--out", str(tmp_path)]
+    )
     assert made.exit_code == 0, made.output
     assert [path.name for path in sorted(tmp_path.glob("*.md"))] == [path.name for path in PAGES]
     for page in PAGES:

@@ -177,7 +177,7 @@ def test_all_say_the_same_of_the_record_of_the_papers_while_there_is_none(result
     with pytest.raises(InputError) as refused:
         outputs.included({"include": "reference"})
     assert said == {f"kdrbench: {refused.value}\n"}
-    assert "is not there yet" in str(refused.value)
+    assert "is not there: work in a checkout" in str(refused.value)
     assert "config.papers.yaml" in str(refused.value)
     assert "docs/reference.md" in str(refused.value)
 

@@ -188,7 +188,7 @@ class _Source:
         """Write what was found as Markdown and in print."""
         from kdrbench.commands.reports import summary
 
-        _quietly(summary, self.config, self.merged, self.store, self.out / "summary")
+        _quietly(summary, self.config, self.merged, self.store, "..", self.out / "summary")
 
     def site(self) -> None:
         """Write the site of the record."""

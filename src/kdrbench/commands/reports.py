@@ -176,8 +176,9 @@ def claims(config: Config, results: Path, out: Path) -> None:
 @config_file
 @merged_folder
 @store_folder
+@click.option("--reports", default="", help="Folder of the record's reports, from the pages: links lead there.")
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
-def summary(config: Config, results: Path, store: Path, out: Path) -> None:
+def summary(config: Config, results: Path, store: Path, reports: str, out: Path) -> None:
     """Write what the records show as pages of Markdown, and what was found of the papers in print as well.
 
     Pages that lack rows are left out, and so is the PDF where there is no TeX.
@@ -186,7 +187,7 @@ def summary(config: Config, results: Path, store: Path, out: Path) -> None:
     from kdrbench.reports.summary.source import Source
     from kdrbench.reports.tables.latex import TexError
 
-    for path in write_summaries(Source(config, results, store), out):
+    for path in write_summaries(Source(config, results, store, reports), out):
         click.echo(str(path))
     try:
         if printed := print_summary(out):

@@ -31,8 +31,8 @@ def check_there(place: Path) -> None:
     """Raise ``InputError`` for the record of the papers where it is not there: the one sentence of all commands."""
     if place.absolute() == PAPERS.absolute() and not (place / MANIFEST).is_file():
         raise InputError(
-            f"{PAPERS}, the record of the papers, is not there yet: run the workflow with config.papers.yaml and "
-            "`kdrbench pack` its results, or name the folder of another record (docs/reference.md)"
+            f"{PAPERS}, the record of the papers, is not there: work in a checkout of the repository, which holds it, "
+            "or `kdrbench pack` what config.papers.yaml makes, or name another record's folder (docs/reference.md)"
         )
 
 

@@ -3,6 +3,7 @@
 import re
 from importlib.resources import files
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -18,6 +19,7 @@ from kdrbench.stages.merged_tables import write_merged
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record
+from support.report_rows import kpca_run
 
 
 @pytest.fixture
@@ -124,3 +126,39 @@ def test_the_command_writes_the_pages_of_a_record_and_says_where_there_is_none(t
     done = CliRunner().invoke(main, ["summary", "--results", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert not (tmp_path / "out").exists()
+
+
+def learned_kernels(folder):
+    """Write two splits of Iris by each learner of the KPCA trick, and two draws of constraints on digits."""
+    splits = [
+        kpca_run(dataset="iris", learner=learner, variant=variant, run=run, accuracy=0.91 + run / 50)
+        for learner in ("nca", "lmnn", "dne")
+        for variant in ("plain", "cross_validated", "aligned")
+        for run in (0, 1)
+    ]
+    draw = {"dataset": "digits", "status": "converged", "sweeps": 17, "time_s": 0.01, "kkt_residual": 1e-4}
+    draw |= {"nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "target_accuracy": None}
+    draws = [
+        kpca_run(method=method, n_constraints=count, run=run, accuracy=0.97, **draw)
+        for method in ("burg", "von_neumann")
+        for count in (25, 200)
+        for run in (0, 1)
+    ]
+    for name, rows in (("kpca_tables", splits), ("lowrank_digits", draws)):
+        pd.DataFrame(rows).assign(experiment=name).to_csv(folder / f"merged/{name}.csv", index=False)
+
+
+def test_tables_of_learned_kernels_are_pages_with_all_their_cells(tmp_path):
+    (tmp_path / "merged").mkdir()
+    learned_kernels(tmp_path)
+    source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
+    assert pages_of(source) == ["what_we_found", "metric_learning", "low_rank"]
+    page = summary("metric_learning", source)
+    assert "1 data set, 2 splits, 18 rows." in page
+    titles = [line for line in page.splitlines() if line.startswith("## ")]
+    assert titles == ["## Table 1", "## Table 2", "## Table 3", "## Tests", "## Times"]
+    assert page.count("0.92 \u00b1 0.01") == 9
+    page = summary("low_rank", source)
+    assert "| 94% |" in page
+    burg = [line for line in lines_of(page) if line[:2] == ["Burg", "25"]]
+    assert [line[2:4] for line in burg] == [["2 of 2", "17"]]

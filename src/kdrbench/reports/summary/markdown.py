@@ -6,8 +6,10 @@ import re
 from collections.abc import Container, Sequence
 
 from kdrbench.errors import InputError, unknown_name
+from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.reports.tables.table import Entry, Table
 
+_NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
 _SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
 
@@ -25,6 +27,11 @@ def as_markdown(value: object) -> str:
 def escape(text: str) -> str:
     """Return words as Markdown shows them, on one line."""
     return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def link(text: str, address: str) -> Markdown:
+    """Return words that lead to an address; the words alone where there is none."""
+    return Markdown(f"[{escape(text)}]({address})" if address else escape(text))
 
 
 def markdown_table(table: Table, columns: Sequence[str] = ()) -> Markdown:
@@ -55,7 +62,9 @@ def _check(columns: Sequence[str], names: Container[str], table: Table) -> None:
 
 
 def _rule(place: int, table: Table) -> str:
-    return "---" if place < table.n_labels else "---:"
+    words = [row[place].text for row in table.rows if row[place].text not in ("", NO_CELL)]
+    is_words = place < table.n_labels or (words and not any(map(_NUMBER.match, words)))
+    return "---" if is_words else "---:"
 
 
 def _cell(entry: Entry) -> str:

@@ -10,15 +10,23 @@ from pathlib import Path
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.league.rules import JUDGES
-from kdrbench.reports.records import ATLAS, LEAGUE, NOISE, of_papers
-from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
+from kdrbench.reports.dashboard.rendering import slug
+from kdrbench.reports.outputs import LOW_RANK_TEXT
+from kdrbench.reports.records import ATLAS, KPCA_TRICK, LEAGUE, NOISE, of_papers
+from kdrbench.reports.summary.markdown import Markdown, as_markdown, link, markdown_table
 from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.summary.story import Story
 from kdrbench.reports.tables.latex import compile_page
 
 # Each page with the table that it shows, and the system of that.
-_TABLES = {"league": ("league_small", LEAGUE), "atlas": ("atlas", ATLAS), "noise": ("noise", NOISE)}
+_TABLES = {
+    "metric_learning": ("kpca_table1", KPCA_TRICK),
+    "low_rank": (LOW_RANK_TEXT, LOW_RANK_TEXT),
+    "league": ("league_small", LEAGUE),
+    "atlas": ("atlas", ATLAS),
+    "noise": ("noise", NOISE),
+}
 # The page that is made in print too.
 PRINTED = "what_we_found"
 PAGES = (PRINTED, *_TABLES)
@@ -87,7 +95,7 @@ def summary(name: str, source: Source) -> str:
         keep_trailing_newline=True,
     )
     # A macro gives what is escaped already.
-    environment.filters["markdown"] = Markdown
+    environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
     shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table, "ranks": _RANKS}
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)

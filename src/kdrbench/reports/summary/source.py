@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pandas as pd
 
 from kdrbench.errors import InputError
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import Decided, decided_of_papers
+from kdrbench.reports.dashboard.cells import run_labels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import tables_of
@@ -21,11 +23,15 @@ from kdrbench.reports.tables.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Merged tables in the folder ``merged`` by a configuration, and the folder ``store`` of what runs left."""
+    """Merged tables in the folder ``merged`` by a configuration, and the folder ``store`` of what runs left.
+
+    ``reports`` is where the pages lead: from their folder to that of the record's reports, empty for nowhere.
+    """
 
     config: Config
     merged: Path
     store: Path
+    reports: str = ""
     _pages: dict[str, Page] = field(default_factory=dict)
     _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -38,6 +44,10 @@ class Source:
     def experiments(self) -> list[str]:
         """The experiments of ``run`` whose rows are there."""
         return [name for name in self.config["run"] if self._rows(name).is_file()]
+
+    def tables_of(self, kind: str) -> list[str]:
+        """Return the tables of a system."""
+        return [name for name, report in tables_of(self.made).items() if report.kind == kind]
 
     def table(self, name: str) -> Table:
         """Return a table."""
@@ -73,6 +83,19 @@ class Source:
     def claims(self) -> Decided:
         """The claims of the papers with their decisions."""
         return decided_of_papers(Records.of(self._systems, self.made))
+
+    def address(self, place: str, **state: str) -> str:
+        """Return the address of a place on the dashboard that shows ``state``; empty where pages lead nowhere."""
+        query = f"?{urlencode(state, quote_via=quote)}" if state else ""
+        return f"{self.reports}/dashboard.html#{place}{query}" if self.reports else ""
+
+    def address_of_runs(self, one: Comparison) -> str:
+        """Return where the runs beside a published number are listed, or where that number is, if there are none."""
+        if one.experiment not in self.experiments:
+            return self.address("published")
+        labels = run_labels(system_of(self.config["experiments"][one.experiment]), one.dataset, one.kernel, one.method)
+        chosen = {name: label for name, label in zip(("data", "kernel", "method"), labels, strict=True) if label}
+        return self.address("runs", experiment=one.experiment, **chosen)
 
     @property
     def made(self) -> Config:

@@ -27,6 +27,7 @@ class Reason:
     why: str
     count: int
     example: str
+    address: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +75,11 @@ class Story:
         ]
         # What follows the first reason is of the runs of one cell.
         counts = Counter(_main_reason(one) for one in unlike)
-        examples = {_main_reason(one): _example(one) for one in reversed(unlike)}
-        return [Reason(why, count, examples[why]) for why, count in counts.most_common()]
+        firsts = {_main_reason(one): one for one in reversed(unlike)}
+        return [
+            Reason(why, count, _example(firsts[why]), self.source.address_of_runs(firsts[why]))
+            for why, count in counts.most_common()
+        ]
 
     def answers(self, beyond: bool) -> list[Answer]:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
