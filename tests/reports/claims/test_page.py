@@ -7,6 +7,7 @@ import pandas as pd
 
 from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
 from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, decided_of_papers, write_claims
+from kdrbench.reports.dashboard.rendering import slug
 
 
 def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
@@ -15,6 +16,8 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
     assert {result.decision for _, result in found} == {Decision.UNDECIDED}
     assert all(result.evidence.startswith("no records: ") for _, result in found)
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    # Pages lead to a claim by its words.
+    assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_no_claim_names_a_folder_that_another_configuration_has():
