@@ -13,6 +13,8 @@ from typing import Any
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
 # In front of a text a spreadsheet shows it as it is.
 _GUARD = "'"
+# What makes a cell one that is quoted.
+_QUOTED = re.compile(r'[,"\r\n]')
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+|inf|nan)(e[+-]?\d+)?"
 # A mean and its spread, and the dash of a cell without a number, are none to a spreadsheet.
 _HARMLESS = re.compile(rf"[+-]|{_NUMBER}( ?± ?{_NUMBER})?( ?%)?", re.IGNORECASE)
@@ -58,4 +60,4 @@ def restored(text: str) -> str:
 def _cell(value: Any) -> str:
     text = "" if value is None else guarded(value) if isinstance(value, str) else str(value)
     # The writer of the standard library leaves a carriage return bare, which readers take for the end of a line.
-    return '"{}"'.format(text.replace('"', '""')) if any(one in text for one in ',"\r\n') else text
+    return '"{}"'.format(text.replace('"', '""')) if _QUOTED.search(text) else text

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.packing.folder import PackedFolder
+from kdrbench.league.judges import largest_angle
+from kdrbench.packing.arrays import ArrayWriter
+from kdrbench.packing.folder import PackedFolder, Writer
 from kdrbench.packing.unpack import opened, unpack
 from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
@@ -65,6 +67,23 @@ def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path)
         wanted = array.astype(np.float32) if "/projection_" in name else array
         assert kept[name].dtype == wanted.dtype
         np.testing.assert_array_equal(kept[name], wanted)
+
+
+def test_projections_of_a_league_keep_the_angles_between_folds(tmp_path):
+    rng = np.random.default_rng(0)
+    folds = [np.linalg.qr(rng.standard_normal((20, 2)))[0] for _ in range(2)]
+    folds.append(folds[0] + 1e-3 * folds[1])
+    writer = ArrayWriter("league_small")
+    writer.add("cheap", {f"wine/lda/projection_2_{run}": fold for run, fold in enumerate(folds)})
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, np.finfo(np.float32).max, 1e-45])
+    writer.add("cheap", {"wine/lda/projection_2_3": odd})
+    writer.write(Writer(tmp_path))
+    stored = np.load(io.BytesIO(lzma.decompress((tmp_path / "arrays/league_small.f4.npy.xz").read_bytes())))
+    np.testing.assert_array_equal(stored[120:125], odd[:5].astype(np.float32))
+    assert not (stored[:120].view(np.uint32) & 0xFF).any()
+    kept = stored[:120].reshape(3, 20, 2).astype(float)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        assert abs(largest_angle(kept[one], kept[two]) - largest_angle(folds[one], folds[two])) < 1e-3
 
 
 def test_equal_arrays_are_stored_once(packed):

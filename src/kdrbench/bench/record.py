@@ -140,8 +140,14 @@ def check_value(name: str, value: object, allowed: Any) -> None:
         )
 
 
+@cache
+def kinds_of(allowed: Any) -> tuple[Any, ...]:
+    """Return the types of which a column's type is made."""
+    return get_args(allowed) or (allowed,)
+
+
 def _is_of(value: object, allowed: Any) -> bool:
-    kinds = get_args(allowed) or (allowed,)
+    kinds = kinds_of(allowed)
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, int):

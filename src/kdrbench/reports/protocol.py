@@ -179,9 +179,9 @@ def _stopped_early(cell: pd.DataFrame, experiment: Mapping[str, Any], names: Map
     )
     for key, (status, column, unit) in _LIMITS.items():
         for most in (one[key] for one in limits if column in cell):
-            early = cell[(cell["status"] == str(status)) & (cell[column] < most)]
-            if len(early):
-                at = f"{early[column].min():g} {unit}, at most {most:g} {unit} are allowed"
+            stopped = cell.loc[cell["status"] == str(status), column]
+            if (stopped < most).any():
+                at = f"{stopped.min():g} {unit}, at most {most:g} {unit} are allowed"
                 yield f"{names.get('method')} on {dataset_label(names.get('dataset', ''))} was stopped at {at}"
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
 from kdrbench.bench.provenance import Drift, drift_columns
 from kdrbench.bench.publish import write_table
-from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, record_of
+from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
 from kdrbench.csv_files import restored
 from kdrbench.errors import in_words, visible
 
@@ -113,7 +113,7 @@ def _unreadable(path: Path, fault: str) -> RecordError:
 
 def _value(name: str, word: str, allowed: Any) -> Any:
     """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
-    kinds = get_args(allowed) or (allowed,)
+    kinds = kinds_of(allowed)
     if not word and NoneType in kinds:
         return None
     if bool in kinds and word in _TRUTHS:

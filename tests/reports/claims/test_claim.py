@@ -55,7 +55,7 @@ def test_a_share_with_open_ones_is_decided_where_all_that_they_might_be_decides_
 def test_nothing_to_count_decides_nothing():
     found = decided_by_share(0, 0, "evidence")
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "")
-    assert found.evidence == "no records: no cell to count"
+    assert found.evidence == "lacking: no cell to count"
 
 
 def test_only_all_are_a_hundred_per_cent():

@@ -130,7 +130,7 @@ def test_converged_rivals_have_a_claim_of_their_own_that_says_where_they_end():
     rows = both(tables, suffix="_converged", **ended)
     found = lower_cost_than_converged(records(*rows))
     assert found.decision is Decision.CONFIRMED
-    assert "ISM run to the same stationarity: no records: " in found.note
+    assert "ISM run to the same stationarity: lacking: " in found.note
     # On the ten folds of Wine, and on all its rows, for each rival.
     assert "runs of converged rivals, 33 end on a saddle and " in found.note
     lower = both(tables, theirs=-101.0, suffix="_converged")

@@ -35,7 +35,7 @@ def test_what_lacks_is_named_and_decides_nothing():
     assert coverage.missing == (f"{label}of DG on Wine (Polynomial), Face",)
     found = decided_on(coverage, lambda: Found(Decision.CONTRADICTED, "some are higher"))
     assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
-    assert found.evidence == f"no records: {coverage.missing[0]}"
+    assert found.evidence == f"lacking: {coverage.missing[0]}"
 
 
 def test_a_number_that_is_not_printed_is_not_asked_for():
@@ -149,5 +149,5 @@ def test_wine_alone_decides_no_claim_of_the_papers():
     ]
     assert len(found) > 15
     assert {one.decision for one in found} == {Decision.UNDECIDED}
-    assert all(one.evidence.startswith("no records: ") for one in found)
+    assert all(one.evidence.startswith("lacking: ") for one in found)
     assert all(claim.decide(Records()).decision is Decision.UNDECIDED for claim in CLAIMS)

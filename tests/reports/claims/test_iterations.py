@@ -128,7 +128,7 @@ def test_a_few_fixed_points_decide_nothing():
         rows.append(row if left >= 0 else row | {"optimality": "not_stationary"})
     found = second_order(records(*rows))
     assert found.decision is Decision.UNDECIDED
-    assert found.evidence == "no records: 30 fixed points whose curvature was evaluated; there are 29"
+    assert found.evidence == "lacking: 30 fixed points whose curvature was evaluated; there are 29"
 
 
 def test_stationary_ends_that_are_no_fixed_points_of_ism_are_said():

@@ -47,7 +47,7 @@ def test_without_records_nothing_is_decided():
     for claim in CLAIMS:
         found = claim.decide(Records())
         assert found.decision is UNDECIDED
-        assert found.evidence.startswith("no records: ")
+        assert found.evidence.startswith("lacking: ")
         assert ".csv)" in found.evidence
 
 

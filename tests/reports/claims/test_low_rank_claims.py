@@ -28,7 +28,7 @@ def test_without_records_nothing_is_decided():
     for claim in CLAIMS:
         found = claim.decide(Records())
         assert found.decision is UNDECIDED
-        assert found.evidence.startswith("no records: ")
+        assert found.evidence.startswith("lacking: ")
         assert "(low_rank.csv)" in found.evidence
 
 
@@ -114,7 +114,7 @@ def test_boosting_must_need_ten_times_as_many_sweeps():
     assert fewer_sweeps(low_rank(*ours, *elsewhere)).decision is UNDECIDED
     # Without the trace it is another problem.
     other = on("gyrb", "von_neumann", {"sweeps": 10}) + on("gyrb", "definite_boost", {"sweeps": 200})
-    assert fewer_sweeps(low_rank(*other)).evidence.startswith("no records")
+    assert fewer_sweeps(low_rank(*other)).evidence.startswith("lacking")
 
 
 def test_what_comes_out_on_the_stand_in_is_a_note():

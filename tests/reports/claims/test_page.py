@@ -14,7 +14,7 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
     found = decided(Records())
     assert [claim for claim, _ in found] == list(CLAIMS)
     assert {result.decision for _, result in found} == {Decision.UNDECIDED}
-    assert all(result.evidence.startswith("no records: ") for _, result in found)
+    assert all(result.evidence.startswith("lacking: ") for _, result in found)
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     # Pages lead to a claim by its words.
     assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)

@@ -105,7 +105,7 @@ def test_tables_keep_their_groups_and_what_is_bold():
     )
     assert markdown_table(table).splitlines() == [
         "| Method | k-NN: rank | k-NN: mean | time |",
-        "| --- | ---: | ---: | ---: |",
+        "| --- | ---: | ---: | --- |",
         r"| a | **1.0** | 2\* |  |",
         "| b | c | d | e |",
     ]

@@ -1,10 +1,13 @@
 """The league's page and figure from made-up rows."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
+from kdrbench.league.judges import largest_angle
 from kdrbench.league.ranks import critical_difference
 from kdrbench.league.rules import JUDGES
 from kdrbench.reduction.methods import METHODS
@@ -15,11 +18,12 @@ from kdrbench.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.reports.tables import league_rows
 from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_tables
+from kdrbench.reports.tables.league import league_table
 from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
+NAMES = ["league", "league_advice", "league_duels", "league_controls"]
 EXPERIMENT = whole_config()["experiments"]["league_fixed"]
 
 
@@ -40,28 +44,28 @@ def test_the_headline_is_what_the_rows_say():
 
 
 def test_every_method_is_named_on_the_page_and_in_print():
-    for table in league_tables("league", made_up(), EXPERIMENT)[:1]:
-        html, tex = render_html(table), render_latex(table)
-        body = html.partition("<tbody>")[2].partition("</tbody>")[0]
-        for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
-            assert f"<td>{title}</td>" in body
-            assert f"\n{title} & " in tex
+    table = league_table("league", "league", made_up(), EXPERIMENT)
+    html, tex = render_html(table), render_latex(table)
+    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
+    for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
+        assert f"<td>{title}</td>" in body
+        assert f"\n{title} & " in tex
 
 
 def test_an_experiment_has_its_tables_and_each_can_be_written():
     (first, *_) = reports = experiment_tables({"experiments": {"league": EXPERIMENT}, "run": ["league"]}, "league")
-    names = ["league", "league_advice", "league_duels", "league_controls"]
-    tables = league_tables("league", made_up(), EXPERIMENT)
-    assert [report.name for report in reports] == [table.name for table in tables] == names
+    tables = [league_table(name, "league", made_up(), EXPERIMENT) for name in NAMES]
+    assert [report.name for report in reports] == [table.name for table in tables] == NAMES
     assert (first.figures, {report.kind for report in reports}) == (("league",), {"league"})
     # Nothing to compare: no rival plays, and no control.
-    for table in league_tables("league", made_up()[lambda runs: runs["method"] == "lda"], EXPERIMENT):
+    alone = made_up()[lambda runs: runs["method"] == "lda"]
+    for table in (league_table(name, "league", alone, EXPERIMENT) for name in NAMES):
         assert table.title in render_html(table)
         assert render_latex(table)
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
-    table = league_tables("league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)[0]
+    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)
     by_name = {row[0]: row for row in texts(table)}
     # Ranks 1, 1, 3, 2 (LDA lost a cell), of sets 1 and 2.5.
     assert by_name["InterpretableKDR, Gaussian"][1] == "1.75"
@@ -86,7 +90,7 @@ def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
     monkeypatch.setattr("kdrbench.reports.tables.league.WITH_LABELS", {"pls_da": "lda"})
-    table = league_tables("league", league.runs, EXPERIMENT)[3]
+    table = league_table(NAMES[3], "league", league.runs, EXPERIMENT)
     row = dict(zip(table.columns, texts(table)[0], strict=True))
     assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")
     # Of eight sets, LDA is better in all, the kernel projection is worse in all: exact p of 2 / 2^8, twice by Holm.
@@ -99,7 +103,7 @@ def test_effects_against_controls_come_with_their_tests(monkeypatch):
 
 
 def test_every_number_of_a_duel_leads_to_the_runs_of_the_projection():
-    duels = league_tables("league", made_up(), EXPERIMENT)[2]
+    duels = league_table(NAMES[2], "league", made_up(), EXPERIMENT)
     assert {entry.axes for row in duels.rows for entry in row[3:]} == {("", "", "", "kdr_gaussian")}
     assert {entry.axes for row in duels.rows for entry in row[:3]} == {()}
 
@@ -116,7 +120,7 @@ def many_sets():
 
 
 def test_advice_keeps_to_kinds_of_data_and_budgets():
-    advice = league_tables("league", made_up(), EXPERIMENT)[1]
+    advice = league_table(NAMES[1], "league", made_up(), EXPERIMENT)
     rows = {row[0]: row[1:] for row in texts(advice)}
     assert rows["n <= 300"][:2] == ["2", "InterpretableKDR, Gaussian (1.0); LDA (2.0)"]
     assert rows["n > 1000"][1].startswith("LDA (1.0); PLS-DA")
@@ -146,7 +150,7 @@ def arrays_of_lda(rows, folder, kind):
 
 def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
     monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
-    by_name = {row[0]: row for row in texts(league_tables("league", made_up(), EXPERIMENT, tmp_path)[0])}
+    by_name = {row[0]: row for row in texts(league_table(NAMES[0], "league", made_up(), EXPERIMENT, tmp_path))}
     # Angles of 10, 30 and 20 degrees.
     assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
 
@@ -157,7 +161,18 @@ def test_a_projection_that_is_none_is_named(tmp_path, monkeypatch, spoiled):
         league_rows, "read_arrays", lambda *asked: ((place, spoiled(line)) for place, line in arrays_of_lda(*asked))
     )
     with pytest.raises(DamagedError, match=r"run 0 of league/.*/lda has left a projection of shape"):
-        league_tables("league", made_up().assign(experiment="league", run=0), EXPERIMENT, tmp_path)
+        league_table("league", "league", made_up().assign(experiment="league", run=0), EXPERIMENT, tmp_path)
+
+
+def test_angles_between_folds_are_those_of_the_judge():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(9, 3))
+    others = [base @ rng.normal(size=(3, 3)), base + 1e-6 * rng.normal(size=(9, 3)), rng.normal(size=(9, 3))]
+    # One that spans a line only, and one of another shape.
+    folds = [base, *others, np.repeat(base[:, :1], 3, axis=1), base[:, :2]]
+    pairs = [(one, two) for one, two in combinations(folds, 2) if one.shape == two.shape]
+    wanted = [largest_angle(one, two) for one, two in pairs]
+    np.testing.assert_allclose(league_rows.largest_angles(folds), wanted, rtol=1e-6, atol=1e-9)
 
 
 def chart_of(runs, folder):

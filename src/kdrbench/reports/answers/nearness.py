@@ -77,13 +77,13 @@ def ratios(near: pd.DataFrame) -> pd.DataFrame:
     timed = near["timed"].astype(str) != "False" if "timed" in near else pd.Series(True, near.index)
     clean = near["clean"].groupby(problem, sort=False).transform("all")
     compared = clean if (clean & timed).any() else timed
-    near = near.assign(disturbed=not (clean & timed).any())
+    columns: dict[str, object] = {"disturbed": not (clean & timed).any()}
     for accuracy in ACCURACIES:
         needed = near[column("needed", accuracy)].astype(float)
         least = needed.groupby(problem, sort=False).transform("min")
         ratio = (needed / least).where(np.isfinite(least) & compared & timed)
-        near = near.assign(**{column("ratio", accuracy): ratio})
-    return near
+        columns[column("ratio", accuracy)] = ratio
+    return pd.concat([near, pd.DataFrame(columns, near.index)], axis=1)
 
 
 def column(name: str, accuracy: float) -> str:

@@ -26,7 +26,7 @@ DECISION_RULES = (
     "records are missing. The measure is how often it holds, with the worst case, or the number."
 )
 # How the evidence of an undecided claim begins.
-NO_RECORDS = "no records: "
+NO_RECORDS = "lacking: "
 
 
 class Decision(StrEnum):

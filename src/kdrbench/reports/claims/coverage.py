@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, undecided
+from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, listed, undecided
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
 from kdrbench.reports.claims.not_made import NOT_MADE
 from kdrbench.reports.claims.printed_tables import PrintedTable
@@ -148,7 +148,7 @@ def timed_cells(
     ]
     # A few undisturbed folds of ten would let chance choose them.
     disturbed = [cell.name for cell in clean if 2 * len(cell.numbers("time_s")) < cell.n_runs]
-    lacking = (f"undisturbed times of {'; '.join(disturbed)}",) if disturbed else ()
+    lacking = (f"undisturbed times of {listed(disturbed)}",) if disturbed else ()
     return Coverage(tuple(cell for cell in clean if cell.name not in disturbed), found.missing + lacking)
 
 

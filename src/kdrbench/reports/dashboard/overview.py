@@ -63,7 +63,7 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
-    found = runs.assign(ending=endings_found(runs))
+    found = pd.DataFrame({"experiment": runs["experiment"], "ending": endings_found(runs)})
     groups = [("All results", found), *found.groupby("experiment", sort=False)]
     endings = [one for one in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == one).any()]
     return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]

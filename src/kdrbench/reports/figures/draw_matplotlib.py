@@ -117,7 +117,8 @@ def laid_out(figure: Figure) -> Figure:
     with mpl.rc_context(_STYLE):
         if engine := figure.get_layout_engine():
             engine.execute(figure)
-            figure.set_layout_engine("none")
+            # With any engine, also the one called "none", each file would be drawn twice.
+            figure.set_layout_engine(None)
     return figure
 
 

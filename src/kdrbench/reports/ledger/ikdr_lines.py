@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -25,6 +25,10 @@ TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
 Place = tuple[str, ...]
+
+
+# Rows by experiment, data set, kernel and method.
+_Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 
 
 @dataclass
@@ -58,32 +62,29 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
                 entry.cells.append((name, cell))
             elif cell.ours.mean is not None and not cell.departure:
                 entry.protocol.append((f"{name}, {cell.kernel}, {cell.method}", cell))
+    groups = dict(list(runs.groupby(["experiment", "dataset", "kernel", "method"])))
     for table in tables:
         for axes in published_numbers(**table):
             entry = found.get(tuple(axes.values()), _Found())
             # Of several experiments one by the paper's protocol counts.
             cells = sorted(entry.cells, key=lambda pair: bool(pair[1].departure))
-            yield axes, [_ours(axes, name, cell, runs, entry, partitions, config) for name, cell in cells]
+            yield axes, [_ours(axes, name, cell, groups, entry, partitions, config) for name, cell in cells]
 
 
 def _ours(
-    axes: Axes, name: str, cell: IkdrCell, runs: pd.DataFrame, entry: _Found, partitions: Partitions, config: Config
+    axes: Axes, name: str, cell: IkdrCell, groups: _Groups, entry: _Found, partitions: Partitions, config: Config
 ) -> Ours:
     if cell.departure:
         return Ours(name, cell)
-    methods = _by_method(runs, name, cell.dataset)
     number = cell.published
     protocol = [(label, Compared(one.ours, number, one.error)) for label, one in entry.protocol]
     if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
-        trained = _training(methods.get((cell.kernel, cell.method)), cell, config["experiments"][name], partitions)
+        trained = _training(
+            groups.get((name, cell.dataset, cell.kernel, cell.method)), cell, config["experiments"][name], partitions
+        )
         protocol = [(TRAINING, trained), *protocol] if trained else protocol
-    effects = _effects(axes, cell, methods)
+    effects = _effects(axes, name, cell, groups)
     return Ours(name, cell, *effects, protocol)
-
-
-def _by_method(runs: pd.DataFrame, experiment: str, dataset: str) -> dict[tuple[str, str], pd.DataFrame]:
-    chosen = runs[(runs["experiment"] == experiment) & (runs["dataset"] == dataset)]
-    return {(str(kernel), str(method)): group for (kernel, method), group in chosen.groupby(["kernel", "method"])}
 
 
 def _training(runs: pd.DataFrame | None, cell: IkdrCell, experiment: Config, partitions: Partitions) -> Compared | None:
@@ -95,9 +96,7 @@ def _training(runs: pd.DataFrame | None, cell: IkdrCell, experiment: Config, par
     return Compared(trained, cell.published, spread.error if spread else None)
 
 
-def _effects(
-    axes: Axes, cell: IkdrCell, methods: Mapping[tuple[str, str], pd.DataFrame]
-) -> tuple[EffectFound, EffectFound]:
+def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> tuple[EffectFound, EffectFound]:
     """Return the difference to the reference as published, and between the converged variants of both."""
     reference = reference_of(axes)
     if reference is None:
@@ -108,12 +107,14 @@ def _effects(
     pairs = [((cell.kernel, cell.method), base)]
     pairs.append(((cell.kernel, f"{cell.method}_{CONVERGED}"), (base[0], f"{base[1]}_{CONVERGED}")))
     column = "quality" if axes["metric"] in _QUALITY else axes["metric"]
+    found = [[groups.get((name, cell.dataset, *one)) for one in pair] for pair in pairs]
     effects = []
-    for ours, theirs in pairs:
-        there = ours in methods and theirs in methods
-        difference = our_difference(methods[ours], methods[theirs], column, axes["metric"]) if there else None
+    for ours, theirs in found:
+        difference = None
+        if ours is not None and theirs is not None:
+            difference = our_difference(ours, theirs, column, axes["metric"])
         effects.append(effect_of(*numbers, difference, axes["metric"]))
-    return effects[0], effects[1] if pairs[1][0] in methods else EffectFound()
+    return effects[0], effects[1] if found[1][0] is not None else EffectFound()
 
 
 def reference_of(axes: Axes) -> Axes | None:

@@ -31,6 +31,8 @@ _TABLES = {
 PRINTED = "what_we_found"
 PAGES = (PRINTED, *_TABLES)
 _MADE = "<!-- Made by `kdrbench summary` from a record"
+# Why numbers differ: this many reasons are named, those of most numbers first.
+_MOST_REASONS = 12
 # The columns of a league's standings that a page of text has room for.
 _RANKS = (
     "Method",
@@ -98,6 +100,7 @@ def summary(name: str, source: Source) -> str:
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
     shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table, "ranks": _RANKS}
+    shown["most_reasons"] = _MOST_REASONS
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 
 

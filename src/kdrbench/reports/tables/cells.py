@@ -143,17 +143,18 @@ def ikdr_cells(
     declared = settings or {}
     groups = runs.groupby(["dataset", "kernel", "method"], sort=False)
     return {
-        (str(dataset), str(kernel), str(method)): {
-            metric: replace(_ikdr_cell(metric, group), flag=flag_of(group, declared.get(str(method), Settings.OTHER)))
-            for metric in _ALL
-            if metric in group
-        }
+        (str(dataset), str(kernel), str(method)): _cells_of(group, declared.get(str(method), Settings.OTHER))
         for (dataset, kernel, method), group in groups
     }
 
 
-def _ikdr_cell(metric: str, group: pd.DataFrame) -> Cell:
-    bound, unit = bound_of(group), "folds" if (group["split"] == Split.FOLDS).all() else "runs"
+def _cells_of(group: pd.DataFrame, settings: Settings) -> dict[str, Cell]:
+    bound, flag = bound_of(group), flag_of(group, settings)
+    return {metric: replace(_ikdr_cell(metric, group, bound), flag=flag) for metric in _ALL if metric in group}
+
+
+def _ikdr_cell(metric: str, group: pd.DataFrame, bound: str) -> Cell:
+    unit = "folds" if (group["split"] == Split.FOLDS).all() else "runs"
     shown = FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     cell = summarise(metric, group, metric, shown, unit=unit)
     if metric == "warm_s" and not cell.counted:
@@ -208,10 +209,8 @@ def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
     """
     marks = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"), ("unaccounted", "True"))
-    for column, disturbed in marks:
-        if column in runs:
-            runs = runs[runs[column].astype(str) != disturbed]
-    return runs
+    found = [runs[column].astype(str) == disturbed for column, disturbed in marks if column in runs]
+    return runs[~np.logical_or.reduce(found)] if found else runs
 
 
 def is_untimed(runs: pd.DataFrame) -> bool:

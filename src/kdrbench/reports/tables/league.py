@@ -6,7 +6,9 @@ lost for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,19 +34,19 @@ from kdrbench.reports.tables.numbers import duration
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
 
 
-def league_tables(name: str, runs: pd.DataFrame, experiment: Config, findings: Path | None = None) -> list[Table]:
-    """Return the standings of an experiment, what to use when, the duels of kernel projections, and the controls.
+def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config, findings: Path | None = None) -> Table:
+    """Return one of an experiment's tables: standings, what to use when, duels of kernel projections, or controls.
 
     ``findings`` is the folder of what runs found, from which the angles between folds come.
     """
-    league = League(runs, findings)
     advice, duels, controls = (f"{name}_{part}" for part in LEAGUE_TABLES)
-    return [
-        _standings(name, league, experiment),
-        advice_table(advice, league),
-        _duels(duels, league),
-        _controls(controls, league),
-    ]
+    makers: dict[str, Callable[[League], Table]] = {
+        name: lambda league: _standings(name, league, experiment),
+        advice: partial(advice_table, advice),
+        duels: partial(_duels, duels),
+        controls: partial(_controls, controls),
+    }
+    return makers[wanted](League(runs, findings))
 
 
 def _standings(name: str, league: League, experiment: Config) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import orth
 
 from kdrbench.errors import DamagedError
 from kdrbench.kernels.family import FloatArray
@@ -162,22 +164,43 @@ def controls_sentence(league: League) -> str:
 
 
 def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[float]]:
-    from kdrbench.league.judges import largest_angle
-
     runs = runs.reset_index(drop=True)
+    names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
     found: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
     for place, projection in read_arrays(runs, findings, f"projection_{count}"):
-        row = runs.iloc[place]
         if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
+            row = runs.iloc[place]
             raise DamagedError(
                 f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a projection of "
                 f"shape {projection.shape} and type {projection.dtype}, or not finite; delete its file of findings and "
                 "start the workflow again, or leave the record out"
             )
-        found[str(row["method"]), str(row["dataset"])].append(projection)
+        found[names[place]].append(projection)
     angles: dict[str, list[float]] = defaultdict(list)
     for (method, _), projections in found.items():
-        pairs = [largest_angle(one, two) for one, two in combinations(projections, 2) if one.shape == two.shape]
-        if pairs:
+        if pairs := largest_angles(projections):
             angles[method].append(float(np.median(pairs)))
     return angles
+
+
+def largest_angles(projections: Sequence[FloatArray]) -> list[float]:
+    """Return the largest principal angle in degrees of each pair of d x q matrices that have the same shape.
+
+    That is :func:`kdrbench.league.judges.largest_angle`; here the basis of each span is made once, not once a pair.
+    """
+    spans = [(one.shape, orth(one.astype(float))) for one in projections]
+    return [
+        _largest_angle(one, two)
+        for (shape, one), (other_shape, two) in combinations(spans, 2)
+        if shape == other_shape and one.size and two.size
+    ]
+
+
+def _largest_angle(one: FloatArray, two: FloatArray) -> float:
+    """Return the angle between the spans of two orthonormal bases, by its sine where that is more exact."""
+    narrow, wide = sorted((one, two), key=lambda basis: basis.shape[1])
+    products = wide.T @ narrow
+    cosine = float(np.linalg.norm(products, -2))
+    if cosine < np.sqrt(0.5):
+        return float(np.rad2deg(np.arccos(cosine)))
+    return float(np.rad2deg(np.arcsin(min(1.0, float(np.linalg.norm(narrow - wide @ products, 2))))))

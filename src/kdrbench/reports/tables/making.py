@@ -40,7 +40,7 @@ from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_tables
+from kdrbench.reports.tables.league import league_table
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
@@ -111,8 +111,7 @@ def _low_rank(report: Report, runs: pd.DataFrame, config: Config) -> Page:
 
 def _league(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
     name = report.experiments[0]
-    tables = {table.name: table for table in league_tables(name, runs, config["experiments"][name], findings)}
-    return tables[report.name], sections_of_runs(runs)
+    return league_table(report.name, name, runs, config["experiments"][name], findings), sections_of_runs(runs)
 
 
 def _atlas(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
