@@ -148,8 +148,15 @@ def read_runs(path: Path) -> pd.DataFrame:
         texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
         if any(text != shown for text, shown in texts.items()):
             runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
-    # Each column of the type str is an array of its own: taking rows of many would take several times as long.
-    return runs.astype(dict.fromkeys(runs.select_dtypes("str"), object)).copy()
+    return _with_plain_texts(runs)
+
+
+def _with_plain_texts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with texts as objects: rows of columns of pandas' own type take several times as long to take."""
+    import pandas as pd
+
+    texts = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return runs.astype(dict.fromkeys(texts, object)).copy()
 
 
 def _parsed(path: Path) -> pd.DataFrame:

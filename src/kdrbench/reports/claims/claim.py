@@ -26,7 +26,7 @@ DECISION_RULES = (
     "records are missing. The measure is how often it holds, with the worst case, or the number."
 )
 # How the evidence of an undecided claim begins.
-NO_RECORDS = "lacking: "
+LACKING = "lacking: "
 
 
 class Decision(StrEnum):
@@ -100,7 +100,7 @@ class Claim:
 
 def undecided(missing: str, note: str = "") -> Found:
     """Return that the records lack something."""
-    return Found(Decision.UNDECIDED, f"{NO_RECORDS}{missing}", note)
+    return Found(Decision.UNDECIDED, f"{LACKING}{missing}", note)
 
 
 def decision_of(reached: float, needed: float = 1.0) -> Decision:

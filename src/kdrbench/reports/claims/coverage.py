@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import NO_RECORDS, Found, Records, listed, undecided
+from kdrbench.reports.claims.claim import LACKING, Found, Records, listed, undecided
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
 from kdrbench.reports.claims.not_made import NOT_MADE
 from kdrbench.reports.claims.printed_tables import PrintedTable
@@ -100,7 +100,7 @@ def decided_on(coverage: Coverage, judge: Callable[[], Found]) -> Found:
     if not coverage.missing:
         return judge()
     so_far = judge().evidence if coverage.cells else ""
-    note = f"Of what is there: {so_far}." if so_far and not so_far.startswith(NO_RECORDS) else ""
+    note = f"Of what is there: {so_far}." if so_far and not so_far.startswith(LACKING) else ""
     return undecided("; ".join(coverage.missing), note)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import (
-    NO_RECORDS,
+    LACKING,
     Claim,
     Decision,
     Found,
@@ -79,7 +79,7 @@ def agreement_rises(records: Records) -> Found:
     note = f"On the stand-in of gyrB: {'; '.join(others)}." if others else ""
     n_open = sum(rises is None for rises in ours.values())
     if not ours:
-        return Found(Decision.UNDECIDED, f"{NO_RECORDS}NMI at three numbers of constraints on Digits {FILE}", note)
+        return Found(Decision.UNDECIDED, f"{LACKING}NMI at three numbers of constraints on Digits {FILE}", note)
     n_rising = sum(rises is True for rises in ours.values())
     return decided_by_share(n_rising, len(ours), "; ".join(ours), note, unit="curve", n_open=n_open)
 
@@ -152,7 +152,7 @@ def few_sweeps(records: Records) -> Found:
     note = _sweeps_in_words(of_dataset(records, STAND_IN), "On the stand-in of gyrB: ")
     rows = papers_digits(records)
     if not has_columns(rows, "sweeps", "n_constraints", "method"):
-        return Found(Decision.UNDECIDED, f"{NO_RECORDS}sweeps of Burg and von Neumann on Digits {FILE}", note)
+        return Found(Decision.UNDECIDED, f"{LACKING}sweeps of Burg and von Neumann on Digits {FILE}", note)
     asked = rows[rows["method"].isin(EXACT) & (rows["n_constraints"] > 0)]
     solved = met(asked)
     evidence = (
@@ -163,7 +163,7 @@ def few_sweeps(records: Records) -> Found:
     few = int((ended["sweeps"] <= MOST_SWEEPS).sum())
     if few == len(ended) and (ended.empty or ended["n_constraints"].max() < MOST_CONSTRAINTS):
         missing = f"{MOST_CONSTRAINTS} constraints on Digits that can be met"
-        return Found(Decision.UNDECIDED, f"{NO_RECORDS}{missing}; {evidence}", note)
+        return Found(Decision.UNDECIDED, f"{LACKING}{missing}; {evidence}", note)
     extreme = f"at most {ended['sweeps'].max():.0f} sweeps"
     return decided_by_share(few, len(solved), evidence, note, unit="solve", extreme=extreme, n_open=n_open)
 
