@@ -132,6 +132,7 @@ bench: $(READY_DEV)
 	OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
 	OMP_NUM_THREADS=1 python benchmarks/lmnn.py
+	OMP_NUM_THREADS=1 python benchmarks/printed_accuracies.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
