@@ -242,6 +242,10 @@ def test_the_whole_grid_is_that_of_the_papers():
         "table4_supervised": 4 * (2 * 8 + 3) * 10,
         "table4_unsupervised": 4 * (2 * 8 + 2),
         "table4_unsupervised_142": 2 * 5 * 10,
+        # data sets x (kernels x solvers + baselines) x draws
+        "table4_draws": 2 * 2 * 4 * 10,
+        "table5_draws": 3 * 3 * 10,
+        "ismplus_table6_draws": 3 * (3 + 2) * 10,
         "table5_supervised": 4 * 5 * 2 * 10,
         "table5_unsupervised": 4 * 4 * 2,
         "ismplus_table5": 4 * (9 + 3),
@@ -282,6 +286,9 @@ def test_runs_by_the_papers_own_protocol_say_so_and_no_others():
     marked = {name for name, one in experiments.items() if one.get("published", {}).get("protocol")}
     assert marked == {
         "table4_unsupervised_142",
+        "table4_draws",
+        "table5_draws",
+        "ismplus_table6_draws",
         "table4_published_protocol",
         "table4_published_protocol_images",
         "table4_polynomial_published",
