@@ -65,3 +65,13 @@ def test_the_dashboards_claims_are_read_without_scrolling_sideways(browser, tmp_
     assert link["x"] + link["width"] <= size["width"]
     assert opened.faults == []
     tab.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_phone_shows_every_chapter_of_the_dashboard(browser, tmp_path, width):
+    (tmp_path / "dashboard.html").write_text(page(tmp_path, datasets=("wine",), folds=1), encoding="utf-8")
+    opened = Tab(browser, f"file://{tmp_path}/dashboard.html", {"width": width, "height": 740})
+    links = [link.bounding_box() for link in opened.tab.locator("header li a").all()]
+    assert len(links) > 4
+    assert all(link["x"] >= 0 and link["x"] + link["width"] <= width for link in links)
+    opened.tab.close()
