@@ -18,7 +18,7 @@ from kdrbench.bench.referee import Clock
 from kdrbench.bench.rows import unclocked
 from kdrbench.bench.run import RunResult
 from kdrbench.datasets import load_dataset
-from kdrbench.reports.tables.cells import clean_times
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.solvers import SolverOutcome, Status
 from support.misbehaving import Misbehaving
 from support.one_batch import batch_of, context_of, files_in, grid_of, run_batch

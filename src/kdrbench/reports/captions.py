@@ -128,7 +128,7 @@ _PAGES = {
         _BESIDE,
         "every published number",
         "Every published number of the tables that were run, ours, its confidence interval, and a verdict: reproduced, "
-        "close, differs or not run.",
+        "close, differs, stopped or not run.",
     ),
     "claims": (
         _BESIDE,

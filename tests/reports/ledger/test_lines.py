@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from kdrbench.reports.ledger.comparison import UNEXPLAINED
 from kdrbench.reports.ledger.effects import Effect
 from kdrbench.reports.ledger.ikdr_lines import TRAINING, reference_of
 from kdrbench.reports.ledger.published_vs_ours import compare
@@ -102,6 +103,8 @@ def test_iterations_are_compared_with_the_range_that_the_text_gives(lines):
     ism, dg = found(lines, "all", "ism", "iterations"), found(lines, "all", "dg", "iterations")
     assert (ism.verdict, ism.ours) == (Verdict.REPRODUCED, "median 3 (3 to 3), 20 of 20 within")
     assert (dg.verdict, dg.published) == (Verdict.DIFFERS, "30 to 400")
+    # What differs has a reason, or says that none is known.
+    assert (ism.why, dg.why) == ("", UNEXPLAINED)
     # SM has no runs here.
     assert [one.verdict for one in lines if one.method == "sm" and one.metric == "iterations"] == [Verdict.NOT_RUN]
 
@@ -173,6 +176,7 @@ def test_wins_draws_and_losses_are_counted_and_compared_where_all_data_sets_are_
     assert (line(rows(without_iris)).published, line(rows(without_iris)).verdict) == ("9/1/0", Verdict.REPRODUCED)
     assert line(rows(without_iris[:8])).verdict is Verdict.CLOSE
     assert (line(rows(names[:2])).ours, line(rows(names[:2])).verdict) == ("2/8/0", Verdict.DIFFERS)
+    assert line(rows(names[:2])).why.startswith("a count of the table's cells")
     some = line(rows(names)[:8])
     assert (some.ours, some.verdict) == ("4/0/0 of 4 data sets", Verdict.NOT_RUN)
 

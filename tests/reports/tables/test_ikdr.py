@@ -89,12 +89,22 @@ def test_runs_that_did_not_end_are_named(cells):
 def test_paper_ours_verdict(cells):
     row = cells["wine", "ism", "cost"]
     assert (row.paper, row.verdict, row.why) == ("-1311\u00b126", Verdict.CLOSE, "")
-    assert cells["wine", "dg", "cost"].verdict is Verdict.NOT_RUN
+    assert cells["wine", "dg", "cost"].verdict is Verdict.STOPPED
     assert cells["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
 
 
 def test_of_two_folds_nothing_is_significantly_best(cells):
     assert not any(row.best for row in cells.values())
+
+
+def test_a_cell_that_a_limit_ended_is_stopped_with_or_without_a_number_unless_runs_failed():
+    limit = {"status": "time_limit", "time_limit_s": 10.0}
+    runs = [run("wine", "ism", 0), run("wine", "ism", 1, **limit)]
+    runs += [run("wine", "dg", fold, cost=None, **limit) for fold in (0, 1)]
+    runs += [run("wine", "sm", 0, **limit), run("wine", "sm", 1, status="failed")]
+    rows = compared_cells(pd.DataFrame(runs), EXPERIMENT | {"datasets": ["wine"]})
+    costs = {row.method: str(row.verdict) for row in rows if row.metric == "cost"}
+    assert costs == {"ism": "stopped", "dg": "stopped", "sm": "not run"}
 
 
 def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():

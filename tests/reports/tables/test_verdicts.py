@@ -86,4 +86,18 @@ def test_verdict_without_a_number_of_either_side():
     assert verdict_for(printed("1", 1.0), dataclasses.replace(ours, mean=None)) is Verdict.NOT_RUN
     assert verdict_for(printed("1", 1.0), cell("cost", 1.0, complete=False)) is Verdict.NOT_RUN
     assert verdict_for(PublishedNumber("> 1", "time_limit", 1.0, None, ""), ours) is Verdict.DIFFERS
+
+
+def test_what_a_limit_stopped_was_run_and_is_not_compared():
+    for mean in (-1.0, None):
+        stopped = dataclasses.replace(cell("cost", mean, complete=False), stopped=True)
+        assert verdict_for(printed("-1", -1.0), stopped) is Verdict.STOPPED
+
+
+def test_a_lower_bound_decides_only_where_it_is_above_the_printed_number():
+    used_up = dataclasses.replace(cell("sweeps_least", 1700.0, complete=False), at_least=True)
+    assert verdict_for(printed("17", 17.0), used_up) is Verdict.DIFFERS
+    assert verdict_for(printed("1700", 1700.0), used_up) is Verdict.STOPPED
+    assert verdict_for(printed("2000", 2000.0), used_up) is Verdict.STOPPED
+    assert verdict_for(printed("1600", 1600.0), used_up, error=100.0) is Verdict.STOPPED
     assert not math.isnan(closeness(printed("", 0.0), "cost"))

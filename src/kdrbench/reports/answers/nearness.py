@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.figures.cost_against_time import TIME, curve_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import NO_KERNEL, read_traces
-from kdrbench.reports.tables.cells import clean_times
 from kdrbench.status import Status
 
 # Of the best known cost: what the papers' tests reach, and what only converged solvers reach.

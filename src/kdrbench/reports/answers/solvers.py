@@ -8,9 +8,10 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.reports.answers.matrix import Matrix, Standing
 from kdrbench.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.records import NO_KERNEL, Config, Metric, Settings, is_redrawn
 from kdrbench.reports.tables import numbers
-from kdrbench.reports.tables.cells import COMPLETED, FORMATS, clean_times, summarise
+from kdrbench.reports.tables.cells import COMPLETED, FORMATS, summarise
 from kdrbench.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.numbers import duration
 

@@ -18,9 +18,9 @@ from kdrbench.reports.claims.claim import LACKING, Found, Records, listed, undec
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
 from kdrbench.reports.claims.not_made import NOT_MADE
 from kdrbench.reports.claims.printed_tables import PrintedTable
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.protocol import STOPPED_EARLY
 from kdrbench.reports.records import Split
-from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.published_numbers import our_name, published_name, published_numbers
 from kdrbench.status import Status

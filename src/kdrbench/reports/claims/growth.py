@@ -11,7 +11,7 @@ from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import TIME_COLUMNS
 from kdrbench.reports.claims.printed_tables import RIVALS
-from kdrbench.reports.tables.cells import clean_times
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.size_series import (
     ALL_PAIRS,

@@ -25,7 +25,7 @@ from kdrbench.reports.claims.claim import (
 )
 from kdrbench.reports.claims.deciding_rows import means_of, missing_splits, open_cells, papers_rows
 from kdrbench.reports.claims.kpca_figures import READS_THE_SAME, kernels_succeed, same_plane, tricks_agree
-from kdrbench.reports.tables.cells import clean_times
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.tables.labels import dataset_label
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"

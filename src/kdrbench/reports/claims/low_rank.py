@@ -32,7 +32,7 @@ from kdrbench.reports.claims.deciding_rows import (
 )
 from kdrbench.reports.claims.growth import law_along
 from kdrbench.reports.claims.gyrb import EXACT, FILE, better_than_target, fewer_sweeps, same_kernel
-from kdrbench.reports.tables.cells import clean_times
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.status import Status
 
 # "Comparable", in numbers of ours.

@@ -27,7 +27,8 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.paired import corrected_t_interval
-from kdrbench.reports.tables.cells import COMPLETED, Cell, clean_times
+from kdrbench.reports.clean_times import clean_times
+from kdrbench.reports.tables.cells import COMPLETED, Cell
 from kdrbench.reports.tables.published_numbers import PublishedNumber
 from kdrbench.reports.tables.significance import share_tested
 from kdrbench.status import Status

@@ -25,7 +25,7 @@ from kdrbench.reports.tables.significance import interval_words
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
 # What shares are counted of, in the order in which they are printed.
-COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NOT_RUN)
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, Verdict.NOT_RUN)
 EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.IN_NEITHER, Effect.ONLY_HERE)
 _METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
 _NUMBERS = {"published_value", "mean", "std", "low", "high", "error"}

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Axes, Comparison, comparison
 from kdrbench.reports.protocol import comparable, departures_in_words
 from kdrbench.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
-from kdrbench.reports.tables.cells import clean_times
 from kdrbench.reports.tables.kpca_cells import PAPER, SETTING, TABLES, kpca_cells, kpca_published_wdl
 from kdrbench.reports.tables.numbers import agreement
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, numbers_of, printed_table
@@ -23,6 +23,8 @@ _NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
 # Shares of runs within a range of iterations.
 _NEARLY_ALL, _HALF = 0.9, 0.5
 _AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
+_UNLIKE = (Verdict.CLOSE, Verdict.DIFFERS)
+_OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
 # Papers, and experiments of ours whose runs decide what their text says.
 _TEXT = "text"
 
@@ -58,7 +60,7 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
             departs = next((cell.departure for cell in cells.values() if cell.departure), "")
             words = one.ours if complete else f"{one.ours} of {one.n_cells} data sets"
             line = _line(axes, words, None, one.n_cells, verdict, name)
-            why = UNEXPLAINED if verdict in (Verdict.CLOSE, Verdict.DIFFERS) else line.why
+            why = _OF_CELLS if verdict in _UNLIKE else line.why
             line = replace(line, published=one.printed, why=why)
             yield replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs) if departs else line
 
@@ -72,6 +74,9 @@ def _of_counts(printed: str, ours: str) -> Verdict:
 def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
     empty = comparison(axes, None, first=True)
     why = "" if runs else empty.why
+    if verdict in _UNLIKE:
+        number = find_published(**axes)
+        why = number.why if number and number.why else UNEXPLAINED
     return replace(empty, ours=words, mean=mean, runs=runs, verdict=verdict, why=why, experiment=experiment)
 
 

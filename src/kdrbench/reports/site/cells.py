@@ -9,9 +9,10 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.answers.nearness import nearness
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, NO_KERNEL
 from kdrbench.reports.site.record import SiteRecord
-from kdrbench.reports.tables.cells import FORMATS, clean_times, endings_found
+from kdrbench.reports.tables.cells import FORMATS, endings_found
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdrbench.errors import counted
-from kdrbench.reports.records import OWN_RULE, REFERENCE, STATIONARY, Metric, Settings, Split, ending_of
+from kdrbench.reports.clean_times import clean_times, is_untimed, warning_of
+from kdrbench.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
 from kdrbench.reports.tables import numbers
 from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.status import Status
@@ -22,6 +22,8 @@ Format = Callable[[float, float | None], str]
 COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 # A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
 _UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
+_LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
+_WITHOUT_RESULT = {str(Status.FAILED), str(Status.SKIPPED)}
 # Which cells may be bold, printed below every table that marks the best.
 BOLD_MEANS = (
     "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
@@ -40,8 +42,6 @@ CONVERGED_MEANS = (
     f"is at most {STATIONARY:.0e}. The referee measures it after the run, off the clock, exactly and in double "
     "precision. A solver that says converged above that was stopped by its own rule, as published ones are."
 )
-UNTIMED = "times of runs that shared their cores, not comparable"
-SCALED = "times of a reference, scaled by the calibration kernel from another machine"
 # Endings whose names alone would not be clear.
 _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 # Of alternative clustering only.
@@ -75,7 +75,9 @@ class Cell:
     care; a time of runs that shared their cores is printed, but has no mean. Only a cell that ``competes`` can be
     best: all its runs have a number and none was stopped at a limit; for times, none was disturbed. ``flag`` says
     what the referee found where a method ended on a saddle, or says that it converged and is not stationary.
-    ``n_tested`` counts the test samples of the runs that have a number, each once in a cross validation.
+    ``n_tested`` counts the test samples of the runs that have a number, each once in a cross validation. ``stopped``
+    is true when a limit ended some of the runs and none failed or was skipped; ``at_least`` when ``mean`` is a lower
+    bound, since runs used up what is counted.
     """
 
     metric: str
@@ -90,6 +92,8 @@ class Cell:
     n_tested: int = 0
     competes: bool = False
     flag: str = ""
+    stopped: bool = False
+    at_least: bool = False
 
 
 def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, unit: str = "runs") -> Cell:
@@ -99,13 +103,19 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     print.
     """
     values, note = runs.loc[_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    stopped = _is_stopped(runs)
     if not values.size:
-        return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False)
+        return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False, stopped=stopped)
     mean, std = float(np.mean(values)), float(np.std(values))
     text = shown(mean, std if len(runs) > 1 else None)
     complete = len(values) == len(runs)
     competes = complete and bool(runs["status"].isin(_UNSTOPPED).all())
-    return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes)
+    return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
+
+
+def _is_stopped(runs: pd.DataFrame) -> bool:
+    endings = set(runs["status"])
+    return not endings.isdisjoint(_LIMITS) and endings.isdisjoint(_WITHOUT_RESULT)
 
 
 def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
@@ -201,48 +211,3 @@ def flag_of(runs: pd.DataFrame, settings: Settings) -> str:
             f"{runs.loc[short, 'stationarity'].max():.0e})"
         )
     return "; ".join(parts)
-
-
-def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose times count.
-
-    They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
-    """
-    marks = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"), ("unaccounted", "True"))
-    found = [runs[column].astype(str) == disturbed for column, disturbed in marks if column in runs]
-    return runs[~np.logical_or.reduce(found)] if found else runs
-
-
-def is_untimed(runs: pd.DataFrame) -> bool:
-    """Return whether the times of these runs do not count, because some did not own their cores."""
-    return n_untimed(runs) > 0
-
-
-def n_untimed(runs: pd.DataFrame) -> int:
-    """Return how many runs did not own their cores."""
-    return int((runs["timed"].astype(str) == "False").sum())
-
-
-def n_drifted(runs: pd.DataFrame) -> int:
-    """Return how many runs were made on cores whose speed drifted."""
-    return int((runs["drifted"].astype(str) == "True").sum())
-
-
-def n_unaccounted(runs: pd.DataFrame) -> int:
-    """Return how many runs took longer than their clocks and the referee account for."""
-    return int((runs["unaccounted"].astype(str) == "True").sum()) if "unaccounted" in runs else 0
-
-
-def warning_of(runs: pd.DataFrame) -> str:
-    """Return why the times of these runs need care; empty if there is no reason."""
-    if is_untimed(runs):
-        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
-    reasons = []
-    if drifted := n_drifted(runs):
-        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
-        reasons.append(f"the speed of the cores drifted in {drifted} of {of_runs}, by up to {most:.0%}")
-    if waited := int((runs["contaminated"].astype(str) == "True").sum()):
-        reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
-    if worked := n_unaccounted(runs):
-        reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
-    return "; ".join(reasons)

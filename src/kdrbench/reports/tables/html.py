@@ -13,8 +13,9 @@ import pandas as pd
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import counted
+from kdrbench.reports.clean_times import n_drifted, n_unaccounted, n_untimed
 from kdrbench.reports.records import n_runs
-from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found, n_drifted, n_unaccounted, n_untimed
+from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.table import Entry, Table, entries
 

@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from kdrbench.errors import counted
+from kdrbench.reports.clean_times import SCALED, UNTIMED
 from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
-from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, SCALED, TIMES, UNTIMED, Cell
+from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
 from kdrbench.reports.tables.labels import (

@@ -124,7 +124,9 @@ def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
     bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()
     if not cell.counted:
         return cell
-    return replace(cell, text=f"> {cell.text}", complete=False) if bound else replace(cell, note="", complete=True)
+    if bound:
+        return replace(cell, text=f"> {cell.text}", complete=False, at_least=True)
+    return replace(cell, note="", complete=True)
 
 
 def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:

@@ -23,8 +23,9 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
+from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.records import NO_KERNEL, Settings
-from kdrbench.reports.tables.cells import FORMATS, clean_times
+from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.labels import (
     METRIC_TITLES,
     TIMES_MEAN,

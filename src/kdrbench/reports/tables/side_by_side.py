@@ -14,8 +14,9 @@ import pandas as pd
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.paired import holm, signed_rank_p
+from kdrbench.reports.clean_times import clean_times, warning_of
 from kdrbench.reports.records import REFERENCE, Metric
-from kdrbench.reports.tables.cells import COMPLETED, clean_times, warning_of
+from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.paired_tests import CELL, TESTED, without_ties
 from kdrbench.status import Status
 

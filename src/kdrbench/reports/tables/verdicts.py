@@ -4,11 +4,12 @@ reproduced    the difference is within the rounding of the printed number, or th
               standard errors of their difference, where both means vary as ours does when its runs are drawn again
 close         the difference is at most a quarter of what is at stake: the range of the numbers that the table prints
               for other methods and kernels beside it; and costs within 5 %, shares within 0.05, counts within a quarter
-differs       neither; or ours ended where the papers print a bound
+differs       neither; or ours ended where the papers print a bound; or ours is a lower bound above the printed number
 not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
               are the ratios between methods (:mod:`.effects`)
 not comparable runs of another protocol than the paper's (:mod:`kdrbench.reports.protocol`): shown, and counted nowhere
-not run       nothing to compare: runs are missing, failed or hit a limit
+stopped       a stated limit of time or memory ended our runs before their method did: what they had is shown alone
+not run       nothing to compare: runs are missing, were left out for the budget, or failed
 not published the papers print none
 
 What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
@@ -33,7 +34,8 @@ VERDICT_RULES = (
     "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
     "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
     "seconds, which belong to a machine; their ratios are judged as effects. Not comparable: runs of another protocol "
-    "than that of the paper, such as fewer folds; they count nowhere. Not run: runs are missing, failed or hit a limit."
+    "than that of the paper, such as fewer folds; they count nowhere. Stopped: a stated limit of time or "
+    "memory ended our runs; what they had is shown. Not run: runs are missing or failed."
 )
 _SHARE_AT_STAKE = 0.25
 _CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
@@ -48,6 +50,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     CLOSE = "close"
     DIFFERS = "differs"
+    STOPPED = "stopped"
     NOT_RUN = "not run"
     NOT_JUDGED = "not judged"
     NOT_COMPARABLE = "not comparable"
@@ -95,13 +98,15 @@ def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | No
         return Verdict.NOT_JUDGED
     if published.value is None:
         return Verdict.NOT_PUBLISHED
-    if ours.mean is None or not ours.complete:
-        return Verdict.NOT_RUN
+    if ours.mean is None or not (ours.complete or ours.at_least):
+        return Verdict.STOPPED if ours.stopped else Verdict.NOT_RUN
     if published.status != "ok":
         return Verdict.DIFFERS
     difference = abs(ours.mean - published.value)
     # Both means vary alike, so their difference has twice the variance.
     allowed = max(_ERRORS * math.sqrt(2.0) * (error or 0.0), published.rounding)
+    if ours.at_least:
+        return Verdict.DIFFERS if ours.mean - allowed > published.value else Verdict.STOPPED
     # A difference of just the rounding may come out larger by a rounding of its own.
     if difference <= allowed * (1.0 + 1e-9):
         return Verdict.REPRODUCED

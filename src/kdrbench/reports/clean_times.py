@@ -1,0 +1,61 @@
+"""Which times count, and why others need care: cores that were shared, waited for or drifted, and clocks with gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kdrbench.errors import counted
+from kdrbench.reports.records import REFERENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNTIMED = "times of runs that shared their cores, not comparable"
+SCALED = "times of a reference, scaled by the calibration kernel from another machine"
+
+
+def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count.
+
+    They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
+    """
+    marks = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"), ("unaccounted", "True"))
+    found = [runs[column].astype(str) == disturbed for column, disturbed in marks if column in runs]
+    return runs[~np.logical_or.reduce(found)] if found else runs
+
+
+def is_untimed(runs: pd.DataFrame) -> bool:
+    """Return whether the times of these runs do not count, because some did not own their cores."""
+    return n_untimed(runs) > 0
+
+
+def n_untimed(runs: pd.DataFrame) -> int:
+    """Return how many runs did not own their cores."""
+    return int((runs["timed"].astype(str) == "False").sum())
+
+
+def n_drifted(runs: pd.DataFrame) -> int:
+    """Return how many runs were made on cores whose speed drifted."""
+    return int((runs["drifted"].astype(str) == "True").sum())
+
+
+def n_unaccounted(runs: pd.DataFrame) -> int:
+    """Return how many runs took longer than their clocks and the referee account for."""
+    return int((runs["unaccounted"].astype(str) == "True").sum()) if "unaccounted" in runs else 0
+
+
+def warning_of(runs: pd.DataFrame) -> str:
+    """Return why the times of these runs need care; empty if there is no reason."""
+    if is_untimed(runs):
+        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
+    reasons = []
+    if drifted := n_drifted(runs):
+        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
+        reasons.append(f"the speed of the cores drifted in {drifted} of {of_runs}, by up to {most:.0%}")
+    if waited := int((runs["contaminated"].astype(str) == "True").sum()):
+        reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
+    if worked := n_unaccounted(runs):
+        reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
+    return "; ".join(reasons)
