@@ -105,3 +105,13 @@ def test_a_claim_says_which_runs_have_their_rows(files):
         assert usable == {0}
     key = json.loads((workspace.folder / "key.json").read_text())
     assert key == [batch.sha256, TinyRecord.SCHEMA_VERSION]
+
+
+def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
+    batch = tiny_batch(then="fails")
+    workspace = files.workspace(batch, TinyRecord)
+    before = {row.run: row.provenance.wall_s for row in run(batch, files)}
+    workspace.take_out({0})
+    assert {row.run for row in workspace.records()} == set(before) - {0} != set()
+    after = {row.run: row.provenance.wall_s for row in run(batch, files)}
+    assert {number for number, wall_s in after.items() if wall_s != before[number]} == {0}

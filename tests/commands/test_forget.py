@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.cli import main
+from kdrbench.files import sealed, unsealed
 from support.record_folders import folder_of
 
 
@@ -88,7 +89,10 @@ def disturbed(tmp_path):
         for number in (0, 1):
             (workspace / f"run-{number}").mkdir(parents=True)
             (workspace / f"run-{number}.lost").touch()
-        (workspace / "rows.jsonl").write_text("".join(f'{{"run": {number}}}\n' for number in (0, 1)) + "cut")
+        # Sealed, as the bench writes them.
+        (workspace / "rows.jsonl").write_text(
+            "".join(f"{sealed(json.dumps({'run': one}))}\n" for one in (0, 1)) + "cut"
+        )
     (results / "runs/first").mkdir(parents=True, exist_ok=True)
     return results
 
@@ -100,7 +104,7 @@ def left_of(results, cell):
     assert cut == "cut"
     left = sorted(int(path.name[4:]) for path in folder.glob("run-*") if path.is_dir())
     assert sorted(int(path.stem[4:]) for path in folder.glob("run-*.lost")) == left
-    return [json.loads(line)["run"] for line in lines], left
+    return [json.loads(unsealed(line))["run"] for line in lines], left
 
 
 def test_timed_runs_that_were_disturbed_are_forgotten_and_no_others(disturbed):

@@ -24,7 +24,7 @@ from kdrbench.bench.record import AnyRecord, append_records, read_records, read_
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
 from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.errors import counted
-from kdrbench.files import set_aside, write_text
+from kdrbench.files import set_aside, unsealed, write_text
 from kdrbench.status import Status
 
 ROWS = "rows.jsonl"
@@ -177,7 +177,7 @@ class Workspace(Generic[AnyRecord]):
 def _run_of(line: str) -> int:
     """Return the number of the run of a row; -1 of one that is damaged, which the next start sets aside."""
     try:
-        return int(json.loads(line)["run"])
+        return int(json.loads(unsealed(line.rstrip("\n")))["run"])
     except (ValueError, TypeError, KeyError):
         return -1
 
