@@ -15,6 +15,8 @@ from kdrbench.packing.folder import PackedFolder, Writer
 from kdrbench.packing.unpack import opened, unpack
 from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
+from kdrbench.reports.site.record import site_record
+from kdrbench.stages.results import read_results
 from packing.conftest import kdrbench
 from support.made_up_results import two_experiments, write_results
 
@@ -169,6 +171,17 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
     # Those of the results themselves.
     assert kdrbench("table", "first", "--out", tmp_path, "--results", packed).exit_code == 0
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
+
+
+def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
+    assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
+    read, reports = read_results(results), tmp_path / "reports"
+    again = site_record("r", read, tmp_path / "again", reports)
+    taken = site_record("r", read, tmp_path / "taken", reports, made=True)
+    texts = [{name: table.to_json() for name, table in one.tables.items()} for one in (again, taken)]
+    assert texts[0] == texts[1] != {}
+    assert taken.comparisons == again.comparisons != []
+    assert taken.claims == again.claims != []
 
 
 def test_a_report_of_no_record_says_so(tmp_path):

@@ -198,7 +198,7 @@ class _Source:
 
         name = self.config.get("name") or self.store.name
         folder = self.out / "site"
-        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out)
+        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, made=True)
         write_site(folder, [record], self.out / "figures")
 
 

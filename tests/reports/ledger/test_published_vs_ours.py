@@ -116,12 +116,12 @@ def test_ours_have_the_names_that_the_papers_use(comparisons):
     assert found(comparisons, "6", "wine", "ism", "cost", experiment="again").verdict is Verdict.DIFFERS
 
 
-def test_what_no_experiment_has_or_no_run_finished_is_not_run(comparisons):
+def test_what_no_experiment_has_is_not_run_and_what_a_limit_ended_is_stopped(comparisons):
     gm = found(comparisons, "6", "wine", "gm", "cost")
     assert (gm.ours, gm.verdict, gm.why, gm.experiment) == ("", "not run", NO_EXPERIMENT, "")
     limited = found(comparisons, "6", "cancer", "ism", "time_s")
     assert (limited.ours, limited.verdict) == ("> 2s", "not judged")
-    assert found(comparisons, "6", "cancer", "ism", "cost").verdict is Verdict.NOT_RUN
+    assert found(comparisons, "6", "cancer", "ism", "cost").verdict is Verdict.STOPPED
     assert limited.why.startswith("time limit")
     assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
 

@@ -11,11 +11,11 @@ from kdrbench.reports.tables.published_numbers import find_published, published_
 
 TEXT = files("kdrbench.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(TEXT.splitlines()))
-TEXT_ROWS = list(
-    csv.DictReader(
-        files("kdrbench.reports.tables").joinpath("published_lowrank.csv").read_text(encoding="utf-8").splitlines()
-    )
-)
+TEXT_ROWS = [
+    row
+    for name in ("published_lowrank.csv", "published_text.csv")
+    for row in csv.DictReader(files("kdrbench.reports.tables").joinpath(name).read_text(encoding="utf-8").splitlines())
+]
 shared = Path(__file__).resolve().parents[4] / "shared" / "published" / "published.csv"
 
 

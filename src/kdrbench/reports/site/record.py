@@ -16,7 +16,7 @@ from kdrbench.reports.claims.page import claims_json, decided_of_papers
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.ledger.comparison import Comparison
-from kdrbench.reports.ledger.published_vs_ours import compare
+from kdrbench.reports.ledger.published_vs_ours import compare, comparisons_from_csv
 from kdrbench.reports.outputs import Report, figures_of, tables_of
 from kdrbench.reports.records import Config, Results, read_runs, table_of, without_code, write_results
 from kdrbench.reports.tables.making import make_table
@@ -69,11 +69,14 @@ class SiteRecord:
         return {name: self.charts[name] for name in names if name in self.charts}
 
 
-def site_record(name: str, results: Results, folder: Path, reports: Path | None = None) -> SiteRecord:
+def site_record(
+    name: str, results: Results, folder: Path, reports: Path | None = None, *, made: bool = False
+) -> SiteRecord:
     """Return a record whose merged tables are written into ``folder``, from which all reports are made.
 
     Figures are those of the folder ``reports``, or of that which the workflow has beside the results; traces are read
-    where they are.
+    where they are. With ``made``, tables, claims and published numbers are taken from ``reports`` too, which has all
+    that was just made of the same rows: they would take several times as long as the rest.
     """
     write_results(folder, results)
     config = without_code(results.config)
@@ -82,17 +85,17 @@ def site_record(name: str, results: Results, folder: Path, reports: Path | None 
     charts, remarks = _charts((reports or _reports(results)) / "figures", config)
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
-    decided = decided_of_papers(Records.of(systems, config)) if _of_papers(config) else []
+    done = reports if made else None
     return SiteRecord(
         name=name,
         folder=folder,
         results=results,
         config=config,
         runs=runs,
-        tables={table.name: table for table in _tables(config, folder, _store(results))},
+        tables={table.name: table for table in _tables(config, folder, _store(results), done)},
         charts=charts,
-        comparisons=compare(systems, config),
-        claims=json.loads(claims_json(decided)),
+        comparisons=_comparisons(systems, config, done),
+        claims=_claims(systems, config, done),
         answers=_answers(systems, config, _traces(results)),
         remarks=tuple(remarks),
     )
@@ -102,9 +105,29 @@ def _of_papers(config: Config) -> bool:
     return any("published" in config["experiments"][name] for name in config["run"])
 
 
-def _tables(config: Config, folder: Path, store: Path) -> Iterable[Table]:
-    for report in tables_of(config).values():
-        table = make_table(report, config, folder, store)[0]
+def _comparisons(systems: Mapping[str, pd.DataFrame], config: Config, done: Path | None) -> list[Comparison]:
+    if done is None:
+        return compare(dict(systems), config)
+    return comparisons_from_csv((done / "published_vs_ours.csv").read_text(encoding="utf-8"))
+
+
+def _claims(systems: Mapping[str, pd.DataFrame], config: Config, done: Path | None) -> list[dict[str, str]]:
+    if not _of_papers(config):
+        return []
+    if done is None:
+        text = claims_json(decided_of_papers(Records.of(dict(systems), config)))
+    else:
+        text = (done / "claims.json").read_text(encoding="utf-8")
+    decided: list[dict[str, str]] = json.loads(text)
+    return decided
+
+
+def _tables(config: Config, folder: Path, store: Path, done: Path | None) -> Iterable[Table]:
+    for name, report in tables_of(config).items():
+        if done is None:
+            table = make_table(report, config, folder, store)[0]
+        else:
+            table = Table.from_json((done / f"{name}.json").read_text(encoding="utf-8"))
         # Cells are links to their runs where the page holds these, which is the dashboard.
         blocks = [[[replace(entry, axes=Entry("").axes) for entry in row] for row in block] for block in table.blocks]
         yield replace(table, blocks=blocks)
