@@ -8,7 +8,7 @@ differs       neither; or ours ended where the papers print a bound; or ours is 
 not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
               are the ratios between methods (:mod:`.effects`)
 not comparable runs of another protocol than the paper's (:mod:`kdrbench.reports.protocol`): shown, and counted nowhere
-stopped       a stated limit of time or memory ended our runs before their method did: what they had is shown alone
+stopped       a stated limit of time, memory or sweeps ended our runs before their method did: what they had is shown
 not run       nothing to compare: runs are missing, were left out for the budget, or failed
 not published the papers print none
 
@@ -34,8 +34,8 @@ VERDICT_RULES = (
     "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
     "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
     "seconds, which belong to a machine; their ratios are judged as effects. Not comparable: runs of another protocol "
-    "than that of the paper, such as fewer folds; they count nowhere. Stopped: a stated limit of time or "
-    "memory ended our runs; what they had is shown. Not run: runs are missing or failed."
+    "than that of the paper, such as fewer folds; they count nowhere. Stopped: a stated limit of time, "
+    "memory or sweeps ended our runs; what they had is shown. Not run: runs are missing or failed."
 )
 _SHARE_AT_STAKE = 0.25
 _CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
