@@ -160,3 +160,18 @@ def test_only_what_is_there_is_forgotten(workspaces, place, tmp_path):
     assert elsewhere.is_dir()
     assert len(jobs_of(workspaces)) == 6
     assert (workspaces / ".workspace/f/iris/it/0-1").is_dir()
+
+
+def test_runs_that_a_limit_ended_are_forgotten_and_no_others(disturbed):
+    table = pd.read_csv(disturbed / "merged/first.csv", keep_default_na=False)
+    cells = table["kernel"].eq("gaussian"), table["method"].eq("ism"), table["run"]
+    table.loc[cells[0] & cells[1] & (cells[2] == 1), "status"] = "time_limit"
+    table.loc[cells[0] & ~cells[1] & (cells[2] == 0), "status"] = "memory_limit"
+    table.to_csv(disturbed / "merged/first.csv", index=False)
+    elsewhere = kdrbench("forget", "first/iris", "--stopped", "--results", disturbed)
+    assert (elsewhere.exit_code, elsewhere.stdout) == (0, "no run was stopped\n")
+    done = kdrbench("forget", "--stopped", "--results", disturbed)
+    assert done.exit_code == 0, done.output
+    assert left_of(disturbed, "gaussian/ism") == ([0], [0])
+    assert left_of(disturbed, "gaussian/dg") == ([1], [1])
+    assert left_of(disturbed, "polynomial/ism") == left_of(disturbed, "polynomial/dg") == ([0, 1], [0, 1])

@@ -41,7 +41,7 @@ _PACKED = ".kdrbench-packed"
     "--cell-kib",
     type=Number(least=0, whole=True),
     default=None,
-    help="Projections that are stored of a cell, beside its first; 64 KiB if not said.",
+    help="Projections that are stored of a cell, beside its first; 28 KiB if not said.",
 )
 @click.option(
     "--licence",

@@ -151,19 +151,24 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
 @click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
-@click.option("--disturbed", is_flag=True, help="Only timed runs whose cores changed speed or were shared.")
-def forget(place: str, results: Path, name: str, reports: Path | None, disturbed: bool) -> None:
+@click.option(
+    "--disturbed", "which", flag_value="disturbed", help="Only timed runs whose cores changed speed or were shared."
+)
+@click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
+def forget(place: str, results: Path, name: str, reports: Path | None, which: str | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
-    The tables and figures of the experiment are removed with them. With --disturbed PLACE may be left out: the runs are
-    those of all merged tables.
+    The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
+    the runs are those of all merged tables.
     """
     from kdrbench.bench.publish import forget_runs
 
-    if not place and not disturbed:
-        raise click.UsageError("say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed")
+    if not place and not which:
+        raise click.UsageError(
+            "say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed or --stopped"
+        )
     results, name = root_and_name(results, name)
-    places = _disturbed(results, name, Path(place)) if disturbed else {place: None}
+    places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
     for one, runs in places.items():
         forget_runs(results, one, runs)
         for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
@@ -171,7 +176,7 @@ def forget(place: str, results: Path, name: str, reports: Path | None, disturbed
         what = "the runs" if runs is None else counted(len(runs), "run")
         click.echo(f"the workflow will make {what} of {one} again")
     if not places:
-        click.echo("no timed run was disturbed")
+        click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
 
 
 def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
@@ -190,14 +195,16 @@ def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]
             yield from (reports / Path(path).relative_to("reports") for path in outputs)
 
 
-def _disturbed(results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
-    """Return the disturbed runs by their cells ``below`` a place, of the merged tables of a configuration."""
-    from kdrbench.stages.merged_tables import disturbed_runs
+def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:
+    """Return the disturbed or stopped runs by their cells ``below`` a place, of a configuration's merged tables."""
+    from kdrbench.stages import merged_tables
 
+    chosen = {"disturbed": merged_tables.was_disturbed, "stopped": merged_tables.was_stopped}[which]
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen, hashed=False)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
-    found = [disturbed_runs(path, grid.stage(one).record) for one, path in tables.items() if path.is_file()]
+    kinds = {path: grid.stage(one).record for one, path in tables.items() if path.is_file()}
+    found = [merged_tables.runs_that(chosen, path, kind) for path, kind in kinds.items()]
     return {cell: runs for one in found for cell, runs in one.items() if Path(cell).is_relative_to(below)}
 
 

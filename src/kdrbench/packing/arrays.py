@@ -23,7 +23,7 @@ from kdrbench.packing.folder import ARRAYS, PackedFolder, Writer
 
 Arrays = dict[str, NDArray[Any]]
 # What of each cell is stored at most, in bytes of float32, beside the projection of its first run.
-MOST_OF_A_CELL = 2**16
+MOST_OF_A_CELL = 28 * 1024
 # The kind of the array that takes the place of one that is not stored, and holds its kind.
 NOT_STORED = "not_stored"
 _COLUMNS = ("job", "name", "type", "stored", "shape", "begin")

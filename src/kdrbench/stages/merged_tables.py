@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType
@@ -16,6 +16,7 @@ from kdrbench.bench.publish import write_table
 from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
 from kdrbench.csv_files import restored
 from kdrbench.errors import in_words, visible
+from kdrbench.status import Status
 
 # What a table has beside the columns of its records.
 _DRIFT = frozenset(field.name for field in fields(Drift))
@@ -56,15 +57,25 @@ def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
     return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
 
 
-def disturbed_runs(path: Path, kind: type[Record]) -> dict[str, set[int]]:
-    """Return the timed runs of a merged table whose cores changed their speed, or worked for others too, by their cell.
+def was_disturbed(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a timed run whose cores changed their speed, or worked for others too."""
+    return words["timed"] == "True" and "True" in (words["drifted"], words["contaminated"])
+
+
+def was_stopped(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a run that ended at a limit of time or memory."""
+    return words["status"] in (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
+
+
+def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: type[Record]) -> dict[str, set[int]]:
+    """Return by their cell the runs of a merged table with a row that is ``chosen``.
 
     A cell is experiment/data set/..., the place of its batches. Raises ``RecordError`` as :func:`read_words` does.
     """
     axes = ("experiment", "dataset", *kind.CELL)
     found: dict[str, set[int]] = defaultdict(set)
     for _, words in read_words(path, kind):
-        if words["timed"] == "True" and "True" in (words["drifted"], words["contaminated"]):
+        if chosen(words):
             found["/".join(restored(words[axis]) for axis in axes)].add(int(words["run"]))
     return dict(found)
 
