@@ -11,6 +11,8 @@ from typing import Any
 
 # With these a spreadsheet takes a cell for a formula, or skips to what comes next.
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Checked here: the limit of the csv module is the process's, and scipy's reader of ARFF lifts it.
+LONGEST_CELL = 2**17
 # In front of a text a spreadsheet shows it as it is.
 _GUARD = "'"
 # What makes a cell one that is quoted.
@@ -35,6 +37,8 @@ def parse_csv(text: str) -> tuple[list[str], list[dict[str, str]]]:
         raise ValueError(f"line {reader.line_num}: {error}") from error
     if any(None in row for row in rows):
         raise ValueError("a row has more cells than there are columns")
+    if (longest := max((len(word) for row in rows for word in row.values() if word), default=0)) > LONGEST_CELL:
+        raise ValueError(f"a field is larger than {LONGEST_CELL} characters: {longest}")
     return list(reader.fieldnames or []), [{name: restored(word or "") for name, word in row.items()} for row in rows]
 
 

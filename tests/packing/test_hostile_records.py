@@ -1,5 +1,6 @@
 """Packed records of a stranger's: each fault is a sentence, and nothing is written outside the folder."""
 
+import csv
 import io
 import json
 import lzma
@@ -138,6 +139,17 @@ def test_each_fault_is_said_and_nothing_is_written_elsewhere(record, tmp_path, f
     after = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
     # Nor is anything that could be taken for results.
     assert after - before <= {tmp_path / "out", tmp_path / "out/results"}
+
+
+def test_a_cell_without_end_is_none_either_where_another_reader_lifted_the_limit(record, tmp_path):
+    work, said = FAULTS["a point without end"]
+    work(record)
+    before = csv.field_size_limit(2**30)
+    try:
+        with pytest.raises(KdrbenchError, match=said):
+            unpack(PackedFolder(record), tmp_path / "out")
+    finally:
+        csv.field_size_limit(before)
 
 
 def test_an_unpacking_that_is_killed_leaves_no_results_and_can_be_repeated(record, tmp_path, monkeypatch):

@@ -7,9 +7,7 @@ A line of a trace holds the cell and the number of its run; the name of an array
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.batch import Batch, Bundle
-from kdrbench.bench.job_size import CHEAP
 from kdrbench.bench.provenance import drift_columns
-from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records, write_records
+from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import trace_lines
-from kdrbench.bench.workspace import ROWS, Workspace
-from kdrbench.bench.workspace_lock import WORKSPACES, workspace_lock
+from kdrbench.bench.workspace import Workspace
+from kdrbench.bench.workspace_lock import WORKSPACES
 from kdrbench.csv_files import csv_text, read_csv
-from kdrbench.errors import InputError, counted
+from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.status import Status
 
@@ -100,37 +97,6 @@ def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDAr
     for run in _made(batch, workspace):
         for name, array in workspace.run(run).arrays().items():
             yield array_name(batch.cell_name, name, run), array
-
-
-def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
-    """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
-
-    With ``runs`` only these of each cell are forgotten. Files of shared jobs and merged tables go as well: they are
-    assembled again from all workspaces.
-
-    Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
-    """
-    root, parts = results / WORKSPACES, Path(place).parts
-    folder = root / place
-    if not folder.is_dir() or not parts or parts[0] == "/" or ".." in parts:
-        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {root}")
-    with ExitStack() as stack:
-        for lock in [folder.with_name(f"{folder.name}.lock"), *folder.rglob("*.lock")]:
-            if lock.exists():
-                stack.enter_context(workspace_lock(lock, lock.with_suffix("")))
-        if runs is None:
-            shutil.rmtree(folder)
-        else:
-            for rows in folder.rglob(ROWS):
-                Workspace(rows.parent, Record).take_out(runs)
-        for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
-            job = path.relative_to(results / "runs").with_suffix("").parts
-            if path.stem == CHEAP or job[: len(parts)] == parts:
-                path.unlink()
-        # Snakemake makes a missing file only for what is missing as well.
-        tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
-        for path in tables:
-            path.unlink(missing_ok=True)
 
 
 def array_name(cell: str, name: str, run: int) -> str:

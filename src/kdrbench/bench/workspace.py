@@ -110,7 +110,7 @@ class Workspace(Generic[AnyRecord]):
         Raises ``SupervisionError`` when another process works on the batch.
         """
         with workspace_lock(self.lock, self.folder):
-            self._keep_only_for([batch.sha256, self.record.SCHEMA_VERSION])
+            self.keep_only_for(batch.sha256)
             records = self._undamaged_records()
             complete = _complete(records, batch)
             usable = {run for run, rows in complete.items() if all(_usable(row, limits, timed) for row in rows)}
@@ -164,9 +164,9 @@ class Workspace(Generic[AnyRecord]):
                 path.unlink(missing_ok=True)
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
-    def _keep_only_for(self, key: Sequence[Any]) -> None:
-        """Empty the folder unless the work in it is for the same ``key``, and write the key down."""
-        wanted = json.dumps(key)
+    def keep_only_for(self, batch_sha256: str) -> None:
+        """Empty the folder unless the work in it is for the batch with this hash, and write that down."""
+        wanted = json.dumps([batch_sha256, self.record.SCHEMA_VERSION])
         if self._key.exists() and not _is_key(self._key):
             self._set_aside(self.folder, "has a key that cannot be read")
         if not self._key.exists() or self._key.read_text(encoding="utf-8") != wanted:

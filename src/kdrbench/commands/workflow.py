@@ -161,7 +161,8 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
     The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
     the runs are those of all merged tables.
     """
-    from kdrbench.bench.publish import forget_runs
+    from kdrbench.stages.forgetting import forget_runs, restore_workspaces
+    from kdrbench.stages.results import frozen_that_run
 
     if not place and not which:
         raise click.UsageError(
@@ -169,6 +170,9 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
         )
     results, name = root_and_name(results, name)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
+    for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
+        for frozen, _ in frozen_that_run(results, experiment):
+            restore_workspaces(results, grid_of(frozen, hashed=False), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
         for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
@@ -181,18 +185,12 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
 
 def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
     """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
-    from kdrbench.errors import KdrbenchError
     from kdrbench.reports.outputs import experiment_outputs
-    from kdrbench.stages.results import read_frozen
+    from kdrbench.stages.results import frozen_that_run
 
-    for frozen in (results / "config.json", *sorted(results.glob("*/config.json"))):
-        try:
-            config = read_frozen(frozen)
-        except KdrbenchError:
-            continue
-        if experiment in config["run"]:
-            outputs = experiment_outputs(config, experiment, typeset=True)
-            yield from (reports / Path(path).relative_to("reports") for path in outputs)
+    for _, config in frozen_that_run(results, experiment):
+        outputs = experiment_outputs(config, experiment, typeset=True)
+        yield from (reports / Path(path).relative_to("reports") for path in outputs)
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

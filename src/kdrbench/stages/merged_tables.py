@@ -14,15 +14,13 @@ from typing import Any
 from kdrbench.bench.provenance import Drift, drift_columns
 from kdrbench.bench.publish import write_table
 from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
-from kdrbench.csv_files import restored
+from kdrbench.csv_files import LONGEST_CELL, restored
 from kdrbench.errors import in_words, visible
 from kdrbench.status import Status
 
 # What a table has beside the columns of its records.
 _DRIFT = frozenset(field.name for field in fields(Drift))
 _TRUTHS = {"True": True, "False": False}
-# Checked here too: the limit of the csv module is the process's, and scipy's reader of ARFF lifts it.
-_LONGEST_CELL = 2**17
 
 
 def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
@@ -101,8 +99,8 @@ def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     for number, row in rows:
         if len(row) != len(names[1]):
             raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
-        if (longest := max(map(len, row), default=0)) > _LONGEST_CELL:
-            raise _unreadable(path, f"line {number} has a field larger than {_LONGEST_CELL} characters: {longest}")
+        if (longest := max(map(len, row), default=0)) > LONGEST_CELL:
+            raise _unreadable(path, f"line {number} has a field larger than {LONGEST_CELL} characters: {longest}")
     if len(set(names[1])) < len(names[1]):
         raise _unreadable(path, "two of its columns have the same name")
     return names[1], rows

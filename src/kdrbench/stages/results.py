@@ -7,14 +7,14 @@ systems nor solvers nor data sets of somebody's own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.record import Record, RecordError
 from kdrbench.bench.stage import Config
-from kdrbench.errors import ConfigError, InputError, in_words, visible
+from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
 from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
 from kdrbench.stages.ikdr.definition import NO_KERNEL
@@ -96,6 +96,17 @@ def read_frozen(path: Path) -> Config:
         fault = str(error) if isinstance(error, ConfigError) else in_words(error)
         raise ConfigError(f"{path} is no frozen configuration ({fault}); take it from where it was written") from error
     return dict(config)
+
+
+def frozen_that_run(results: Path, experiment: str) -> Iterator[tuple[Path, Config]]:
+    """Yield the frozen configurations in a folder of results that run an experiment, each after its file."""
+    for path in (results / CONFIG, *sorted(results.glob(f"*/{CONFIG}"))):
+        try:
+            config = read_frozen(path)
+        except KdrbenchError:
+            continue
+        if experiment in config["run"]:
+            yield path, config
 
 
 def charted_by(experiment: Config, defined: Mapping[str, Config]) -> dict[str, Config]:
