@@ -9,7 +9,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo papers test develop lint types unit attack whole soak docs record-pages sbom metadata test-oldest test-processors
+.PHONY: demo papers test develop develop-oldest lint types unit attack whole soak docs record-pages sbom metadata test-oldest test-processors
 .PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -66,11 +66,10 @@ metadata: $(READY)
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest
-test-oldest: $(READY_DEV)
-	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
+test-oldest: $(READY_DEV) $(OLDEST)/.ready
+	rm -rf $(OLDEST)/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OLDEST)/wheel .
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OLDEST)/wheel/*.whl
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(OLDEST)/wheel/*.whl
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 
@@ -92,6 +91,14 @@ mutants: $(READY_DEV)
 
 # Numba, tools and what builds the pages: everything but what graphics processors need.
 develop: $(READY_DEV)
+
+# The environment of `make test-oldest`, which may be made beside the other one: make -j2 develop develop-oldest
+develop-oldest: $(OLDEST)/.ready
+
+$(OLDEST)/.ready: requirements-oldest.lock
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
+	touch $@
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
