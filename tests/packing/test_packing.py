@@ -109,6 +109,17 @@ def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, 
     assert "| second | 4 | 1 | 0 | 3 |" in (tmp_path / "packed/README.md").read_text()
 
 
+def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
+    config = two_experiments()
+    write_results(tmp_path / "results", config, ["first"], timed=True, contaminated=True)
+    write_results(tmp_path / "results", config, ["second"], timed=True, contaminated=False)
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 0, done.output
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
+    assert [(one["timed"], one["disturbed"]) for one in counts.values()] == [(4, 4), (4, 0)]
+    assert "Of 8 timed rows 4 were disturbed" in (tmp_path / "packed/README.md").read_text()
+
+
 def test_only_finished_jobs_are_packed_and_the_others_are_counted(tmp_path):
     write_results(tmp_path / "results", two_experiments(), ["first"])
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")

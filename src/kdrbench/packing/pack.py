@@ -22,7 +22,7 @@ from kdrbench.packing.texts import readme
 from kdrbench.packing.traces import BestKnown, Points, write_traces
 from kdrbench.stages import STAGES
 from kdrbench.stages.ikdr.sampling import is_redrawn
-from kdrbench.stages.merged_tables import merged_lines
+from kdrbench.stages.merged_tables import merged_lines, was_disturbed
 
 _Made = tuple[Sequence[Record], Points]
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
@@ -103,6 +103,8 @@ class Packing:
             "jobs_missing": len(bundles) - len(jobs),
             "complete": len(jobs) == len(bundles),
             "projections_not_stored": arrays.n_left_out,
+            "timed": sum(row.provenance.timed for row in rows),
+            "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
         }
 
     def _ended(self, bundles: Sequence[Bundle]) -> Iterator[tuple[Bundle, list[Record]]]:

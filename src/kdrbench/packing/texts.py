@@ -12,6 +12,8 @@ _README = """\
 
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
+Of {timed} timed rows {disturbed} were disturbed, and are marked: cores changed their speed, or worked for others too.
+
 | folder | what it holds |
 |---|---|
 | `rows/` | the rows of each experiment, as CSV |
@@ -29,8 +31,8 @@ All files are compressed by xz. `xz -d`, pandas and Python's standard library re
     kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
 
 {rules}
-| experiment | rows | jobs | jobs missing | projections not stored |
-|---|---|---|---|---|
+| experiment | rows | jobs | jobs missing | projections not stored | timed rows | disturbed |
+|---|---|---|---|---|---|---|
 {table}
 
 The licence is {licence}, see LICENSE.
@@ -49,10 +51,13 @@ def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     whole, experiments = manifest["whole"], manifest["experiments"]
     missing = sum(one["jobs_missing"] for one in experiments.values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    columns = ("rows", "jobs", "jobs_missing", "projections_not_stored")
+    columns = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed")
+    timed, disturbed = (sum(one[name] for one in experiments.values()) for name in ("timed", "disturbed"))
     return _README.format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
+        timed=timed,
+        disturbed=disturbed,
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         thinned="" if whole else ", thinned",
