@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import eigh, eigvalsh, subspace_angles
 from sklearn.covariance import ledoit_wolf
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -88,6 +88,20 @@ def test_inverse_regressions_are_eigenvectors_of_their_definition(name, model, y
         assert angle(row[None], (root @ vector)[None]) < CLOSE
     covariance = np.cov(X.T, bias=True)
     np.testing.assert_allclose(model.components_ @ covariance @ model.components_.T, np.eye(2), atol=1e-12)
+
+
+def test_save_of_the_digits_solves_the_generalised_eigenproblem_in_the_pixels():
+    # It is behind controls there; its arithmetic is not why: sum_s p_s (S - S_s) S^-1 (S - S_s) v = w S v.
+    images, digits = load_digits(return_X_y=True)
+    images = images[:, images.std(axis=0) > 0.3]
+    whole, moment = np.cov(images.T, bias=True), 0.0
+    for digit in np.unique(digits):
+        difference = whole - np.cov(images[digits == digit].T, bias=True)
+        moment = moment + np.mean(digits == digit) * difference @ np.linalg.solve(whole, difference)
+    values, vectors = eigh(moment, whole)
+    model = SAVE(4).fit(images, digits)
+    np.testing.assert_allclose(model.eigenvalues_, values[::-1][:4], rtol=1e-9)
+    assert angle(model.components_, vectors[:, ::-1][:, :4].T) < CLOSE
 
 
 def test_slices_are_equal_parts_and_keep_equal_values_together():
