@@ -145,6 +145,17 @@ def test_loadings_have_means_and_ranges_over_folds_heaviest_first(tmp_path, data
     assert names[0] == "alcohol"
 
 
+@pytest.mark.parametrize("n_folds", [3, 6, 10])
+def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data, n_folds):
+    shares = np.random.default_rng(0).dirichlet(np.ones(13)) ** 0.5
+    kept(tmp_path, dict.fromkeys(range(n_folds), shares[:, np.newaxis]))
+    chart = loadings(runs(range(n_folds)), tmp_path, data, "t4", EXPERIMENT)
+    (weights,) = chart.panels[0].series
+    for lower, middle, upper in zip(weights.lower, weights.y, weights.upper, strict=True):
+        assert lower <= middle <= upper
+    draw(chart)
+
+
 def test_one_run_has_no_stability_to_show(tmp_path, data):
     kept(tmp_path, {0: plane(0.0, 13)})
     assert loadings(runs([0]), tmp_path, data, "e", EXPERIMENT) is None

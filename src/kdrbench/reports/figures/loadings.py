@@ -76,7 +76,7 @@ def _weights(
         Series(
             f"{kernel_label(kernel)} kernel",
             [names[place].replace("_", " ") for place in shown],
-            each.mean(axis=0)[shown].tolist(),
+            _means(each)[shown].tolist(),
             Mark.BARS,
             colour=colours[kernel],
             lower=each.min(axis=0)[shown].tolist(),
@@ -87,6 +87,11 @@ def _weights(
     part = f"{len(shown)} of {counted(len(names), 'feature')}" if len(shown) < len(names) else "all features"
     title = f"{dataset_label(dataset)}, {part}"
     return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
+
+
+def _means(weights: FloatArray) -> FloatArray:
+    # Rounding can put the mean of equal weights outside their range, and whiskers of a negative length cannot be drawn.
+    return np.asarray(np.clip(weights.mean(axis=0), weights.min(axis=0), weights.max(axis=0)))
 
 
 def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
