@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.errors import KdrbenchError
+from kdrbench.files import write_text
 from kdrbench.packing import folder
 from kdrbench.packing.folder import PackedFolder
 from kdrbench.packing.unpack import opened, unpack
-from kdrbench.stages.merged_tables import write_merged
 
 
 @pytest.fixture
@@ -155,14 +155,14 @@ def test_a_cell_without_end_is_none_either_where_another_reader_lifted_the_limit
 def test_an_unpacking_that_is_killed_leaves_no_results_and_can_be_repeated(record, tmp_path, monkeypatch):
     out, writes = tmp_path / "out", iter(range(100))
 
-    def killed(path, rows):
+    def killed(path, text):
         if next(writes) == 1:
             os._exit(9)
-        write_merged(path, rows)
+        write_text(path, text)
 
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr("kdrbench.packing.unpack.write_merged", killed)
+        monkeypatch.setattr("kdrbench.stages.merged_tables.write_text", killed)
         unpack(PackedFolder(record), out)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -61,8 +61,8 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 def flat(record: Record) -> dict[str, Any]:
     """Return the record's columns, those of its provenance last."""
-    own = {field.name: getattr(record, field.name) for field in fields(record) if field.name != "provenance"}
-    return own | {field.name: getattr(record.provenance, field.name) for field in fields(Provenance)}
+    own = {name: getattr(record, name) for name in _types_of(type(record)) if name != "provenance"}
+    return own | {name: getattr(record.provenance, name) for name in _types_of(Provenance)}
 
 
 def record_json(record: Record) -> str:

@@ -23,7 +23,7 @@ from kdrbench.packing.arrays import jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
 from kdrbench.packing.traces import read_traces
 from kdrbench.stages import STAGES, build_stage, system_of, table_of
-from kdrbench.stages.merged_tables import read_merged, write_merged
+from kdrbench.stages.merged_tables import read_merged, write_merged_tables
 from kdrbench.stages.results import CONFIG, MERGED, read_frozen
 
 _JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
@@ -94,7 +94,8 @@ def _unpack(packed: PackedFolder, config: Config, results: Path, name: str, *, t
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
     read_frozen(place / CONFIG)
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
-    rows = {name: _experiment(packed, results, config, name) for name in config["run"] if name in experiments}
+    there = [name for name in config["run"] if name in experiments]
+    rows = {name: _experiment(packed, results, config, name, to_go_on=to_go_on) for name in there}
     _write_tables(place, config, {name: rows[name] for name in rows if name in complete or not to_go_on})
     _write_others(packed, results)
     return complete
@@ -113,7 +114,7 @@ def _configuration(packed: PackedFolder) -> Config:
     return dict(config)
 
 
-def _experiment(packed: PackedFolder, results: Path, config: Config, name: str) -> list[Record]:
+def _experiment(packed: PackedFolder, results: Path, config: Config, name: str, *, to_go_on: bool) -> list[Record]:
     """Write the files of an experiment's jobs and return its rows."""
     system = system_of(config["experiments"][name])
     if system not in STAGES:
@@ -125,10 +126,12 @@ def _experiment(packed: PackedFolder, results: Path, config: Config, name: str) 
     lines = read_traces(packed, name)
     if others := sorted(set(lines) - set(jobs)):
         raise DamagedError(f"{packed.place} has a trace of {visible(others[0][:100])!r}, a job without rows")
+    # To compress takes longer than to read, and what is read alone is removed soon.
+    save = np.savez_compressed if to_go_on else np.savez
     for job, arrays in jobs_in(read_arrays(packed, name), set(jobs)):
         files = JobFiles.of(results, job)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        save(buffer, allow_pickle=False, **arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
         write_text(files.traces, _text(map(json.dumps, lines.get(job, []))), durable=False)
         write_text(files.records, _text(map(record_json, jobs[job])), durable=False)
@@ -166,11 +169,11 @@ def _write_tables(place: Path, config: Config, rows: Mapping[str, Sequence[Recor
     systems: dict[str, list[str]] = {}
     for name in config["run"]:
         systems.setdefault(system_of(config["experiments"][name]), []).append(name)
-    for name, records in rows.items():
-        write_merged(place / MERGED / f"{name}.csv", records)
+    tables: dict[Path, Sequence[Record]] = {place / MERGED / f"{name}.csv": records for name, records in rows.items()}
     for system, names in systems.items():
         if set(names) <= set(rows):
-            write_merged(place / f"{table_of(system)}.csv", [row for name in names for row in rows[name]])
+            tables[place / f"{table_of(system)}.csv"] = [row for name in names for row in rows[name]]
+    write_merged_tables(tables)
 
 
 def _write_others(packed: PackedFolder, results: Path) -> None:

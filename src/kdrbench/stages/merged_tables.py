@@ -12,10 +12,10 @@ from types import NoneType
 from typing import Any
 
 from kdrbench.bench.provenance import Drift, drift_columns
-from kdrbench.bench.publish import write_table
 from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
-from kdrbench.csv_files import LONGEST_CELL, restored
+from kdrbench.csv_files import LONGEST_CELL, csv_line, restored
 from kdrbench.errors import in_words, visible
+from kdrbench.files import write_text
 from kdrbench.status import Status
 
 # What a table has beside the columns of its records.
@@ -78,9 +78,21 @@ def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: typ
     return dict(found)
 
 
-def write_merged(path: Path, records: Sequence[Record]) -> None:
-    """Write the records of one system as :func:`.merge_records` does: with how their cores drifted."""
-    write_table(path, merged_lines(records))
+def write_merged_tables(tables: Mapping[Path, Sequence[Record]]) -> None:
+    """Write the records of each table as :func:`.merge_records` does, with how their cores drifted.
+
+    Cells of a record that is in several tables are made once. Its drift depends on the other records of each.
+    """
+    made: dict[int, str] = {}
+    for path, records in tables.items():
+        for record in records:
+            if id(record) not in made:
+                made[id(record)] = csv_line(flat(record).values()).removesuffix("\n")
+        drifts = drift_columns([record.provenance for record in records])
+        pairs = zip(records, drifts, strict=True)
+        lines = [f"{made[id(record)]},{csv_line(drift.values())}" for record, drift in pairs]
+        header = [csv_line([*flat(records[0]), *drifts[0]])] if lines else []
+        write_text(path, "".join(header + lines))
 
 
 def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:

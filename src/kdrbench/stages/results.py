@@ -19,7 +19,7 @@ from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
 from kdrbench.stages.ikdr.definition import NO_KERNEL
 from kdrbench.stages.ikdr.scores import Metric
-from kdrbench.stages.merged_tables import read_merged, write_merged
+from kdrbench.stages.merged_tables import read_merged, write_merged_tables
 from kdrbench.stages.registry import DEFAULT, STAGES, build_stage, system_of, table_of
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema
 
@@ -128,10 +128,8 @@ def without_code(config: Config) -> Config:
 def write_results(folder: Path, results: Results) -> None:
     """Write the configuration, a table of each experiment and one of each system, as the workflow does."""
     write_text(folder / CONFIG, json.dumps(results.config, indent=2) + "\n")
-    for name, records in results.records.items():
-        write_merged(folder / MERGED / f"{name}.csv", records)
-    for system, records in results.systems.items():
-        write_merged(folder / f"{table_of(system)}.csv", records)
+    tables = {folder / MERGED / f"{name}.csv": records for name, records in results.records.items()}
+    write_merged_tables(tables | {folder / f"{table_of(one)}.csv": rows for one, rows in results.systems.items()})
 
 
 def _check_config(config: Any) -> None:

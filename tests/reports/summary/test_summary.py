@@ -15,7 +15,7 @@ from kdrbench.reports.summary.pages import PAGES, pages_of, summary, write_summa
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.tables import league_rows
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
-from kdrbench.stages.merged_tables import write_merged
+from kdrbench.stages.merged_tables import write_merged_tables
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record
@@ -36,7 +36,7 @@ def write(folder, rows):
         league_record(number=row.pop("run"), experiment="league_small", **row)
         for row in rows.astype(object).where(rows.notna(), None).to_dict("records")
     ]
-    write_merged(folder / "merged/league_small.csv", records)
+    write_merged_tables({folder / "merged/league_small.csv": records})
 
 
 def lines_of(page):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kdrbench.errors import KdrbenchError
-from kdrbench.stages.merged_tables import write_merged
+from kdrbench.stages.merged_tables import write_merged_tables
 from kdrbench.stages.merging import merge_results
 from kdrbench.stages.results import read_results, write_results
 from support.made_up import atlas_record
@@ -22,7 +22,7 @@ def _charted(place, **columns):
     config |= {"run": ["charts"], "experiments": config["experiments"] | {"charts": atlas | {"starts": 1, "draws": 1}}}
     (folder / "config.json").write_text(json.dumps(config))
     row = {"dataset": "wine", "method": "ism", "number": 0, "experiment": "charts", "cells_of": "first"} | columns
-    write_merged(folder / "merged/charts.csv", [atlas_record(**row)])
+    write_merged_tables({folder / "merged/charts.csv": [atlas_record(**row)]})
     return folder
 
 
