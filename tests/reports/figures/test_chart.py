@@ -136,6 +136,14 @@ def test_labels_of_an_axis_of_time_do_not_run_into_each_other(span):
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
+@pytest.mark.parametrize(("highest", "marked"), [(1e3, True), (1e8, False)])
+def test_marks_within_decades_are_drawn_where_there_is_room(highest, marked):
+    series = Series("a", [1.0, 2.0], [1.0, highest])
+    (axes,) = draw(Chart("n", "T", "C", [Panel("P", Axis("x"), Axis("y", Scale.LOG), [series])])).axes
+    assert bool(len(axes.yaxis.get_minorticklocs())) is marked
+    assert len(axes.yaxis.get_majorticklocs()) > 2
+
+
 def test_the_legend_shows_a_line_where_a_later_panel_has_but_the_mark_of_a_stopped_run():
     size, time = Axis("n", Scale.LOG2), Axis("time", Scale.LOG2, "s")
     line = Series("GM", [1.0, 2.0], [1.0, 4.0])

@@ -14,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
@@ -53,6 +53,8 @@ _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None},
 }
+# From this ratio on, the marks within decades would run into each other in a column's width.
+_MANY_DECADES = 1e4
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 32
 
@@ -236,6 +238,8 @@ def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
             ticks.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 2.0, 5.0)))
             ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
         ticks.set_minor_formatter(NullFormatter())
+        if highest >= _MANY_DECADES * lowest:
+            ticks.set_minor_locator(NullLocator())
     if axis.unit == "s" and axis.scale is not Scale.LOG2:
         ticks.set_major_formatter(EngFormatter(unit="s"))
         ticks.set_minor_formatter(NullFormatter())
