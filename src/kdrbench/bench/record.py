@@ -61,7 +61,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 def flat(record: Record) -> dict[str, Any]:
     """Return the record's columns, those of its provenance last."""
-    own = {name: getattr(record, name) for name in _types_of(type(record)) if name != "provenance"}
+    own = {name: getattr(record, name) for name in _types_of(type(record)) if name != "provenance"}  # type: ignore[arg-type]
     return own | {name: getattr(record.provenance, name) for name in _types_of(Provenance)}
 
 
