@@ -52,7 +52,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE), ()),
 }
 # The league's tables beside its standings.
-LEAGUE_TABLES = ("advice", "duels", "controls")
+LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS)
 # Figures of costs above the best known, which an atlas of optima may have stored.

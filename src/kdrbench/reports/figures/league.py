@@ -13,7 +13,7 @@ from kdrbench.errors import counted
 from kdrbench.league.ranks import bootstrap_mean_ranks, not_different
 from kdrbench.league.rules import JUDGES
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.tables.league_rows import League
+from kdrbench.reports.tables.league.rows import League
 
 if TYPE_CHECKING:
     from kdrbench.reports.figures.making import Source

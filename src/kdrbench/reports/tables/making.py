@@ -40,7 +40,7 @@ from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_table
+from kdrbench.reports.tables.league.tables import league_table
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
