@@ -124,7 +124,7 @@ def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):
     assert League(made_up()).letters("knn_accuracy") == ["a", "ab", "a-c", "bc", "c"]
 
 
-def test_only_a_rank_that_is_told_from_all_others_is_bold(monkeypatch):
+def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     # Mean ranks 2, 2.5 and 1.5: the least distance of the best is 0.5.
     for difference, bold in ((0.4, ["1.50"] * 3), (0.5, [])):
         monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
@@ -252,7 +252,7 @@ def test_controls_that_do_not_come_last_are_named(monkeypatch):
     assert ranked == "The controls rank last"
     # Two data sets are too few for signed ranks.
     assert tested == (
-        "By signed ranks over data sets, no method is significantly behind a control; not told apart by some judge are "
+        "By signed ranks over data sets, no method is significantly behind a control; some judge does not distinguish "
         "InterpretableKDR, Gaussian and LDA from PLS-DA."
     )
     league = League(made_up())
@@ -265,13 +265,13 @@ def test_controls_are_compared_by_test_as_well(monkeypatch):
     # The kernel projection is behind PLS-DA on all of eight sets, LDA ahead.
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
     assert controls_sentence(league).endswith(
-        "By signed ranks over data sets, significantly worse are InterpretableKDR, Gaussian behind PLS-DA; each is "
-        "told apart from every control."
+        "By signed ranks over data sets, significantly worse are InterpretableKDR, Gaussian behind PLS-DA; each "
+        "differs from every control."
     )
     monkeypatch.setattr(League, "controls", np.array([True, False, False]))
     assert controls_sentence(league) == (
-        "The controls rank last. By signed ranks over data sets, no method is significantly behind a control; each is "
-        "told apart from every control."
+        "The controls rank last. By signed ranks over data sets, no method is significantly behind a control; each "
+        "differs from every control."
     )
 
 

@@ -75,7 +75,7 @@ def _by_test(league: League) -> str:
     behind = _named(league, "behind", lambda pair: any(one[pair].outcome < 0 for one in compared))
     alike = _named(league, "from", lambda pair: any(one[pair].outcome == 0 for one in compared))
     worse = f"significantly worse are {'; '.join(behind)}" if behind else "no method is significantly behind a control"
-    rest = f"not told apart by some judge are {'; '.join(alike)}" if alike else "each is told apart from every control"
+    rest = f"some judge does not distinguish {'; '.join(alike)}" if alike else "each differs from every control"
     return f"By signed ranks over data sets, {worse}; {rest}."
 
 
