@@ -105,7 +105,7 @@ def components_problem(planted: int, seed: int) -> tuple[Array, Array]:
 def share(rejections: int, problems: int, digits: int = 1) -> str:
     """Return a share of rejections in percent, with its interval."""
     low, high = binomtest(rejections, problems).proportion_ci()
-    shown = [f"{100 * part:.{digits}f}" for part in (rejections / problems, low, high)]
+    shown = [f"{part:.{digits}f}" for part in (100 * rejections / problems, 100 * low, 100 * high)]
     return f"{shown[0]} ({shown[1]} to {shown[2]})"
 
 
