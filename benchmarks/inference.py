@@ -2,6 +2,7 @@
 
     python benchmarks/inference.py level                  rejections at 5 % among 2000 null problems a method
     python benchmarks/inference.py power                  rejections against the size of a planted signal
+    python benchmarks/inference.py components             components found where none, one or two are planted
     python benchmarks/inference.py noise --picture FILE   learners that separate labels drawn at random, and their tests
     python benchmarks/inference.py cost                   CPU seconds of 1000 refits of Wine
 
@@ -29,7 +30,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench import InterpretableKDR
-from kdrbench.inference import PermutationTest, held_out_test, linear_time_hsic, permutation_test
+from kdrbench.inference import (
+    PermutationTest,
+    choose_n_components,
+    held_out_test,
+    linear_time_hsic,
+    permutation_test,
+)
 from kdrbench.inference.refits import embedded
 
 Array = np.ndarray[Any, Any]
@@ -80,10 +87,26 @@ def planted_problem(kind: str, size: float, seed: int) -> tuple[Array, Array]:
     return X, y
 
 
-def share(rejections: int, problems: int) -> str:
+def components_problem(planted: int, seed: int) -> tuple[Array, Array]:
+    """Return 60 samples of 4 features, of which the first ``planted`` tell classes apart; of odd seeds correlated.
+
+    Two classes differ in one feature; of four classes each pair of two differs in one of two.
+    """
+    rng = np.random.default_rng((3, planted, seed))
+    y = np.arange(60) % (2 if planted < 2 else 4)
+    X = rng.standard_normal((60, 4))
+    for place in range(planted):
+        X[:, place] += 3.0 * (y // 2**place % 2)
+    if seed % 2:
+        X = X @ rng.standard_normal((4, 4))
+    return X, rng.permutation(y) if planted == 0 else y
+
+
+def share(rejections: int, problems: int, digits: int = 1) -> str:
     """Return a share of rejections in percent, with its interval."""
     low, high = binomtest(rejections, problems).proportion_ci()
-    return f"{100 * rejections / problems:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+    shown = [f"{part:.{digits}f}" for part in (100 * rejections / problems, 100 * low, 100 * high)]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
 
 
 def show_level(problems: int, methods: list[str]) -> None:
@@ -106,8 +129,23 @@ def show_power(problems: int, methods: list[str]) -> None:
             cells = []
             for size in SIZES:
                 tests = (METHODS[name](*planted_problem(kind, size, seed), seed) for seed in range(problems))
-                cells.append(f"{100 * np.mean([test.p_value <= 0.05 for test in tests]):.0f}")
+                cells.append(share(sum(test.p_value <= 0.05 for test in tests), problems, digits=0))
             print(f"| {name} | {kind} | {' | '.join(cells)} |", flush=True)
+
+
+def show_components(problems: int) -> None:
+    """Print how often as many components are found as were planted, more or fewer."""
+    print("| planted | right, % | too many, % | too few, % |\n|---|---|---|---|")
+    for planted in (0, 1, 2):
+        problems_of = (components_problem(planted, seed) for seed in range(problems))
+        found = np.array(
+            [
+                choose_n_components(InterpretableKDR(1), X, y, random_state=seed, **QUICK).n_components
+                for seed, (X, y) in enumerate(problems_of)
+            ]
+        )
+        parts = (found == planted, found > planted, found < planted)
+        print(f"| {planted} | {' | '.join(share(int(part.sum()), problems) for part in parts)} |", flush=True)
 
 
 def noise_learners() -> dict[str, Any]:
@@ -180,8 +218,8 @@ def show_cost() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("level", "power", "noise", "cost"))
-    parser.add_argument("--problems", type=int, help="2000 for level, 100 for power, if not given")
+    parser.add_argument("what", choices=("level", "power", "components", "noise", "cost"))
+    parser.add_argument("--problems", type=int, help="2000 for level, 100 for power, 150 for components, if not given")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
     parser.add_argument("--picture", help="PNG file to draw noise in")
     asked = parser.parse_args()
@@ -190,6 +228,8 @@ def main() -> None:
         show_level(asked.problems or 2000, asked.methods)
     elif asked.what == "power":
         show_power(asked.problems or 100, asked.methods)
+    elif asked.what == "components":
+        show_components(asked.problems or 150)
     elif asked.what == "noise":
         show_noise(asked.picture)
     else:

@@ -125,3 +125,15 @@ def test_components_of_pipelines_and_limits():
         choose_n_components(model, X, y, max_components=5)
     with pytest.raises(InputError, match="LMNN has no parameter 'n_components'"):
         choose_n_components(LMNN(), X, y)
+
+
+def test_resamples_and_components_are_the_same_on_any_number_of_processes():
+    X, y = planted(60, [3.0])
+    angles = [bootstrap_angles(PCA(2), X, y, n_resamples=20, random_state=0, n_jobs=count) for count in (None, 2)]
+    np.testing.assert_array_equal(angles[0].angle_draws_deg, angles[1].angle_draws_deg)
+    np.testing.assert_array_equal(angles[0].importance_intervals, angles[1].importance_intervals)
+    options = {"n_permutations": 19, "max_components": 2, "random_state": 0}
+    alone, both = (choose_n_components(InterpretableKDR(1), X, y, n_jobs=count, **options) for count in (None, 2))
+    assert alone.n_components == both.n_components == 1
+    for one, other in zip(alone.tests, both.tests, strict=True):
+        np.testing.assert_array_equal(one.null, other.null)

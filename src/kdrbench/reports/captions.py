@@ -20,7 +20,7 @@ from kdrbench.reports.outputs import (
     SCALING,
     Report,
 )
-from kdrbench.reports.records import ATLAS, IKDR, KPCA_TRICK, LEAGUE, LOW_RANK
+from kdrbench.reports.records import ATLAS, IKDR, KPCA_TRICK, LEAGUE, LOW_RANK, NOISE
 
 _TABLES, _FIGURES, _BESIDE = "Tables", "Figures", "Published and ours"
 # Labels and captions of tables by kind: what it shows, and how it is to be read.
@@ -46,6 +46,11 @@ _OF_TABLES = {
         "atlas of optima",
         "Distinct certified optima of each cell from many random starts, the best cost known, how often one start "
         "finds it, how far the printed cost is above it, and whether lower cost means better accuracy.",
+    ),
+    NOISE: (
+        "noise",
+        "What each method makes of labels that mean nothing, on its own samples and on others, and how often the "
+        "permutation test calls that real.",
     ),
     LOW_RANK_TEXT: (
         "low-rank kernels",
@@ -115,6 +120,11 @@ _OF_FIGURES = {
         "atlas of optima",
         "How often one random start finds the best cost known, how far above it starts end, and what each distinct "
         "optimum is worth.",
+    ),
+    NOISE: (
+        "noise",
+        "Accuracy on the samples that methods learned from and on others, where labels mean nothing, and the p-values "
+        "of the permutation test.",
     ),
     LOW_RANK: (
         "accuracy, agreement or sweeps",

@@ -19,6 +19,7 @@ from kdrbench.reports.records import (
     KPCA_TRICK,
     LEAGUE,
     LOW_RANK,
+    NOISE,
     OPTIMA,
     Config,
     Split,
@@ -49,12 +50,12 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     PROFILE: (TRACES,),
     LEAGUE: (FINDINGS,),
     ATLAS: (FINDINGS,),
-    **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE), ()),
+    **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE, NOISE), ()),
 }
 # The league's tables beside its standings.
-LEAGUE_TABLES = ("advice", "duels", "controls")
+LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
 # Figures that the page of their experiment's table shows.
-_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS)
+_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS, NOISE)
 # Figures of costs above the best known, which an atlas of optima may have stored.
 _ABOVE_BEST = ("cost_against_time", "cost_against_calls", PROFILE)
 
@@ -135,7 +136,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     system = system_of(experiment)
     if system == KPCA_FIGURES:
         return [Report(name, KPCA_FIGURE, (name,))]
-    if system in (LEAGUE, ATLAS) or (system == LOW_RANK and len(experiment["constraints"]) > 1):
+    if system in (LEAGUE, ATLAS, NOISE) or (system == LOW_RANK and len(experiment["constraints"]) > 1):
         return [Report(name, system, (name,))]
     if system != IKDR or is_redrawn(experiment):
         return []

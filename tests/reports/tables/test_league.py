@@ -11,19 +11,21 @@ from kdrbench.league.judges import largest_angle
 from kdrbench.league.ranks import critical_difference
 from kdrbench.league.rules import JUDGES
 from kdrbench.reduction.methods import METHODS
+from kdrbench.reports.answers.learners import league_sentences
 from kdrbench.reports.figures import league as figure
 from kdrbench.reports.figures.chart import BLACK, Mark
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.outputs import experiment_figures, experiment_tables
-from kdrbench.reports.tables import league_rows
 from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_table
-from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
+from kdrbench.reports.tables.league import rows as league_rows
+from kdrbench.reports.tables.league.controls import controls_sentence
+from kdrbench.reports.tables.league.rows import KERNEL_PROJECTIONS, League, best_projection, headlines
+from kdrbench.reports.tables.league.tables import league_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
-NAMES = ["league", "league_advice", "league_duels", "league_controls"]
+NAMES = ["league", "league_advice", "league_duels", "league_controls", "league_sets"]
 EXPERIMENT = whole_config()["experiments"]["league_fixed"]
 
 
@@ -41,6 +43,42 @@ def test_the_headline_is_what_the_rows_say():
     assert missing == "Not in this experiment: gradient_kdr."
     lost = headlines(League(made_up(kdr_gaussian=("wine", 1, 3))))[0]
     assert "in 1 of 4 cells; in 3 it is" in lost
+
+
+def renamed(runs, **names):
+    """The same rows with other methods; axes of what follows are in the order of the rows."""
+    return runs.assign(method=runs["method"].replace(names))
+
+
+def test_every_kernel_projection_has_its_headlines_ours_first():
+    assert KERNEL_PROJECTIONS[0] == "kdr_gaussian"
+    assert {"kernel_discriminant", "kpca_trick"} < set(KERNEL_PROJECTIONS) <= set(METHODS)
+    other = renamed(made_up(kdr_gaussian=("wine", 1, 3)), kdr_gaussian="kernel_discriminant")
+    runs = pd.concat([made_up(kdr_gaussian=("wine", 1, 3)), other.query("method == 'kernel_discriminant'")])
+    runs.loc[runs["method"] == "kernel_discriminant", list(JUDGES)] = 0.99
+    runs["status"] = np.where(runs["method"] == "kernel_discriminant", "converged", runs["status"])
+    found = headlines(League(runs))
+    assert [one.partition(" is ")[0] for one in found[:4]] == [
+        "By k-NN accuracy, InterpretableKDR, Gaussian",
+        "By linear accuracy, InterpretableKDR, Gaussian",
+        "By k-NN accuracy, Kernel discriminant analysis",
+        "By linear accuracy, Kernel discriminant analysis",
+    ]
+    assert "in 4 of 4 cells; in none" in found[2]
+    assert best_projection(League(runs)) == [
+        "Of 2 kernel projections Kernel discriminant analysis has the best mean rank: by k-NN accuracy it is better "
+        "than each in 4 and worse than one of them in none."
+    ]
+    # Of one there is no best.
+    assert best_projection(League(made_up())) == []
+
+
+def test_the_answer_has_our_headline_and_how_the_best_projection_does():
+    runs = made_up()
+    other = renamed(runs.query("method == 'lda'"), lda="kpca_trick")
+    first, second, *_ = league_sentences(pd.concat([runs, other.assign(**dict.fromkeys(JUDGES, 0.99))]))
+    assert first.startswith("By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each")
+    assert second.startswith("Of 2 kernel projections KPCA trick with LMNN, leading components has the best mean rank")
 
 
 def test_every_method_is_named_on_the_page_and_in_print():
@@ -86,10 +124,66 @@ def test_letters_join_what_nemenyi_does_not_tell_apart(monkeypatch):
     assert League(made_up()).letters("knn_accuracy") == ["a", "ab", "a-c", "bc", "c"]
 
 
+def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
+    # Mean ranks 2, 2.5 and 1.5: the least distance of the best is 0.5.
+    for difference, bold in ((0.4, ["1.50"] * 3), (0.5, [])):
+        monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
+        table = league_table(NAMES[0], "league", made_up(), EXPERIMENT)
+        assert [entry.text for row in table.rows for entry in row if entry.bold] == bold
+    # One method alone is ahead of nothing.
+    alone = made_up()[lambda runs: runs["method"] == "lda"]
+    table = league_table(NAMES[0], "league", alone, EXPERIMENT)
+    assert not any(entry.bold for row in table.rows for entry in row)
+
+
+def test_every_number_of_the_standings_says_what_it_is():
+    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)
+    (row,) = (row for row in table.rows if row[0].text == "LDA")
+    assert all(entry.detail.startswith("LDA: ") for entry in row[1:])
+    assert row[1].detail.startswith("LDA: mean rank by k-NN accuracy over 2 data sets, 95 % ")
+    assert row[4].detail == "LDA: mean k-NN accuracy over 4 cells, 0 where lost"
+    # Of 40 fits one failed.
+    assert [entry.detail for entry in row[-2:]] == [
+        "LDA: median CPU time of tuning and fit over 39 fits",
+        "LDA: cells of 4 in which a run is missing",
+    ]
+
+
+def test_numbers_of_a_data_set_are_beside_those_of_our_method():
+    runs = made_up(lda=("satellite", 2, 0))
+    table = league_table(NAMES[4], "league", runs, EXPERIMENT)
+    assert table.columns == ["Data", "Method", "q = 1", "q = 2", "q = 1", "q = 2"]
+    assert [(group.title, group.width) for group in table.groups[0]] == [("k-NN accuracy", 2), ("linear accuracy", 2)]
+    rows = {(row[0].text, row[1].text): row for row in table.rows}
+    ours, theirs = rows["Wine", "InterpretableKDR, Gaussian"][2], rows["Wine", "LDA"][2]
+    scores = {
+        method: runs.query(f"dataset == 'wine' and n_components == 1 and method == '{method}'")["knn_accuracy"]
+        for method in ("kdr_gaussian", "lda")
+    }
+    differences = scores["lda"].to_numpy(dtype=float) - scores["kdr_gaussian"].to_numpy(dtype=float)
+    assert ours.text == f"{scores['kdr_gaussian'].mean():.3f}"
+    effect = differences.mean() / differences.std(ddof=1)
+    head = f"{scores['lda'].mean():.3f} ({differences.mean():+.3f}; {effect:+.1f}; "
+    assert theirs.text.startswith(head)
+    assert (ours.bold, theirs.bold, theirs.axes) == (False, True, ("", "wine", "", "lda"))
+    assert rows["Satellite", "LDA"][3].text.startswith("lost (")
+    assert rows["Satellite", "LDA"][3].detail.startswith("mean k-NN accuracy over 9 of 10 folds; difference 95 % ")
+    # The file has every number of both accuracies, and the reference beside nothing.
+    assert len(table.listed) == 2 * 4 * 3
+    (line,) = (one for one in table.listed if list(one.values())[:4] == ["wine", 1, "lda", "knn_accuracy"])
+    assert (line["difference"], line["effect"]) == (pytest.approx(differences.mean()), pytest.approx(effect))
+    assert {one["p_holm"] for one in table.listed if one["method"] == "kdr_gaussian"} == {None}
+
+
+def test_numbers_of_data_sets_without_our_method_are_beside_the_first_one():
+    table = league_table(NAMES[4], "league", renamed(made_up(), kdr_gaussian="pca"), EXPERIMENT)
+    assert "to that of LDA over" in table.notes[0]
+
+
 def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
-    monkeypatch.setattr("kdrbench.reports.tables.league.WITH_LABELS", {"pls_da": "lda"})
+    monkeypatch.setattr("kdrbench.reports.tables.league.controls.WITH_LABELS", {"pls_da": "lda"})
     table = league_table(NAMES[3], "league", league.runs, EXPERIMENT)
     row = dict(zip(table.columns, texts(table)[0], strict=True))
     assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")
@@ -122,12 +216,31 @@ def many_sets():
 def test_advice_keeps_to_kinds_of_data_and_budgets():
     advice = league_table(NAMES[1], "league", made_up(), EXPERIMENT)
     rows = {row[0]: row[1:] for row in texts(advice)}
-    assert rows["n <= 300"][:2] == ["2", "InterpretableKDR, Gaussian (1.0); LDA (2.0)"]
-    assert rows["n > 1000"][1].startswith("LDA (1.0); PLS-DA")
+    alike = "alike: LDA and PLS-DA"
+    assert rows["n <= 300"][:2] == ["2", f"InterpretableKDR, Gaussian (1.0, 1.0 to 1.0); LDA (2.0); {alike}"]
+    assert rows["n > 1000"][1].startswith("LDA (1.0, 1.0 to 1.0); PLS-DA")
     # PLS-DA takes .1 s, LDA .15 s.
-    assert rows["n > 1000"][3] == "PLS-DA (1.0); InterpretableKDR, Gaussian (2.0)"
+    assert rows["n > 1000"][3].startswith("PLS-DA (1.0, 1.0 to 1.0); InterpretableKDR, Gaussian (2.0)")
     assert rows["n > 1000"][4] == "none"
     assert "300 < n <= 1000" not in rows
+    assert advice.notes[0].endswith("No data set here has more than 6435 rows: of larger ones the table says nothing.")
+
+
+def test_advice_says_who_is_like_the_first_and_how_sure_its_rank_is(monkeypatch):
+    asked = []
+
+    def difference(k, n):
+        asked.append((k, n))
+        return 0.6
+
+    monkeypatch.setattr("kdrbench.reports.tables.league.advice.critical_difference", difference)
+    rows = {row[0]: row[2] for row in texts(league_table(NAMES[1], "league", made_up(), EXPERIMENT))}
+    # Mean ranks over the two data sets are 1.5 (2 and 1), 2 (1 and 3) and 2.5.
+    assert rows["all"] == "LDA (1.5, 1.0 to 2.0); InterpretableKDR, Gaussian (2.0); alike: InterpretableKDR, Gaussian"
+    assert rows["n > 1000"] == "LDA (1.0, 1.0 to 1.0); PLS-DA (2.0); alike: none"
+    # Three methods on two data sets; on a large one of them.
+    assert asked[0] == (3, 2)
+    assert {(3, 1), (2, 2)} <= set(asked)
 
 
 def test_controls_that_do_not_come_last_are_named(monkeypatch):
@@ -135,10 +248,31 @@ def test_controls_that_do_not_come_last_are_named(monkeypatch):
     assert controls_sentence(league) == "There is no control."
     league.__dict__["controls"] = np.array([False, True, False])
     # PLS-DA's mean rank is 2.5, that of the kernel projection 2: no rank is behind.
-    assert controls_sentence(league) == "The controls come last by each judge."
+    ranked, _, tested = controls_sentence(league).partition(". ")
+    assert ranked == "The controls rank last"
+    # Two data sets are too few for signed ranks.
+    assert tested == (
+        "By signed ranks over data sets, no method is significantly behind a control; some judge does not distinguish "
+        "InterpretableKDR, Gaussian and LDA from PLS-DA."
+    )
     league = League(made_up())
     league.__dict__["controls"] = np.array([False, False, True])
     assert "by k-NN accuracy, InterpretableKDR, Gaussian behind LDA; PLS-DA behind LDA" in controls_sentence(league)
+
+
+def test_controls_are_compared_by_test_as_well(monkeypatch):
+    league = League(many_sets())
+    # The kernel projection is behind PLS-DA on all of eight sets, LDA ahead.
+    monkeypatch.setattr(League, "controls", np.array([False, True, False]))
+    assert controls_sentence(league).endswith(
+        "By signed ranks over data sets, significantly worse are InterpretableKDR, Gaussian behind PLS-DA; each "
+        "differs from every control."
+    )
+    monkeypatch.setattr(League, "controls", np.array([True, False, False]))
+    assert controls_sentence(league) == (
+        "The controls rank last. By signed ranks over data sets, no method is significantly behind a control; each "
+        "differs from every control."
+    )
 
 
 def arrays_of_lda(rows, folder, kind):

@@ -16,6 +16,7 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.stages.league import fold_run
 from kdrbench.stages.league.fold_run import make_fold_run
 from kdrbench.status import Status
+from support.configs import whole_config
 from support.stage_cases import grid_of, job_of, referee_of, results_of
 
 WINE = load_dataset("wine")
@@ -115,6 +116,15 @@ def test_every_measured_set_with_labels_plays_or_is_left_out_for_a_reason():
     page = (Path(__file__).parents[3] / "docs" / "league.md").read_text()
     measured = {name for name, entry in load_registry().items() if not entry.lacks and not entry.generated}
     assert [name for name in sorted(measured - playing) if f"`{name}`" not in page] == []
+
+
+def test_the_large_rulesets_ask_every_method_for_one_two_and_four_components():
+    experiments = whole_config()["experiments"]
+    for name in ("league_fixed", "league_tuned", "league_small"):
+        assert experiments[name]["components"] == [1, 2, 4], name
+    for name in ("league_fixed", "league_tuned"):
+        assert sorted(experiments[name]["methods"]) == sorted(METHODS), name
+    assert set(METHODS) - set(experiments["league_small"]["methods"]) == {"supervised_umap"}
 
 
 def test_components_below_the_number_of_features_are_played():

@@ -102,13 +102,15 @@ def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
 
 
 def league_sentences(runs: pd.DataFrame) -> list[str]:
-    """Return how often kernel projections win and lose, the first three by mean rank, and if controls come last."""
-    from kdrbench.reports.tables.league_rows import League, controls_sentence, headlines
+    """Return how often our own kernel projection and the best one win, the first three methods, and controls."""
+    from kdrbench.reports.tables.league.controls import controls_sentence
+    from kdrbench.reports.tables.league.rows import League, best_projection, headlines
 
     league = League(runs)
     first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]
     place = f"Of {counted(len(league.methods), 'method')} by mean rank over all judges and data sets"
-    return [*headlines(league)[:1], f"{place}, the first are {', '.join(first)}.", controls_sentence(league)]
+    wins = [*headlines(league)[:1], *best_projection(league)]
+    return [*wins, f"{place}, the first are {', '.join(first)}.", controls_sentence(league)]
 
 
 def atlas_sentences(runs: pd.DataFrame, config: Config, findings: Path) -> list[str]:

@@ -13,7 +13,7 @@ from kdrbench.errors import counted
 from kdrbench.league.ranks import bootstrap_mean_ranks, not_different
 from kdrbench.league.rules import JUDGES
 from kdrbench.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.tables.league_rows import League
+from kdrbench.reports.tables.league.rows import League
 
 if TYPE_CHECKING:
     from kdrbench.reports.figures.making import Source
@@ -34,9 +34,15 @@ STYLES: dict[str, tuple[int, Symbol]] = {
     for colour, methods in enumerate(_KINDS)
     for method, symbol in zip(methods, _SYMBOLS, strict=False)
 }
+_OTHERS = len(_KINDS)
 # Between the lines that join methods, in ranks.
 _STEP = 0.8
 _JOINED, _DIFFERENCE = "no difference by Nemenyi's test", "critical difference"
+
+
+def style_of(method: str, place: int) -> tuple[int, Symbol]:
+    """Return colour and symbol of a method; one that is not known has those of its place beside others."""
+    return STYLES.get(method, (_OTHERS + place, _SYMBOLS[place % len(_SYMBOLS)]))
 
 
 def chart_of(source: Source) -> Chart | None:

@@ -24,7 +24,7 @@ from kdrbench.reports.outputs import (
     figures_of,
     shown_data,
 )
-from kdrbench.reports.records import ATLAS, LEAGUE, LOW_RANK, Config, read_runs
+from kdrbench.reports.records import ATLAS, LEAGUE, LOW_RANK, NOISE, Config, read_runs
 
 # Where figures that show samples are kept below a folder of results, and the digits of their numbers.
 _CHARTS, _DIGITS = "charts", 6
@@ -42,6 +42,7 @@ _MODULES = {
     LOW_RANK: "low_rank",
     LEAGUE: "league",
     ATLAS: "atlas",
+    NOISE: "noise",
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
 
-from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.tables.labels import NO_CELL
 from kdrbench.reports.tables.table import Entry, Table
 
@@ -34,16 +32,11 @@ def link(text: str, address: str) -> Markdown:
     return Markdown(f"[{escape(text)}]({address})" if address else escape(text))
 
 
-def markdown_table(table: Table, columns: Sequence[str] = ()) -> Markdown:
-    """Return a table with all its columns, or those that ``columns`` names, below the names of their groups.
-
-    Raises ``InputError`` for a column that the table does not have.
-    """
+def markdown_table(table: Table) -> Markdown:
+    """Return a table with all its columns, below the names of their groups."""
     names = [f"{group}: {name}" if group else name for group, name in zip(_groups(table), table.columns, strict=True)]
-    places = [place for place, name in enumerate(names) if not columns or name in columns]
-    _check(columns, names, table)
-    lines = [[escape(names[place]) for place in places], [_rule(place, table) for place in places]]
-    lines += [[_cell(row[place]) for place in places] for row in table.rows]
+    lines = [[escape(name) for name in names], [_rule(place, table) for place in range(len(names))]]
+    lines += [[_cell(entry) for entry in row] for row in table.rows]
     return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
@@ -53,12 +46,6 @@ def _groups(table: Table) -> list[str]:
     for group in table.groups[-1] if table.groups else []:
         above += [group.title] * group.width
     return above + [""] * (len(table.columns) - len(above))
-
-
-def _check(columns: Sequence[str], names: Container[str], table: Table) -> None:
-    for one in columns:
-        if one not in names:
-            raise InputError(f"table {table.name}: {unknown_name('column', one, table.columns)}")
 
 
 def _rule(place: int, table: Table) -> str:

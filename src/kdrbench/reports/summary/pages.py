@@ -9,7 +9,6 @@ from pathlib import Path
 
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
-from kdrbench.league.rules import JUDGES
 from kdrbench.reports.dashboard.rendering import slug
 from kdrbench.reports.outputs import LOW_RANK_TEXT
 from kdrbench.reports.records import ATLAS, KPCA_TRICK, LEAGUE, NOISE, of_papers
@@ -33,14 +32,6 @@ PAGES = (PRINTED, *_TABLES)
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.
 _MOST_REASONS = 12
-# The columns of a league's standings that a page of text has room for.
-_RANKS = (
-    "Method",
-    *(f"{judge}: {part}" for judge in JUDGES.values() for part in ("rank", "95 %")),
-    "Angle",
-    "CPU time",
-    "Lost cells",
-)
 
 
 def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
@@ -99,7 +90,7 @@ def summary(name: str, source: Source) -> str:
     # A macro gives what is escaped already.
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
-    shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table, "ranks": _RANKS}
+    shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table}
     shown["most_reasons"] = _MOST_REASONS
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 

@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import binomtest
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.atlas_rows import AtlasCell, cells_of_atlas, sentences
+from kdrbench.reports.tables.atlas_rows import AtlasCell, Charted, cells_of_atlas, sentences
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.reports.tables.numbers import duration
+from kdrbench.reports.tables.significance import clopper_pearson
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
 
 _LABELS = ["Data", "Kernel", "Setting"]
 _NOTE = (
     "Optima are the distinct certified ones of a problem (a fold, or all rows), by a largest principal angle of 1 "
     "degree; supervised ones are stationary without negative curvature, clusterings stationary. Share of best: of the "
-    "certified ends of random starts. Costs are means over problems. Printed is ISM's cost in the paper. Near: within "
+    "certified ends of random starts. Costs are means over problems, and so is the quality of the best: accuracy on "
+    "the test samples, or NMI of clusters and classes. Printed is ISM's cost in the paper. Near: within "
     "0.1 % of the best cost known. Found again: optima with more than 2 % of a draw's starts that the next draw finds. "
     "Tau: Kendall's correlation of cost and quality over the optima, with a 95 % interval; negative where lower cost "
     "is better."
@@ -32,7 +33,8 @@ def atlas_page(name: str, runs: pd.DataFrame, config: Config, findings: Path) ->
     """Return the table of an experiment, and the sections of its page."""
     cells, experiment = cells_of_atlas(runs, findings), config["experiments"][name]
     solvers = experiment["solvers"]
-    columns = ["Problems", "Optima", "Share of best", "Best cost", "Printed", "Printed above"]
+    columns = ["Problems", "Optima", "Share of best", "Best cost", "Quality at best"]
+    columns += ["Printed", "Printed above"]
     groups = [Group("", len(columns)), Group("One start near the best", len(solvers)), Group("", 2)]
     table = Table(
         name,
@@ -43,7 +45,10 @@ def atlas_page(name: str, runs: pd.DataFrame, config: Config, findings: Path) ->
         n_labels=len(_LABELS),
         groups=[groups],
     )
-    return table, [Section("From one start", _starts(cells, solvers))]
+    return table, [
+        Section("Problems with several optima", _several(cells, solvers)),
+        Section("From one start", _starts(cells, solvers)),
+    ]
 
 
 def _labels(cell: AtlasCell) -> list[Entry]:
@@ -52,29 +57,93 @@ def _labels(cell: AtlasCell) -> list[Entry]:
 
 def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
     counts = [len(one.costs) for one in cell.charted]
-    best = float(cell.best_costs.mean()) if len(cell.best_costs) else math.nan
-    printed, gap = cell.printed(config), cell.printed_gap(config)
+    over = f"over {counted(len(cell.best_costs), 'problem')}"
     found, wanted = cell.found_again()
-    tau = cell.correlation()
+    n_certified = int(cell.rows["n_certified"].sum())
+    share = _percent(cell.share_of_best())
     return [
         *_labels(cell),
         Entry(str(cell.n_problems), float(cell.n_problems)),
-        Entry("none" if not counts else _range(counts), float(max(counts, default=0))),
-        _percent(cell.share_of_best()),
-        Entry("-" if math.isnan(best) else f"{best:.6g}", best),
-        Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
-        Entry("-" if math.isnan(gap) else f"{100 * gap:+.2f} %", gap),
+        Entry("none" if not counts else _range(counts), float(max(counts, default=0)), detail=f"a problem, {over}"),
+        replace(share, detail=f"of {counted(n_certified, 'certified end')} of random starts"),
+        _mean(cell.best_costs, ".6g", f"mean of the lowest cost {over}"),
+        _mean(cell.best_qualities, ".3f", f"mean {cell.quality_word} of the best optimum {over}"),
+        *_printed(cell, config),
         *(_near(cell, solver) for solver in solvers),
-        Entry(f"{found} of {wanted}" if wanted else "-", found / wanted if wanted else None),
-        Entry("-" if tau is None else f"{tau[0]:.2f} ({tau[1]:.2f} to {tau[2]:.2f})", None if tau is None else tau[0]),
+        Entry(
+            f"{found} of {wanted}" if wanted else "-",
+            found / wanted if wanted else None,
+            detail=f"optima that the next draw finds; 95 % {_interval(found, wanted)}" if wanted else "",
+        ),
+        _tau(cell),
     ]
+
+
+def _mean(values: pd.Series, shown: str, detail: str) -> Entry:
+    mean = float(values.mean()) if len(values) else math.nan
+    return Entry("-" if math.isnan(mean) else format(mean, shown), mean, detail=detail)
+
+
+def _printed(cell: AtlasCell, config: Config) -> list[Entry]:
+    printed, gap = cell.printed(config), cell.printed_gap(config)
+    return [
+        Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
+        Entry("-" if math.isnan(gap) else f"{100 * gap:+.2f} %", gap, detail="(printed - best) / |best|, of the means"),
+    ]
+
+
+def _tau(cell: AtlasCell) -> Entry:
+    found = cell.correlation()
+    if found is None:
+        return Entry("-")
+    value, low, high = found
+    return Entry(f"{value:.2f} ({low:.2f} to {high:.2f})", value, detail="Kendall's tau-b, 95 % by bootstrap of optima")
 
 
 def _near(cell: AtlasCell, solver: str) -> Entry:
     """Return the share of starts that end near the best, as a cell that knows its runs."""
     starts = counted(int(cell.of(solver)["n_ended"].sum()), "random start")
     shown = _percent(_pooled(cell, solver, "share_near_best"))
-    return replace(shown, detail=f"Of {starts} that ended", axes=("", cell.dataset, cell.kernel, solver))
+    return replace(
+        shown,
+        detail=f"of {starts} that ended, at most 0.1 % above the best",
+        axes=("", cell.dataset, cell.kernel, solver),
+    )
+
+
+def _several(cells: list[AtlasCell], solvers: list[str]) -> Table:
+    """Return a row for each optimum of a problem with more than one, in each draw of starts."""
+    columns = [
+        "Fold",
+        "Draw",
+        "Optimum",
+        "Above best",
+        *(f"Share of {method_label(one)}" for one in solvers),
+        "Quality",
+    ]
+    rows = [
+        [*_labels(cell), *_optimum(cell, one, place)]
+        for cell in cells
+        for one in cell.charted
+        if len(one.costs) > 1
+        for place in range(len(one.costs))
+    ]
+    note = (
+        "Distinct certified optima by rising cost. Above: (cost - best) / |best|. Shares are of a draw's random starts "
+        "that ended; those at no certified optimum are in none. Quality: accuracy on the test samples, or NMI of "
+        "clusters and classes."
+    )
+    return Table("several", "Problems with several optima", [*_LABELS, *columns], [rows], [note], n_labels=3)
+
+
+def _optimum(cell: AtlasCell, one: Charted, place: int) -> list[Entry]:
+    quality, numbers = float(one.qualities[place]), (cell.fold_of(one) + 1, one.draw + 1, place + 1)
+    return [
+        *(Entry(str(number), float(number)) for number in numbers),
+        _above(float(one.gaps[place])),
+        *(_percent(float(share)) for share in one.shares[place]),
+        Entry("-" if math.isnan(quality) else f"{quality:.4f}", quality, detail=cell.quality_word),
+    ]
 
 
 def _starts(cells: list[AtlasCell], solvers: list[str]) -> Table:
@@ -113,7 +182,7 @@ def _of_solver(cell: AtlasCell, solver: str) -> list[Entry]:
         _percent(_pooled(cell, solver, "share_near_best")),
         _above(float(rows["median_gap"].median())),
         _above(float(rows["largest_gap"].max())),
-        Entry(duration(float(rows["cpu_s"].sum()) / (n_ended + len(rows)))),
+        _cpu_of_start(rows),
         _above(float(rows["leading_gap"].max())),
     ]
 
@@ -125,11 +194,24 @@ def _pooled(cell: AtlasCell, solver: str, column: str) -> float:
     return float((rows[column] * rows["n_ended"]).sum()) / n_ended if n_ended else math.nan
 
 
+def _cpu_of_start(rows: pd.DataFrame) -> Entry:
+    """Return the CPU time of a start; runs that a limit stopped have none, and their starts do not count."""
+    timed = rows.dropna(subset=["cpu_s"])
+    if timed.empty:
+        return Entry("-")
+    # The papers' start is one more.
+    n_starts = int(timed["n_ended"].sum()) + len(timed)
+    seconds = float(timed["cpu_s"].sum()) / n_starts
+    return Entry(duration(seconds), seconds, detail=f"mean over {counted(n_starts, 'start')}")
+
+
 def _with_interval(share: float, count: int) -> str:
-    if math.isnan(share):
-        return "-"
-    found = binomtest(round(share * count), count).proportion_ci(0.95)
-    return f"{100 * share:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    return "-" if math.isnan(share) else f"{100 * share:.1f} % ({_interval(round(share * count), count)})"
+
+
+def _interval(count: int, n: int) -> str:
+    low, high = clopper_pearson(count, n)
+    return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def _range(counts: list[int]) -> str:

@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import counted
+from kdrbench.errors import count_of, counted
 from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.optima import one_row_a_run, read_charts
 from kdrbench.reports.records import ANGLE_DEG, Config
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, printed_table, published_name
+from kdrbench.reports.tables.significance import clopper_pearson
 
 # Optima that at least this share of a draw's starts reach are sought in the next draw.
 _LEAST_SHARE = 0.02
+# What qualities and relative gaps differ by behind this digit is rounding.
+_DIGITS = 12
+# Of the optima that are sought again this share should be found.
+_GOAL = 0.95
 # The method whose printed costs are compared with the best known.
 PAPERS_METHOD = "ism"
 CELL = ["dataset", "cells_of", "kernel"]
@@ -41,6 +46,12 @@ class Charted:
         """How far each optimum is above the best, relative to it."""
         gaps: FloatArray = (self.costs - self.costs[0]) / abs(self.costs[0])
         return gaps
+
+    @property
+    def lead(self) -> float:
+        """How much higher the quality of the lowest cost is than the best of the others; NaN where one is unknown."""
+        lead = float(self.qualities[0] - self.qualities[1:].max())
+        return round(lead, _DIGITS)
 
     def found_again(self, other: Charted) -> tuple[int, int]:
         """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
@@ -67,6 +78,21 @@ class AtlasCell:
     def best_costs(self) -> pd.Series:
         """The best cost known of each problem that has one, by its hash."""
         return self.rows.groupby("problem", sort=False)["best_cost"].min().dropna()
+
+    @cached_property
+    def best_qualities(self) -> pd.Series:
+        """What the best optimum of each problem is worth on test samples, or as a clustering; by the problem's hash."""
+        lowest = self.rows.sort_values("best_cost", kind="stable").drop_duplicates("problem").set_index("problem")
+        return lowest["best_quality"].dropna()
+
+    @property
+    def quality_word(self) -> str:
+        """What qualities of the cell are."""
+        return "accuracy" if self.rows["paradigm"].iloc[0] == "supervised" else "NMI"
+
+    def fold_of(self, charted: Charted) -> int:
+        """Return the number of a chart's problem in the experiment that it is of."""
+        return int(self.rows.loc[self.rows["problem"] == charted.problem, "problem_run"].iloc[0])
 
     def of(self, method: str) -> pd.DataFrame:
         """Return the rows of a solver."""
@@ -100,7 +126,8 @@ class AtlasCell:
             return None
         gaps = np.concatenate([one.gaps for one in several])
         qualities = np.concatenate([one.qualities - one.qualities.mean() for one in several])
-        return rank_correlation(gaps, qualities, np.random.default_rng(0))
+        # Equal ones of different problems are tied, whatever their rounding.
+        return rank_correlation(np.round(gaps, _DIGITS), np.round(qualities, _DIGITS), np.random.default_rng(0))
 
     def printed(self, config: Config) -> PublishedNumber | None:
         """Return the cost that the paper prints for ISM in this cell, if it prints a number."""
@@ -141,8 +168,8 @@ def _charted(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[tuple[Any, ..
 
 
 def sentences(cells: list[AtlasCell], config: Config) -> list[str]:
-    """Return the answers to the three questions of an atlas, whatever they say."""
-    return [_one_start(cells), _printed(cells, config), _accuracy(cells)]
+    """Return the answers to the three questions of an atlas, whatever they say, and if its optima are found again."""
+    return [_one_start(cells), _printed(cells, config), _accuracy(cells), _again(cells)]
 
 
 def _one_start(cells: list[AtlasCell]) -> str:
@@ -178,16 +205,42 @@ def _printed(cells: list[AtlasCell], config: Config) -> str:
 
 def _accuracy(cells: list[AtlasCell]) -> str:
     problems = {one.problem for cell in cells for one in cell.charted}
-    several = {one.problem for cell in cells for one in cell.charted if len(one.costs) > 1}
-    found = [cell.correlation() for cell in cells]
-    ranked = [one for one in found if one is not None]
-    answer = (
-        f"in {sum(high < 0 for *_, high in ranked)} of {counted(len(ranked), 'cell')} with optima enough to rank it "
-        f"does, in {sum(low > 0 for _, low, _ in ranked)} it means worse (95 % intervals of Kendall's tau)"
-        if ranked
-        else "no cell has optima enough to rank"
-    )
-    return (
+    several: dict[str, Charted] = {}
+    for one in (charted for cell in cells for charted in cell.charted if len(charted.costs) > 1):
+        several.setdefault(one.problem, one)
+    words = (
         f"Does lower cost mean better accuracy? {len(several)} of {counted(len(problems), 'problem')} "
-        f"{'has' if len(problems) == 1 else 'have'} more than one certified optimum; {answer}."
+        f"{'has' if len(problems) == 1 else 'have'} more than one certified optimum"
+    )
+    if several:
+        leads = np.array([one.lead for one in several.values()])
+        better, equal, worse = (count_of(int(found.sum())) for found in (leads > 0, leads == 0, leads < 0))
+        words += (
+            f"; there the one of lowest cost is more accurate than the others in {better}, as accurate as the best of "
+            f"them in {equal} and less accurate in {worse}"
+        )
+    return f"{words}; {_ranked(cells)}."
+
+
+def _ranked(cells: list[AtlasCell]) -> str:
+    """Return in how many cells a rank correlation says that lower cost is better, or worse."""
+    found = [one for cell in cells if (one := cell.correlation()) is not None]
+    if not found:
+        return "no cell has four optima that differ in accuracy, which a rank correlation needs"
+    better, worse = sum(high < 0 for *_, high in found), sum(low > 0 for _, low, _ in found)
+    return (
+        f"by rank, lower cost is better in {count_of(better)} of {counted(len(found), 'cell')} with optima enough, and "
+        f"worse in {count_of(worse)} (95 % intervals of Kendall's tau)"
+    )
+
+
+def _again(cells: list[AtlasCell]) -> str:
+    found, wanted = (sum(numbers) for numbers in zip(*(cell.found_again() for cell in cells), strict=True))
+    if not wanted:
+        return "Are the optima found again? There is no second draw of starts to seek them in."
+    low, high = clopper_pearson(found, wanted)
+    return (
+        f"Are the optima found again? Of {wanted} that more than {100 * _LEAST_SHARE:.0f} % of a solver's starts "
+        f"reach, other seeds find {found}: {100 * found / wanted:.1f} % ({100 * low:.1f} to {100 * high:.1f}); the "
+        f"goal is {100 * _GOAL:.0f} %."
     )

@@ -26,6 +26,7 @@ from kdrbench.reports.records import (
     KPCA_TRICK,
     LEAGUE,
     LOW_RANK,
+    NOISE,
     Config,
     controls_of,
     is_redrawn,
@@ -40,8 +41,9 @@ from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import league_table
+from kdrbench.reports.tables.league.tables import league_table
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
+from kdrbench.reports.tables.noise import noise_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
 from kdrbench.reports.tables.published_numbers import printed_table
@@ -79,6 +81,7 @@ def make_table(report: Report, config: Config, results: Path, store: Path = Path
         LOW_RANK: _low_rank,
         LEAGUE: partial(_league, store / FINDINGS),
         ATLAS: partial(_atlas, store / FINDINGS),
+        NOISE: _noise,
         PAIRED_TESTS: lambda _, runs, config: (paired_table(paired_tests(runs, settings=settings_of(config))), []),
         COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
         LOW_RANK_TEXT: lambda report, runs, config: (
@@ -117,6 +120,10 @@ def _league(findings: Path, report: Report, runs: pd.DataFrame, config: Config) 
 def _atlas(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
     table, sections = atlas_page(report.name, runs, config, findings)
     return table, [*sections, *sections_of_runs(runs)]
+
+
+def _noise(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    return noise_table(report.name, runs, config["experiments"][report.name]), sections_of_runs(runs)
 
 
 def _any(report: Report, runs: pd.DataFrame, config: Config) -> Page:

@@ -22,7 +22,7 @@ import math
 from typing import TYPE_CHECKING
 
 # Not scipy.stats, which takes longer to load than a table to make.
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri
 
 from kdrbench.paired import half_width
 from kdrbench.reports.records import Metric
@@ -65,6 +65,13 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def clopper_pearson(count: int, n: int) -> tuple[float, float]:
+    """Return the exact 95 % interval for the share that ``count`` of ``n`` independent trials are of."""
+    low = float(betaincinv(count, n - count + 1, 0.025)) if count else 0.0
+    high = float(betaincinv(count + 1, n - count, 0.975)) if count < n else 1.0
+    return low, high
 
 
 def share_tested(runs: pd.DataFrame) -> float:

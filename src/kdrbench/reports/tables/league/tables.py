@@ -1,4 +1,4 @@
-"""The league's tables: who is ahead by each judge, how often a kernel projection wins, and whether controls lose.
+"""The league's tables by name, with its standings and duels: who is ahead by each judge, and by how much.
 
 Effects come before p values. A cell is a data set with a number of components; a cell in which a method lacks a run is
 lost for it.
@@ -16,35 +16,31 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
-from kdrbench.league.duels import SIGNIFICANT, Verdict, effect_size
+from kdrbench.league.duels import SIGNIFICANT, Verdict
 from kdrbench.league.ranks import bootstrap_mean_ranks, friedman, wilcoxon_holm
 from kdrbench.league.rules import JUDGES
 from kdrbench.reports.outputs import LEAGUE_TABLES
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.league_advice import advice_table
-from kdrbench.reports.tables.league_rows import (
-    ACCURACIES,
-    KERNEL_PROJECTIONS,
-    WITH_LABELS,
-    League,
-    controls_sentence,
-    headlines,
-)
+from kdrbench.reports.tables.league.advice import advice_table
+from kdrbench.reports.tables.league.controls import controls_sentence, controls_table
+from kdrbench.reports.tables.league.rows import ACCURACIES, League, headlines, leading_to
+from kdrbench.reports.tables.league.sets import sets_table
 from kdrbench.reports.tables.numbers import duration
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
 
 
 def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config, findings: Path | None = None) -> Table:
-    """Return one of an experiment's tables: standings, what to use when, duels of kernel projections, or controls.
+    """Return one of an experiment's tables: standings, what to use when, duels, controls, or numbers by data set.
 
     ``findings`` is the folder of what runs found, from which the angles between folds come.
     """
-    advice, duels, controls = (f"{name}_{part}" for part in LEAGUE_TABLES)
+    advice, duels, controls, sets = (f"{name}_{part}" for part in LEAGUE_TABLES)
     makers: dict[str, Callable[[League], Table]] = {
         name: lambda league: _standings(name, league, experiment),
         advice: partial(advice_table, advice),
         duels: partial(_duels, duels),
-        controls: partial(_controls, controls),
+        controls: partial(controls_table, controls),
+        sets: partial(sets_table, sets),
     }
     return makers[wanted](League(runs, findings))
 
@@ -73,21 +69,33 @@ def _standing(
     league: League, place: int, intervals: dict[str, FloatArray], letters: dict[str, list[str]]
 ) -> list[Entry]:
     method = league.methods[place]
-    row = [Entry(league.title(method))]
-    for judge in JUDGES:
-        ranks, means = league.ranks(judge).mean(axis=0), league.scores[judge].means
-        low, high = intervals[judge][place]
+    title, numbers = league.title(method), []
+    for judge, words in JUDGES.items():
+        ranks, means = league.ranks(judge), league.scores[judge].means
+        (low, high), rank = intervals[judge][place], float(ranks[:, place].mean())
         # A lost cell counts as 0, so that losing the hard cells raises no mean.
         mean = float(np.nan_to_num(means[:, place], nan=0.0).mean())
-        best = ranks[place] == ranks.min()
-        row += [Entry(f"{ranks[place]:.2f}", float(ranks[place]), bold=bool(best)), Entry(f"{low:.1f} to {high:.1f}")]
-        row += [Entry(letters[judge][place]), Entry(f"{mean:.3f}", mean)]
-    angle, seconds = league.median_angle(method), league.median_s(method)
-    row.append(Entry("-" if np.isnan(angle) else f"{angle:.0f}", angle))
-    lost = league.scores["knn_accuracy"].n_lost(method)
-    row += [Entry("-" if np.isnan(seconds) else duration(seconds), seconds), Entry(str(lost), float(lost))]
-    over = f"{league.title(method)} over {counted(len(league.scores['knn_accuracy'].cells), 'cell')}"
-    return [row[0], *_leading_to(method, [replace(entry, detail=over) for entry in row[1:]])]
+        ranked = f"{title}: mean rank by {words} over {counted(len(ranks), 'data set')}, 95 % {low:.2f} to {high:.2f}"
+        numbers.append(Entry(f"{rank:.2f}", rank, bold=league.ahead_of_all(judge) == place, detail=ranked))
+        numbers.append(Entry(f"{low:.1f} to {high:.1f}", detail=f"{ranked} by bootstrap over data sets"))
+        numbers.append(Entry(letters[judge][place], detail=f"{title}: who shares a letter does not differ by {words}"))
+        over = f"{title}: mean {words} over {counted(len(means), 'cell')}, 0 where lost"
+        numbers.append(Entry(f"{mean:.3f}", mean, detail=over))
+    return [Entry(title), *leading_to(method, [*numbers, *_last(league, method)])]
+
+
+def _last(league: League, method: str) -> list[Entry]:
+    """Return stability, time and lost cells of a method."""
+    title, angle, seconds = league.title(method), league.median_angle(method), league.median_s(method)
+    lost, cells = league.scores["knn_accuracy"].n_lost(method), len(league.scores["knn_accuracy"].cells)
+    of_angle = f"{title}: median over cells of the largest principal angle between two folds' projections, in degrees"
+    n_runs = int(league.runs.loc[league.runs["method"] == method, "cpu_s"].notna().sum())
+    of_time = f"{title}: median CPU time of tuning and fit over {counted(n_runs, 'fit')}"
+    return [
+        Entry("-" if np.isnan(angle) else f"{angle:.0f}", angle, detail=of_angle),
+        Entry("-" if np.isnan(seconds) else duration(seconds), seconds, detail=of_time),
+        Entry(str(lost), float(lost), detail=f"{title}: cells of {cells} in which a run is missing"),
+    ]
 
 
 def _tests(league: League, judge: str) -> str:
@@ -106,10 +114,9 @@ def _tests(league: League, judge: str) -> str:
 def _duels(name: str, league: League) -> Table:
     """Return a row for each kernel projection, rival and accuracy: effects first, then tests."""
     rows = []
-    playing = [one for one in KERNEL_PROJECTIONS if one in league.methods]
     for judge in ACCURACIES:
         scores = league.scores[judge]
-        for method in playing if league.rivals else []:
+        for method in league.kernel_projections if league.rivals else []:
             pairs = [(league.methods.index(method), league.methods.index(rival)) for rival in league.rivals]
             corrected = wilcoxon_holm(scores.by_dataset(), pairs)
             for rival, pair in zip(league.rivals, pairs, strict=True):
@@ -121,61 +128,23 @@ def _duels(name: str, league: League) -> Table:
                 numbers = entries([len(duels), f"{np.mean(differences):+.3f}"])
                 numbers += entries([f"{np.median(effects):+.2f}" if effects else "-", wins, losses])
                 numbers.append(Entry(f"{corrected[pair]:.2g}", bold=corrected[pair] <= SIGNIFICANT))
+                meant = f"{league.title(method)} less {league.title(rival)} by {JUDGES[judge]}"
+                numbers = [replace(one, detail=f"{meant} over {counted(len(duels), 'cell')}") for one in numbers]
                 labels = entries([league.title(method), league.title(rival), JUDGES[judge]])
-                rows.append([*labels, *_leading_to(method, numbers)])
+                rows.append([*labels, *leading_to(method, numbers)])
     columns = ["Method", "Rival", "Judge", "Cells", "Mean difference", "Median effect", "Wins", "Losses", "p (Holm)"]
     return Table(name, "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
 
 
-def _controls(name: str, league: League) -> Table:
-    """Return a row for each control and judge: how all methods, and its own with labels, do against it."""
-    rows = [_control(league, judge, control) for control in league.places(controls=True) for judge in JUDGES]
-    columns = ["Control", "Judge", "Ahead", "Behind", "Median difference", "Median effect", "Better", "Worse"]
-    columns += ["With labels", "Effect", "p (Holm)"]
-    return Table(name, "Methods against controls", columns, [rows], [controls_sentence(league), _CONTROLS], n_labels=2)
-
-
-def _control(league: League, judge: str, control: int) -> list[Entry]:
-    methods = league.places(controls=False)
-    scores, ranks = league.scores[judge].by_dataset(), league.ranks(judge).mean(axis=0)
-    corrected = wilcoxon_holm(scores, [(method, one) for one in league.places(controls=True) for method in methods])
-    gains = np.nan_to_num(scores[:, methods], nan=0.0) - np.nan_to_num(scores[:, [control]], nan=0.0)
-    effects = {method: effect_size(column) for method, column in zip(methods, gains.T, strict=True)}
-    differ = [effects[method] for method in methods if corrected[method, control] <= SIGNIFICANT]
-    ahead = sum(ranks[method] < ranks[control] for method in methods)
-    labels = entries([league.title(league.methods[control]), JUDGES[judge]])
-    row = entries([ahead, len(methods) - ahead])
-    row += entries([f"{np.median(gains.mean(axis=0)):+.3f}", f"{np.median(list(effects.values())):+.2f}"])
-    row += entries([sum(effect > 0 for effect in differ), sum(effect < 0 for effect in differ)])
-    own = WITH_LABELS.get(league.methods[control], "")
-    if own in league.methods:
-        place = league.methods.index(own)
-        p, gain = corrected[place, control], gains[:, methods.index(place)].mean()
-        row += [*entries([f"{gain:+.3f}", f"{effects[place]:+.2f}"]), Entry(f"{p:.2g}", bold=p <= SIGNIFICANT)]
-    else:
-        row += entries("---")
-    return [*labels, *_leading_to(league.methods[control], row)]
-
-
-def _leading_to(method: str, numbers: list[Entry]) -> list[Entry]:
-    """Return numbers by which a page finds the runs of a method."""
-    return [replace(number, axes=("", "", "", method)) for number in numbers]
-
-
 _STANDINGS = (
     "Mean ranks over data sets of the mean ranks over numbers of components, 1 is best; 95 % intervals by bootstrap "
-    "over data sets. Alike: methods that share a letter, or whose ranges of letters overlap, do not differ by "
-    "Nemenyi's test. Means count a lost cell as 0. Angle: the largest principal angle between the projections of two "
-    "folds of a linear method in degrees, median over pairs of folds and cells. CPU time: median of tuning and fit."
+    "over data sets. A rank is bold where Nemenyi's test tells its method from all others. Alike: methods that share a "
+    "letter, or whose ranges of letters overlap, do not differ by that test. Means count a lost cell as 0. Angle: the "
+    "largest principal angle between the projections of two folds of a linear method in degrees, median over pairs of "
+    "folds and cells. CPU time: median of tuning and fit."
 )
 _DUELS = (
     "Difference: first minus rival, a lost run counting as 0. Effect: mean over standard deviation of the differences "
     "of a cell's runs, median over cells. Wins and losses: cells in which a t test that allows for overlapping folds "
     "says so (p <= 0.05). p: signed ranks over data sets, Holm's correction over the rivals."
-)
-_CONTROLS = (
-    "Ahead and behind: methods by mean rank. Differences are those of mean scores over data sets, method less control; "
-    "effects are their means over their standard deviations; both are medians over the methods. Better and worse: "
-    "methods that differ by Wilcoxon's signed ranks over data sets (p <= 0.05, Holm's correction over all methods and "
-    "controls). With labels: the same for the method that the control is with its labels shuffled."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -16,20 +16,19 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import orth
 
-from kdrbench.errors import DamagedError
+from kdrbench.errors import DamagedError, count_of, counted
 from kdrbench.kernels.family import FloatArray
-from kdrbench.league.duels import headline
-from kdrbench.league.ranks import controls_ahead, critical_difference, not_different
+from kdrbench.league.duels import Verdict, headline
+from kdrbench.league.ranks import critical_difference, not_different
 from kdrbench.league.rules import JUDGES
 from kdrbench.league.scores import Scores
 from kdrbench.reports.records import read_arrays
+from kdrbench.reports.tables.table import Entry
 
-# Whose wins the headline counts, and against whom.
-KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination")
+# Whose wins the headline counts, our own first, and against whom.
+KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination", "kernel_discriminant", "kpca_trick")
 RIVALS = ("pls_da", "lda", "gradient_kdr")
 ACCURACIES = ("knn_accuracy", "linear_accuracy")
-# Controls that are a method on shuffled labels, with that method.
-WITH_LABELS = {"shuffled_lda": "lda", "shuffled_kdr": "kdr_gaussian"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +105,12 @@ class League:
             letters[method] = "".join(own) if len(own) < 3 else f"{own[0]}-{own[-1]}"
         return letters
 
+    def ahead_of_all(self, judge: str) -> int | None:
+        """Return the place of the method that Nemenyi's test tells apart from all others as the best, if any."""
+        means = self.ranks(judge).mean(axis=0)
+        first, *others = (int(place) for place in np.argsort(means, kind="stable"))
+        return first if others and means[others[0]] - means[first] > self.difference(judge) else None
+
     @cached_property
     def angles(self) -> dict[tuple[str, int], list[float]]:
         """By linear method and number of components: the median angle between two folds' projections, a data set each.
@@ -127,6 +132,11 @@ class League:
         return float(np.median(values)) if values else float("nan")
 
     @property
+    def kernel_projections(self) -> list[str]:
+        """The subjects of the headline that play, our own first."""
+        return [name for name in KERNEL_PROJECTIONS if name in self.methods]
+
+    @property
     def rivals(self) -> list[str]:
         """The rivals of the headline that play."""
         return [name for name in RIVALS if name in self.methods]
@@ -134,33 +144,35 @@ class League:
 
 def headlines(league: League) -> list[str]:
     """Return the sentence on each kernel projection by each accuracy, whatever it says."""
-    playing = [method for method in KERNEL_PROJECTIONS if method in league.methods]
-    if not league.rivals or not playing:
+    if not league.rivals or not league.kernel_projections:
         return [f"No headline: it needs one of {', '.join(KERNEL_PROJECTIONS)} and one of {', '.join(RIVALS)}."]
     rivals = [league.title(rival) for rival in league.rivals]
     missing = [rival for rival in RIVALS if rival not in league.methods]
     sentences = [
         headline(league.title(method), rivals, league.scores[judge].verdicts(method, league.rivals), JUDGES[judge])
-        for method in playing
+        for method in league.kernel_projections
         for judge in ACCURACIES
     ]
     return sentences + ([f"Not in this experiment: {', '.join(missing)}."] if missing else [])
 
 
-def controls_sentence(league: League) -> str:
-    """Return whether the controls come last by each judge."""
-    if not league.controls.any():
-        return "There is no control."
-    found = []
-    for judge, words in JUDGES.items():
-        ahead = controls_ahead(league.ranks(judge).mean(axis=0), league.controls)
-        names = [
-            f"{league.title(league.methods[one])} behind {league.title(league.methods[two])}" for one, two in ahead
-        ]
-        found += [f"by {words}, {'; '.join(names)}"] if names else []
-    return (
-        f"The controls do not come last: {', and '.join(found)}." if found else "The controls come last by each judge."
-    )
+def best_projection(league: League) -> list[str]:
+    """Return the sentence on the kernel projection of the best mean rank; none where there is no choice of one."""
+    if not league.rivals or len(league.kernel_projections) < 2:
+        return []
+    best = min(league.kernel_projections, key=lambda name: league.overall[league.methods.index(name)])
+    verdicts = league.scores[ACCURACIES[0]].verdicts(best, league.rivals)
+    wins, loses = (count_of(verdicts.count(one)) for one in (Verdict.WINS, Verdict.LOSES))
+    kernels = counted(len(league.kernel_projections), "kernel projection")
+    return [
+        f"Of {kernels} {league.title(best)} has the best mean rank: by {JUDGES[ACCURACIES[0]]} it is better than each "
+        f"in {wins} and worse than one of them in {loses}."
+    ]
+
+
+def leading_to(method: str, numbers: list[Entry], dataset: str = "") -> list[Entry]:
+    """Return numbers by which a page finds the runs of a method, on all data sets or on one."""
+    return [replace(number, axes=("", dataset, "", method)) for number in numbers]
 
 
 def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[float]]:

@@ -1,0 +1,278 @@
+"""The atlas' page and figure from made-up rows and charts."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest, kendalltau
+
+from kdrbench.inference.atlas import rank_correlation
+from kdrbench.reports.figures import atlas as figure
+from kdrbench.reports.figures.making import Source
+from kdrbench.reports.outputs import experiment_figures
+from kdrbench.reports.tables import atlas_rows
+from kdrbench.reports.tables.atlas import atlas_page
+from kdrbench.reports.tables.atlas_rows import cells_of_atlas, sentences
+from kdrbench.reports.tables.html import render_html
+from kdrbench.reports.tables.significance import clopper_pearson
+from support.configs import whole_config
+
+SOLVERS = ("ism", "ism_converged")
+AXES = np.eye(4)[:, :, None]
+ROW = {
+    "experiment": "atlas",
+    "cells_of": "table4_supervised",
+    "kernel": "gaussian",
+    "dataset": "wine",
+    "paradigm": "supervised",
+    "n_starts": 10,
+    "n_ended": 10,
+    "n_certified": 10,
+    "best_quality": 0.9,
+    "share_at_best": 0.6,
+    "share_near_best": 0.8,
+    "median_gap": 1e-5,
+    "largest_gap": 0.02,
+    "leading_gap": 0.0,
+    "cpu_s": 1.1,
+}
+
+
+class Charts:
+    """Rows of an atlas with a chart a run: optima along axes, with costs, qualities and shares of two solvers."""
+
+    def __init__(self, monkeypatch):
+        self.rows, self.found = [], []
+        monkeypatch.setattr(atlas_rows, "read_charts", lambda rows, _: iter(self.found))
+
+    def add(self, problem, costs, qualities, shares=(0.6, 0.3, 0.05, 0.05), draw=0, axes=(0, 1, 2, 3), **columns):
+        """Add a run; the shares are those of the second solver, the first one's starts reach no certified optimum."""
+        run = len(self.rows) // len(SOLVERS)
+        for place, solver in enumerate(SOLVERS):
+            certified = {"n_certified": 10 * place}
+            row = ROW | {"method": solver, "problem": problem, "problem_run": len(self.found), "draw": draw, "run": run}
+            best = {"best_cost": costs[0] if costs else np.nan}
+            self.rows.append(row | certified | best | columns)
+        if costs:
+            of_second = np.array(shares[: len(costs)])
+            numbers = np.column_stack([costs, qualities, np.zeros(len(costs)), of_second])
+            self.found.append((run, AXES[list(axes[: len(costs)])], numbers))
+
+    @property
+    def runs(self):
+        return pd.DataFrame(self.rows)
+
+    def cells(self):
+        return cells_of_atlas(self.runs, None)
+
+    def sentences(self):
+        return sentences(self.cells(), whole_config())
+
+    def page(self):
+        return atlas_page("atlas", self.runs, whole_config(), None)
+
+
+@pytest.fixture
+def charts(monkeypatch):
+    return Charts(monkeypatch)
+
+
+def cells_of(table, place=0):
+    """Return the cells of a row by column; of solvers' columns the last one."""
+    return dict(zip(table.columns, table.rows[place], strict=True))
+
+
+def test_optima_of_equal_quality_are_counted_as_such(charts):
+    charts.add("a", [-10.0, -9.0], [0.94, 0.94])
+    charts.add("b", [-10.0], [0.9])
+    charts.add("a", [-10.0, -9.0], [0.94, 0.94], draw=1)
+    accuracy = charts.sentences()[2]
+    assert accuracy == (
+        "Does lower cost mean better accuracy? 1 of 2 problems have more than one certified optimum; there the one of "
+        "lowest cost is more accurate than the others in none, as accurate as the best of them in 1 and less accurate "
+        "in none; no cell has four optima that differ in accuracy, which a rank correlation needs."
+    )
+    assert charts.cells()[0].correlation() is None
+
+
+def test_optima_of_lower_cost_may_be_better_or_worse(charts):
+    charts.add("a", [-10.0, -9.0, -8.0], [0.9, 0.8, 0.9])
+    charts.add("b", [-10.0, -9.0], [0.9, 0.8])
+    charts.add("c", [-10.0, -9.0], [0.7, 0.8])
+    charts.add("d", [-10.0, -9.0], [0.9, np.nan])
+    assert (
+        "4 of 4 problems have more than one certified optimum; there the one of lowest cost is more accurate than the "
+        "others in 1, as accurate as the best of them in 1 and less accurate in 1; by rank, "
+    ) in charts.sentences()[2]
+
+
+def test_the_rank_correlation_is_that_of_gaps_and_qualities_within_problems(charts):
+    # Qualities of the problems are far apart; within each lower cost is better.
+    charts.add("a", [-10.0, -9.0, -8.0, -7.0], [0.99, 0.97, 0.96, 0.95])
+    charts.add("b", [-100.0, -99.0, -90.0, -80.0], [0.59, 0.57, 0.56, 0.55])
+    gaps, qualities = [0.0, 0.1, 0.2, 0.3, 0.0, 0.01, 0.1, 0.2], np.tile([0.0225, 0.0025, -0.0075, -0.0175], 2)
+    tau, low, high = charts.cells()[0].correlation()
+    # Four pairs are tied by quality and three by gap, for which tau-b allows.
+    assert tau == pytest.approx(kendalltau(gaps, qualities).statistic)
+    assert (tau, low, high) == pytest.approx(rank_correlation(gaps, qualities, np.random.default_rng(0)))
+    assert high < 0
+    assert charts.sentences()[2].endswith(
+        "by rank, lower cost is better in 1 of 1 cell with optima enough, and worse in none (95 % intervals of "
+        "Kendall's tau)."
+    )
+    assert cells_of(charts.page()[0])["Tau"].text == f"{tau:.2f} ({low:.2f} to {high:.2f})"
+
+
+def test_one_start_is_counted_over_all_that_ended(charts):
+    charts.add("a", [-10.0], [0.9], share_near_best=0.5, share_at_best=0.1, median_gap=0.01, leading_gap=0.5)
+    charts.add("b", [-10.0], [0.9], share_near_best=1.0, share_at_best=0.4, n_ended=30, leading_gap=1e-4)
+    assert charts.sentences()[0] == (
+        "How often does one start of ISM find the best? Of 40 random starts 87.5 % end within 0.1 % of the best cost "
+        "known and 32.5 % within 1 degree of its projection; in the median a start ends 0.5 % above, at worst 2 %. "
+        "From the papers' start it ends within 0.1 % on 1 of 2 problems."
+    )
+
+
+def test_the_share_of_the_best_is_of_certified_ends(charts):
+    charts.add("a", [-10.0, -9.0], [0.9, 0.9], shares=(0.7, 0.3))
+    charts.add("b", [-10.0, -9.0], [0.9, 0.9], shares=(0.5, 0.4), n_certified=9)
+    # Of ten ends 7 and 5; of 10 certified and, by each solver, 9 ones.
+    charts.rows[2]["n_certified"] = 0
+    assert charts.cells()[0].share_of_best() == pytest.approx(12 / 19)
+    share = cells_of(charts.page()[0])["Share of best"]
+    assert (share.text, share.detail) == ("63.2 %", "of 19 certified ends of random starts")
+
+
+def test_optima_that_another_draw_finds_are_counted_over_all_cells(charts):
+    charts.add("a", [-10.0, -9.0, -8.0], [0.9] * 3, shares=(0.7, 0.25, 0.02))
+    charts.add("a", [-10.0, -9.0], [0.9] * 2, axes=(0, 2), draw=1)
+    charts.add("b", [-10.0], [0.9], kernel="polynomial")
+    charts.add("b", [-10.0], [0.9], kernel="polynomial", draw=1)
+    # The second optimum is not in the other draw, and the third one is below 2 %.
+    low, high = binomtest(2, 3).proportion_ci()
+    assert charts.sentences()[3] == (
+        "Are the optima found again? Of 3 that more than 2 % of a solver's starts reach, other seeds find 2: 66.7 % "
+        f"({100 * low:.1f} to {100 * high:.1f}); the goal is 95 %."
+    )
+    again = [cells_of(charts.page()[0], place)["Found again"] for place in range(2)]
+    assert [one.text for one in again] == ["1 of 2", "1 of 1"]
+    assert again[1].detail == "optima that the next draw finds; 95 % 2.5 to 100.0"
+
+
+def test_one_draw_alone_finds_nothing_again(charts):
+    charts.add("a", [-10.0], [0.9])
+    assert charts.sentences()[3] == "Are the optima found again? There is no second draw of starts to seek them in."
+
+
+def test_a_printed_cost_is_beside_the_mean_of_the_best(charts):
+    charts.add("a", [-1400.0], [0.9])
+    charts.add("b", [-1200.0], [0.9])
+    (cell,) = charts.cells()
+    # Table 4 prints -1311 +- 26 for ISM on Wine with a Gaussian kernel.
+    assert cell.printed(whole_config()).value == -1311
+    assert cell.printed_gap(whole_config()) == pytest.approx(-11 / 1300)
+    shown = cells_of(charts.page()[0])
+    assert (shown["Best cost"].text, shown["Printed above"].text) == ("-1300", "-0.85 %")
+    assert "it is -0.8 % to -0.8 % above the best known" in charts.sentences()[1]
+
+
+def test_a_cell_without_a_printed_cost_has_none(charts):
+    charts.add("a", [-1400.0], [0.9], kernel="linear", cells_of="table5_supervised")
+    assert np.isnan(charts.cells()[0].printed_gap(whole_config()))
+    assert charts.sentences()[1].endswith("No cost is printed for these cells.")
+
+
+def test_quality_at_the_best_is_that_of_the_lowest_cost_of_each_problem(charts):
+    charts.add("a", [-10.0], [0.8], best_quality=0.8)
+    charts.add("a", [-11.0], [0.9], draw=1, best_quality=0.9)
+    charts.add("b", [-10.0], [0.7], best_quality=0.7)
+    shown = cells_of(charts.page()[0])["Quality at best"]
+    assert (shown.text, shown.detail) == ("0.800", "mean accuracy of the best optimum over 2 problems")
+
+
+def test_every_optimum_of_problems_with_several_is_a_row(charts):
+    charts.add("a", [-10.0], [0.9])
+    charts.add("b", [-10.0, -9.5], [0.9444, 0.95], shares=(0.7, 0.25), draw=1)
+    table, sections = charts.page()
+    several = sections[0].table
+    assert several.columns[3:7] == ["Fold", "Draw", "Optimum", "Above best"]
+    assert several.columns[7:] == ["Share of ISM", "Share of ISM, converged", "Quality"]
+    assert [[entry.text for entry in row[3:]] for row in several.rows] == [
+        ["2", "2", "1", "0", "0.0 %", "70.0 %", "0.9444"],
+        ["2", "2", "2", "5 %", "0.0 %", "25.0 %", "0.9500"],
+    ]
+    assert all(section.table.title in render_html(table, sections) for section in sections)
+
+
+def test_a_cell_without_a_certified_end_has_no_number_and_no_time(charts):
+    nothing = dict.fromkeys(("best_quality", "share_at_best", "share_near_best", "median_gap", "largest_gap"), np.nan)
+    charts.add("a", [], [], n_certified=0, **nothing, leading_gap=np.nan)
+    charts.rows[1] |= {"n_ended": 4, "cpu_s": np.nan}
+    table, (_, starts) = charts.page()
+    shown = cells_of(table)
+    columns = ("Optima", "Share of best", "Best cost", "Quality at best", "Printed above", "Found again", "Tau")
+    assert [shown[name].text for name in columns] == ["none", *"------"]
+    rows = [cells_of(starts.table, place) for place in range(2)]
+    # Ten starts and the papers' in 1.1 s; a run that a limit stopped has no time.
+    assert [row["CPU time a start"].text for row in rows] == ["100ms", "-"]
+    assert [row["Starts"].text for row in rows] == ["10", "4"]
+    assert [row["Lost"].text for row in rows] == ["0", "6"]
+    assert charts.sentences()[0].endswith("No start of ISM has come to an end beside a known optimum.")
+    assert not any(re.search(r"\bnan\b", sentence) for sentence in charts.sentences())
+
+
+def test_a_solver_of_which_no_start_ended_has_dashes(charts):
+    charts.add("a", [-10.0], [0.9])
+    charts.rows[0] |= {"n_ended": 0}
+    starts = charts.page()[1][1].table
+    assert [entry.text for entry in starts.rows[0][4:]] == ["0", "10", *"-------"]
+
+
+def test_shares_have_exact_intervals_and_gaps_that_are_rounding_are_none(charts):
+    charts.add("a", [-10.0], [0.9], median_gap=1e-12)
+    row = cells_of(charts.page()[1][1].table)
+    low, high = binomtest(6, 10).proportion_ci()
+    assert row["At the best"].text == f"60.0 % ({100 * low:.1f} to {100 * high:.1f})"
+    assert (row["Median above"].text, row["Largest above"].text) == ("0", "2 %")
+    for count, n in ((0, 7), (3, 7), (7, 7)):
+        assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
+
+
+def test_every_number_of_a_cell_says_what_it_is(charts):
+    charts.add("a", [-10.0], [0.9])
+    charts.add("a", [-10.0], [0.9], draw=1)
+    (row,) = charts.page()[0].rows
+    plain = {"Problems", "Printed", "Tau"}
+    described = {name for name, entry in zip(charts.page()[0].columns[3:], row[3:], strict=True) if entry.detail}
+    assert described == set(charts.page()[0].columns[3:]) - plain
+    near = row[-4]
+    assert near.detail == "of 20 random starts that ended, at most 0.1 % above the best"
+    assert near.axes == ("", "wine", "gaussian", "ism")
+
+
+def chart_of(charts, tmp_path):
+    config = whole_config() | {"run": ["atlas"]}
+    (report,) = experiment_figures(config, "atlas")
+    return figure.chart_of(Source(report, charts.runs, config, tmp_path))
+
+
+def test_the_figure_has_a_point_a_problem_and_an_optimum(charts, tmp_path):
+    charts.add("a", [-10.0, -9.0], [0.9, 0.8], share_near_best=0.5)
+    charts.add("b", [-10.0], [0.7], share_near_best=1.0, median_gap=0.0)
+    # A second draw has the same optima again, which are drawn once.
+    charts.add("b", [-10.0], [0.7], draw=1)
+    near, above, worth = chart_of(charts, tmp_path).panels
+    shares = {one.label: one for one in near.series}
+    assert shares["ISM"].x == ["Wine, Gaussian"] * 3
+    assert shares["ISM"].y == [0.5, 1.0, 0.8]
+    # A logarithmic axis has no zero.
+    assert {one.label: one.y for one in above.series}["ISM, converged"] == [1e-5, 1e-10, 1e-5]
+    (optima,) = worth.series
+    assert optima.x == pytest.approx([1e-10, 0.1, 1e-10])
+    assert (optima.label, optima.y, optima.words) == ("optima of Wine", [0.9, 0.8, 0.7], ["Wine, Gaussian"] * 3)
+
+
+def test_nothing_is_drawn_where_nothing_is_known(charts, tmp_path):
+    charts.add("a", [], [])
+    assert chart_of(charts, tmp_path) is None

@@ -1,0 +1,89 @@
+"""The table and the figure of noise from made-up rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from kdrbench.reports.figures import noise as figure
+from kdrbench.reports.figures.league import STYLES
+from kdrbench.reports.figures.making import Source, make_chart
+from kdrbench.reports.outputs import experiment_figures, experiment_tables, figure_sources
+from kdrbench.reports.tables.making import make_table
+from kdrbench.reports.tables.noise import called_real, noise_table
+from support.configs import whole_config
+
+CONFIG = whole_config() | {"run": ["noise"]}
+EXPERIMENT = CONFIG["experiments"]["noise"]
+
+
+def rows(**changed):
+    """Twenty draws of LDA, two of which its test calls real, and of a method that is nowhere known."""
+    draws = np.arange(20)
+    common = {"experiment": "noise", "dataset": "noise", "run": draws, "status": "converged"}
+    lda = {"method": "lda", "train_accuracy": 0.9 + 0.02 * (draws % 2), "test_accuracy": 0.5, "cpu_s": 0.25}
+    lda |= {"p_value": (draws + 1) / 40, "rejected": (draws < 2).astype(float), "involuntary_switches": 7.0}
+    mine = lda | {"method": "mine", "p_value": 1.0, "rejected": 0.0}
+    return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
+
+
+def test_the_table_has_titles_and_counts_with_intervals():
+    table = noise_table("noise", rows(), EXPERIMENT)
+    low, high = binomtest(2, 20).proportion_ci()
+    counted = f"2 of 20 ({100 * low:.1f} to {100 * high:.1f} %)"
+    assert counted == "2 of 20 (1.2 to 31.7 %)"
+    first, second = ([entry.text for entry in row] for row in table.rows)
+    # The median of twenty p-values lies between the tenth and the eleventh.
+    assert first == ["Noise", "LDA", "20", "91.0% \u00b1 1.0%", "50.0% \u00b1 0.0%", "0.26", counted, "250ms"]
+    assert second[1] == "mine"
+    assert not any("_" in name for name in table.columns)
+    assert "involuntary_switches" not in table.to_csv()
+    assert {entry.axes for entry in table.rows[0][2:]} == {("", "noise", "", "lda")}
+    assert table.rows[0][3].detail == "mean and standard deviation over 20 draws"
+
+
+def test_draws_without_a_number_are_not_counted():
+    few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
+    assert noise_table("noise", few, EXPERIMENT).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
+    failed = dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan)
+    assert [entry.text for entry in noise_table("noise", rows(**failed), EXPERIMENT).rows[0][2:]] == ["20", *"-----"]
+    assert called_real(rows(**failed)[:20]) == "-"
+
+
+def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
+    (report,), (drawn,) = experiment_tables(CONFIG, "noise"), experiment_figures(CONFIG, "noise")
+    assert (report.figures, drawn.kind) == (("noise",), "noise")
+    assert figure_sources(CONFIG, drawn, lambda *_: ["a file"]) == []
+    (tmp_path / "merged").mkdir()
+    rows().to_csv(tmp_path / "merged/noise.csv", index=False)
+    chart = make_chart("noise", CONFIG, tmp_path, tmp_path)
+    assert [panel.title for panel in chart.panels] == ["accuracy", "test"]
+
+
+def test_the_figure_shows_accuracies_and_p_values_by_method():
+    (report,) = experiment_figures(CONFIG, "noise")
+    runs = rows()
+    accuracies, p_values = figure.chart_of(Source(report, runs, CONFIG, None)).panels
+    lda, mine = accuracies.series
+    assert (lda.label, lda.x, lda.y) == ("LDA", [0.9, 0.92] * 10, [0.5] * 20)
+    assert (lda.colour, lda.symbol) == STYLES["lda"]
+    assert (mine.label, (mine.colour, mine.symbol) in STYLES.values()) == ("mine", False)
+    expected, lda, mine = p_values.series
+    assert (expected.x, expected.y) == ([0.0, 1.0], [0.0, 1.0])
+    assert lda.x == pytest.approx([(number + 1) / 40 for number in range(20)])
+    # Half of the draws have a p-value of at most a quarter.
+    assert dict(zip(np.round(lda.x, 3), lda.y, strict=True))[0.25] == 0.5
+    assert mine.y == [1.0] * 20
+    assert lda.words[0] == "called real: 2 of 20 (1.2 to 31.7 %)"
+    assert figure.chart_of(Source(report, runs.assign(p_value=np.nan), CONFIG, None)) is None
+
+
+def test_the_page_of_noise_is_its_table(tmp_path):
+    (tmp_path / "merged").mkdir()
+    runs = rows().assign(**dict.fromkeys(("blas_threads", "time_limit_s", "memory_limit_mib"), 1.0))
+    words = ("processor", "blas", "python_version", "numpy_version", "scipy_version", "kdrbench_version", "git_commit")
+    words += ("batch_sha256", "trace_file")
+    runs = runs.assign(**dict.fromkeys(words, "x"), git_dirty=False, contaminated=False, timed=True, drifted=False)
+    runs.to_csv(tmp_path / "merged/noise.csv", index=False)
+    (report,) = experiment_tables(CONFIG, "noise")
+    assert make_table(report, CONFIG, tmp_path)[0].columns[:2] == ["Data", "Method"]
