@@ -129,8 +129,8 @@ rulegraph: $(READY)
 	rm docs/rulegraph.dot
 
 # What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
-# bandwidths; LMNN; projections of low-rank kernels; the targets of large problems; a GPU, if any. Data come from
-# KDRBENCH_MIRROR.
+# bandwidths; LMNN; estimators by kernel, paradigm and size; projections of low-rank kernels; the targets of large
+# problems; a GPU, if any. Data come from KDRBENCH_MIRROR.
 bench: $(READY_DEV)
 	python benchmarks/overhead.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
@@ -139,6 +139,8 @@ bench: $(READY_DEV)
 	OMP_NUM_THREADS=1 python benchmarks/evaluators.py
 	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
 	OMP_NUM_THREADS=1 python benchmarks/lmnn.py
+	OMP_NUM_THREADS=1 python benchmarks/estimators.py LMNN NCA DNE KPCATrick: InterpretableKDR:
+	OMP_NUM_THREADS=1 python benchmarks/estimators.py --limit 60 size:
 	OMP_NUM_THREADS=1 python benchmarks/printed_accuracies.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py

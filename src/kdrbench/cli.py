@@ -25,7 +25,7 @@ _COMMANDS = {
     "data": "kdrbench.datasets.commands",
     "doctor": "kdrbench.commands.doctor",
     "figure": "kdrbench.commands.reports",
-    "forget": "kdrbench.commands.workflow",
+    "forget": "kdrbench.commands.forget",
     "freeze-config": "kdrbench.commands.workflow",
     "list": "kdrbench.commands.listing",
     "merge": "kdrbench.commands.workflow",

@@ -10,6 +10,13 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 
 ROOT = Path(__file__).parents[2]
+# Redrawn partitions, which the tables of folds show beside them.
+REDRAWN = {
+    "table4_published_protocol",
+    "table4_polynomial_published",
+    *(f"table4_partitions{one}" for one in ("", "_rivals", "_face", "_mnist")),
+    *("table5_partitions", "table5_partitions_face"),
+}
 _CONFIGS = ("config.yaml", "config.demo.yaml", "config.papers.yaml")
 
 
@@ -38,9 +45,35 @@ def test_a_page_with_a_line_for_each_experiment(plan):
 
 def test_chosen_experiments_as_json(plan):
     done = plan("demo_scaling", "--config", "config.demo.yaml", "--json")
-    (one,) = json.loads(done.output)["experiments"]
+    one, atlas = json.loads(done.output)["experiments"]
     assert (one["experiment"], one["runs"], one["to_make"]) == ("demo_scaling", 12, 12)
     assert 0 < one["core_s"] < one["most_core_s"]
+    # `snakemake demo_scaling` makes it too: figures show gaps to its best known costs.
+    assert atlas["experiment"] == "atlas_demo"
+
+
+@pytest.mark.parametrize(
+    ("target", "experiments"),
+    [
+        ("kpca_table1", {"kpca_tables"}),
+        ("ismplus_table4", {"scaling", "scaling_factored", "scaling_d", "scaling_q2", "scaling_q8", "scaling_q16"}),
+        ("kpca_figure5", {"kpca_figure5"}),
+        ("table4_supervised", {"table4_supervised", *REDRAWN}),
+    ],
+)
+def test_a_target_is_planned_with_all_experiments_that_it_waits_for(plan, target, experiments):
+    done = plan(target, "--json")
+    assert done.exit_code == 0, done.output
+    assert {one["experiment"] for one in json.loads(done.output)["experiments"]} == experiments
+
+
+def test_a_table_of_a_paper_is_planned_with_the_experiments_that_name_it(plan):
+    done = plan("neurips2019_table4")
+    assert done.exit_code == 0, done.output
+    run = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
+    named = {name for name, one in run.items() if one.get("published", {}).get("table") == "4"}
+    assert named
+    assert named | REDRAWN <= {line.split()[0] for line in done.output.splitlines() if line}
 
 
 def test_experiments_that_are_not_run_by_themselves_are_planned_by_name(plan):
@@ -69,6 +102,10 @@ def test_an_experiment_of_ones_own_is_planned_outside_a_checkout_too(tmp_path, m
 def test_faults_end_with_one_sentence(plan):
     for words, said in (
         (["demo_scalin", "--config", "config.demo.yaml"], "Did you mean 'demo_scaling'?"),
+        (
+            ["neurips2019_tabel4"],
+            "unknown experiment or target 'neurips2019_tabel4'. Did you mean 'neurips2019_table4'?",
+        ),
         (["--config", "config.mine.yaml"], "there is no configuration config.mine.yaml"),
     ):
         done = plan(*words)

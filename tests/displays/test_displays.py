@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -142,6 +143,17 @@ def test_an_embedding_is_drawn_by_class_or_target_on_given_axes():
     assert one.ax_.get_ylabel() == "samples"
     pandas = model.set_output(transform="pandas")
     np.testing.assert_allclose(EmbeddingDisplay.from_estimator(pandas, X.to_numpy()).embedding, mapped)
+
+
+def test_an_embedding_of_a_pipeline_is_what_its_classifier_sees():
+    model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier()).fit(X, Y)
+    mapped = model[:-1].transform(X)
+    np.testing.assert_array_equal(EmbeddingDisplay.from_estimator(model, X, Y).embedding, mapped)
+    search = GridSearchCV(model, {"kneighborsclassifier__n_neighbors": [3]}, cv=2).fit(X, Y)
+    shown = EmbeddingDisplay.from_estimator(search, X, Y).embedding
+    np.testing.assert_array_equal(shown, search.best_estimator_[:-1].transform(X))
+    with pytest.raises(InputError, match="KNeighborsClassifier maps no samples: an embedding is that of a transformer"):
+        EmbeddingDisplay.from_estimator(KNeighborsClassifier().fit(X, Y), X)
 
 
 @pytest.mark.parametrize(

@@ -19,23 +19,12 @@ import yaml
 
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import check_part
+from support.checkout import ROOT, checkout_at, write_table
 from support.forks import forked
 from support.pages import Block, blocks, is_like
 
 pytestmark = pytest.mark.workflow
 
-ROOT = Path(__file__).parents[2]
-CHECKOUT = (
-    "Snakefile",
-    "Makefile",
-    "config.yaml",
-    "config.demo.yaml",
-    "config.papers.yaml",
-    "pyproject.toml",
-    "requirements.lock",
-    "requirements-dev.lock",
-)
-CHECKOUT += ("rules", "envs", "profiles", "workflow", "config", ".test")
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md"))]
 PAGES += [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path.read_text())]
 # Programs whose commands are run as they are; others are skipped by a mark.
@@ -76,14 +65,8 @@ def environment(tmp_path_factory):
 @pytest.fixture(scope="module")
 def worked_in(tmp_path_factory, environment):
     """A checkout in which a few runs of the papers' and of the demo's experiments were made."""
-    checkout = tmp_path_factory.mktemp("checkout") / "kdrbench"
-    checkout.mkdir()
-    for part in CHECKOUT:
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, checkout / part)
-    (checkout / "src").symlink_to(ROOT / "src")
-    (checkout / "tests").symlink_to(ROOT / "tests")
-    rows = "".join(f"{index % 3 + index / 90},{index % 7},{'abc'[index % 3]}\n" for index in range(90))
-    (checkout / "my_data.csv").write_text(f"length,width,species\n{rows}")
+    checkout = checkout_at(tmp_path_factory.mktemp("checkout") / "kdrbench")
+    write_table(checkout / "my_data.csv")
     few = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "dg"], "baselines": [], "folds": 2}
     experiments = {name: few for name in ("table4_supervised", "demo_supervised")}
     small = {"run": list(experiments), "name": "demo", "timing": {"repeat_for_s": 0.01}, "experiments": experiments}

@@ -2,9 +2,14 @@
 
 import csv
 import json
+import os
+import re
+import shlex
 
 import pytest
 
+from support.checkout import ROOT, checkout_at, write_table
+from support.forks import forked
 from support.own_methods import DATA, SOLVER, write_all
 from support.small_grid import Workflow
 
@@ -79,3 +84,51 @@ def test_a_fault_of_a_plug_in_is_a_finding_that_stops_nothing(tmp_path):
     assert "check_plugin" not in workflow.planned(**changes)
     (workflow.folder / "my_solver.py").write_text(SOLVER)
     assert workflow.planned(**changes)["check_plugin"] == 1
+
+
+def files_below(folder):
+    return {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_solver_and_a_table_of_ones_own_are_compared_by_the_commands_of_the_readme(tmp_path):
+    checkout = checkout_at(tmp_path / "kdrbench")
+    write_table(checkout / "my_data.csv", 30)
+    before = {path.name for path in checkout.iterdir()}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "HOME": str(tmp_path), "KDRBENCH_MIRROR": ""}
+
+    def give(words):
+        done = forked(shlex.split(words), checkout, environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    give("kdrbench new solver my_solver")
+    written = give("kdrbench new experiment mine my_solver.py my_data.csv:species").stdout
+    (command,) = re.findall(r"^run it: +(.*)$", written, re.M)
+    assert command == "snakemake --cores 2 --configfile config.mine.yaml"
+    said = give(command).stderr
+    assert "kdrbench: reports/mine/dashboard.html shows all of it, " in said
+
+    with (checkout / "results/mine/merged/mine.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    solvers = ("my_solver", "ism_converged", "random")
+    assert sorted({(row["dataset"], row["kernel"], row["method"], row["run"]) for row in rows}) == sorted(
+        ("my_data", "gaussian", solver, run) for solver in solvers for run in "01234"
+    )
+    assert {row["status"] for row in rows if row["method"] == "my_solver"} == {"converged"}
+    for page in ("mine.html", "dashboard.html"):
+        text = (checkout / "reports/mine" / page).read_text()
+        assert "my_solver" in text
+        assert "my_data" in text
+    table = json.loads((checkout / "reports/mine/mine.json").read_text())
+    assert "my_solver" in json.dumps(table)
+
+    own = {"my_solver.py", "test_my_solver.py", "config.mine.yaml"}
+    assert {path.name for path in checkout.iterdir()} == before | own | {"reports", ".snakemake"}
+    assert files_below(checkout / "reports") == {"mine"}
+    made = checkout / "results"
+    assert {path.name for path in (made / "runs").iterdir()} == {"mine"}
+    assert {path.name for path in (made / "data").iterdir()} == {"my_data.npz"}
+    kinds = {"checks", "data", "findings", "logs", "mine", "reference", "runs", "traces", ".workspace"}
+    assert {path.name for path in made.iterdir()} == kinds
+    nothing = give(f"{command} --dry-run")
+    assert "Nothing to be done" in nothing.stdout + nothing.stderr

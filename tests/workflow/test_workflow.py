@@ -15,6 +15,9 @@ from support.small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow,
 
 pytestmark = pytest.mark.workflow
 
+# Characters of the longest word of a command: what is longer is in a file that the word names.
+WORD = 2048
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
@@ -211,6 +214,17 @@ def test_a_dry_run_after_a_change_prints_a_page(finished):
     assert any("run_batch" in line for line in lines)
     assert len(lines) < 100
     assert max(map(len, lines)) < 400
+
+
+def test_a_plain_dry_run_after_a_change_prints_no_whole_configuration(finished):
+    done = finished.run("--dry-run", seed=1)
+    said = done.stdout + done.stderr
+    assert said.count("Params have changed") > 8
+    # A line has a word before and after the change, and paths.
+    assert max(map(len, said.split())) <= WORD
+    assert max(map(len, said.splitlines())) < 3 * WORD
+    jobs = int(re.search(r"^total +(\d+)$", said, re.M)[1])
+    assert len(said) < 3 * WORD * jobs
 
 
 def test_another_option_reruns_the_cells_of_that_solver(finished):

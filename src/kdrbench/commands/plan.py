@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.commands.options import CHECKOUT, FILE, as_json, read_configs, results_folder
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.bench.forecast import Forecast
+    from kdrbench.bench.stage import Config
 
 _BASE = Path("config.yaml")
 _HEAD = ("experiment", "runs", "to make", "core-hours", "at most", "cut", "disk, MB")
@@ -22,7 +23,7 @@ _HOUR_S, _MB = 3600.0, 1e6
 
 
 @click.command()
-@click.argument("experiments", nargs=-1)
+@click.argument("targets", nargs=-1)
 @click.option(
     "--config",
     "configs",
@@ -32,10 +33,11 @@ _HOUR_S, _MB = 3600.0, 1e6
 )
 @results_folder
 @as_json
-def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
-    """Say what EXPERIMENTS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
+def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
+    """Say what TARGETS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
 
-    EXPERIMENTS are defined by the configuration; they need not be in `run`.
+    TARGETS are those of Snakemake, papers' tables and figures or experiments, with all experiments that they wait for.
+    Experiments that the configuration defines need not be in `run`.
 
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
@@ -45,10 +47,10 @@ def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path,
 
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
-    config = _with_named(read_configs((*below, *configs)), experiments)
+    config = _with_named(read_configs((*below, *configs)), targets)
     try_apart(lambda: load_grid(config, hashed=False), places_in(config))
     grid = load_grid(config)
-    forecasts = forecast(grid, results, experiments)
+    forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
     of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
     if as_json:
         click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
@@ -56,12 +58,22 @@ def plan(experiments: tuple[str, ...], configs: tuple[Path, ...], results: Path,
     click.echo("\n".join([*_table(forecasts), "", *_notes(forecasts, of_data, grid.budget_s)]))
 
 
-def _with_named(config: dict[str, Any], experiments: Sequence[str]) -> dict[str, Any]:
+def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
+    """Return the experiments that Snakemake runs for these targets; ``InputError`` for a name that is none."""
+    from kdrbench.reports.targets import experiments_by_target
+
+    known = experiments_by_target(config)
+    if unknown := [name for name in targets if name not in known]:
+        raise InputError(unknown_name("experiment or target", unknown[0], sorted({*config["experiments"], *known})))
+    return list(dict.fromkeys(experiment for name in targets for experiment in known[name]))
+
+
+def _with_named(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the configuration with named experiments in ``run`` too; faults of either are left to its checks."""
     run, defined = config.get("run"), config.get("experiments")
     if not isinstance(run, list) or not isinstance(defined, dict):
         return config
-    return {**config, "run": [*run, *(name for name in experiments if name in defined and name not in run)]}
+    return {**config, "run": [*run, *(name for name in names if name in defined and name not in run)]}
 
 
 def _table(forecasts: Sequence[Forecast]) -> Iterator[str]:

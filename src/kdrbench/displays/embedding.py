@@ -64,9 +64,13 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
-        """Map X by a fitted transformer and plot it; ``options`` are those of :meth:`plot`."""
+        """Map X by a fitted transformer and plot it; ``options`` are those of :meth:`plot`.
+
+        Of a pipeline that ends with a predictor, or a search that chose one, the steps before it map. Raises
+        ``InputError`` for an estimator that maps no samples.
+        """
         check_is_fitted(estimator)
-        embedding = estimator.transform(X)
+        embedding = _mapping(estimator).transform(X)
         embedding = embedding.to_numpy() if hasattr(embedding, "to_numpy") else embedding
         return cls(embedding=embedding, y=y).plot(ax, **options)
 
@@ -128,3 +132,16 @@ class EmbeddingDisplay:
         if self.y is not None:
             outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if count > _MOST_INSIDE else {}
             self.ax_.legend(frameon=False, **outside)
+
+
+def _mapping(fitted: Any) -> Any:
+    """Return a fitted transformer, or the steps of a pipeline before its predictor."""
+    chosen = fitted if hasattr(fitted, "transform") else getattr(fitted, "best_estimator_", fitted)
+    if hasattr(chosen, "transform"):
+        return chosen
+    if len(getattr(chosen, "steps", ())) > 1:
+        return chosen[:-1]
+    raise InputError(
+        f"{type(fitted).__name__} maps no samples: an embedding is that of a transformer, or of a pipeline's steps "
+        "before its predictor; give one of these"
+    )

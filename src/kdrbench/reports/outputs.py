@@ -57,7 +57,7 @@ LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS, NOISE)
 # Figures of costs above the best known, which an atlas of optima may have stored.
-_ABOVE_BEST = ("cost_against_time", "cost_against_calls", PROFILE)
+ABOVE_BEST = ("cost_against_time", "cost_against_calls", PROFILE)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def figure_sources(
         kinds = {2: (FINDINGS,), 3: (FINDINGS, DATA)}.get(config["experiments"][report.name]["figure"], ())
     drawn = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
     shown = [config["experiments"][name] for name in report.experiments if DATA in kinds]
-    drawn += _optima(config, stored) if report.kind in _ABOVE_BEST else []
+    drawn += _optima(config, stored) if report.kind in ABOVE_BEST else []
     drawn += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
     pictures = shown if report.kind == "segmentation" else []
     return drawn + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]

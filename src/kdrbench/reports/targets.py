@@ -2,45 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 from kdrbench.reports.outputs import (
+    ABOVE_BEST,
     COMPLEXITY,
     FIGURE_1B,
     LOW_RANK_TEXT,
     PROFILE,
     SCALING,
-    experiment_outputs,
+    Report,
+    experiment_figures,
+    experiment_tables,
     figure_files,
     figures_of,
     table_files,
     tables_of,
 )
-from kdrbench.reports.records import IKDR, KPCA_FIGURES, KPCA_TRICK, Config, is_scaling, system_of
+from kdrbench.reports.records import (
+    ATLAS,
+    IKDR,
+    KPCA_FIGURES,
+    KPCA_TRICK,
+    Config,
+    experiments_of,
+    is_scaling,
+    system_of,
+)
 from kdrbench.reports.tables.kpca_cells import TABLES
 
 # Papers whose targets have other names than their published numbers.
 _PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
 
 
+@dataclass
+class _Reports:
+    """The names of the tables and figures of a target, each once."""
+
+    tables: dict[str, None] = field(default_factory=dict)
+    figures: dict[str, None] = field(default_factory=dict)
+
+    def add(self, tables: Iterable[str] = (), figures: Iterable[str] = ()) -> None:
+        self.tables |= dict.fromkeys(tables)
+        self.figures |= dict.fromkeys(figures)
+
+
 def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
-    """Return what can be asked for by name: the experiments that are run, and the papers' tables and figures."""
-    named = {name: experiment_outputs(config, name, typeset=typeset) for name in config["run"]}
+    """Return what can be asked for by name, with the files that it makes."""
+    return {
+        name: table_files(config, reports.tables, typeset=typeset) + figure_files(config, reports.figures)
+        for name, reports in _reports_by_target(config).items()
+    }
+
+
+def experiments_by_target(config: Config) -> dict[str, list[str]]:
+    """Return for each target the experiments whose runs it waits for, in the order of ``run``.
+
+    Beside an experiment these can be others: those whose partitions its table shows, and atlases of best known costs.
+    """
+    tables, figures = tables_of(config), figures_of(config)
+    found = {}
+    for name, reports in _reports_by_target(config).items():
+        shown = [tables[one] for one in reports.tables]
+        # The page of a table shows figures.
+        on_pages = [one for table in shown for one in table.figures]
+        behind = _experiments_behind(config, [*shown, *(figures[one] for one in [*reports.figures, *on_pages])])
+        found[name] = [experiment for experiment in config["run"] if experiment in behind]
+    return found
+
+
+def _experiments_behind(config: Config, reports: list[Report]) -> set[str]:
+    behind = {name for report in reports for name in report.experiments}
+    above_best = any(report.kind in ABOVE_BEST for report in reports)
+    return behind | set(experiments_of(config, ATLAS) if above_best else ())
+
+
+def _reports_by_target(config: Config) -> dict[str, _Reports]:
+    named: dict[str, _Reports] = {name: _Reports() for name in config["run"]}
     for name in config["run"]:
-        for target in _paper_targets(name, config["experiments"][name]):
-            if target not in config["run"]:
-                named.setdefault(target, []).extend(experiment_outputs(config, name, typeset=typeset))
+        # A target that is called like an experiment is that experiment.
+        papers = [one for one in _paper_targets(name, config["experiments"][name]) if one not in config["run"]]
+        for target in (name, *papers):
+            named.setdefault(target, _Reports()).add(
+                [report.name for report in experiment_tables(config, name)],
+                [report.name for report in experiment_figures(config, name)],
+            )
     tables, figures = tables_of(config), figures_of(config)
     for number in TABLES.values():
         of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
         if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
-            named[f"kpca_table{number}"] = table_files(config, chosen)
+            named.setdefault(f"kpca_table{number}", _Reports()).add(chosen)
     if COMPLEXITY in tables:
-        named["ismplus_table4"] = table_files(config, [COMPLEXITY])
-        named.setdefault("neurips2019_figure1b", []).extend(figure_files(config, [SCALING, FIGURE_1B]))
+        named.setdefault("ismplus_table4", _Reports()).add([COMPLEXITY])
+        named.setdefault("neurips2019_figure1b", _Reports()).add(figures=[SCALING, FIGURE_1B])
     if LOW_RANK_TEXT in tables:
-        named["lowrank_text"] = table_files(config, [LOW_RANK_TEXT])
+        named.setdefault("lowrank_text", _Reports()).add([LOW_RANK_TEXT])
     if PROFILE in figures:
-        named[PROFILE] = figure_files(config, [PROFILE])
-    return {name: list(dict.fromkeys(files)) for name, files in named.items()}
+        named.setdefault(PROFILE, _Reports()).add(figures=[PROFILE])
+    return named
 
 
 def _paper_targets(name: str, experiment: Config) -> list[str]:
