@@ -5,7 +5,7 @@ import pytest
 from kdrbench.reports.ledger.published_vs_ours import compare, comparison_html
 from kdrbench.reports.tables.html import render_html
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab
+from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab
 from support.claim_rows import CONFIG, cells, records
 from support.configs import whole_config
 
@@ -54,4 +54,33 @@ def test_a_narrow_window_scrolls_tables_and_not_the_page(browser, address):
     # The last column can be reached by the keyboard.
     boxes = opened.tab.locator(".wide[tabindex='0']")
     assert boxes.count() == opened.tab.locator(".wide").count() > 0
+    opened.tab.close()
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "published_vs_ours.html"
+    path.write_text(page_of_ledger(), encoding="utf-8")
+    return f"file://{path}"
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, TABLET, PHONE], ids=["desk", "tablet", "phone"])
+def test_why_a_number_differs_can_be_read_at_any_width(browser, ledger, size):
+    opened = Tab(browser, ledger, size, ready="table")
+    assert opened.tab.evaluate(PAGE) <= size["width"]
+    assert opened.tab.evaluate(WIDER) == 0
+    boxes = [why.bounding_box() for why in opened.tab.locator("td[data-label=Why]:not(:empty)").all()]
+    assert boxes
+    assert all(box["width"] > 200 and box["x"] + box["width"] <= size["width"] for box in boxes)
+    assert opened.faults == []
+    opened.tab.close()
+
+
+def test_a_phone_shows_each_number_with_the_name_of_its_column(browser, ledger):
+    opened = Tab(browser, ledger, PHONE, ready="table")
+    line = opened.tab.locator("tbody tr").first
+    cells = [cell.bounding_box() for cell in line.locator("td:visible").all()]
+    assert [cell["y"] for cell in cells] == sorted({cell["y"] for cell in cells})
+    ours = line.locator("td[data-label=Ours]")
+    assert ours.evaluate("(one) => getComputedStyle(one, '::before').content") == '"Ours: "'
     opened.tab.close()
