@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from kdrbench.paired import half_width
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import FORMATS, Cell
-from kdrbench.reports.tables.numbers import quantity
+from kdrbench.reports.tables.numbers import interval, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,13 +50,9 @@ def interval_of(metric: str, cell: Cell) -> Interval:
 
 
 def interval_words(metric: str, low: float, high: float) -> str:
-    """Return "95.1% to 99.4%": the ends of an interval in the unit of the number and in three significant digits."""
-    shown = FORMATS.get(metric, _three_digits)
-    return f"{shown(low, None)} to {shown(high, None)}"
-
-
-def _three_digits(value: float, _: float | None = None) -> str:
-    return f"{value:.3g}" if abs(value) < 1e6 else quantity(value)
+    """Return "95.1% to 99.4%", "-1329 to -1293": the ends of an interval in the unit and places of the number."""
+    shown = FORMATS.get(metric, quantity)
+    return interval(low, high) if shown is quantity else f"{shown(low, None)} to {shown(high, None)}"
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
