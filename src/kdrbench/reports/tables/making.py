@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.reports.ledger.published_vs_ours import compare
@@ -47,6 +47,7 @@ from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
 from kdrbench.reports.tables.published_numbers import printed_table
+from kdrbench.reports.tables.significance import meaning_of_mean
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
@@ -148,8 +149,9 @@ def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
 
 
 def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
-    mean, known = float(values.mean()), int(values.notna().sum())
-    words = f"{values.name}: mean over {known} of {counted(len(values), 'run')}"
+    mean = float(values.mean())
+    # In the unit of the column, as the mean is.
+    words = meaning_of_mean(f"{values.name}: mean", "", values)
     return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
 
 
