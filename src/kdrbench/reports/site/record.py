@@ -14,6 +14,7 @@ from kdrbench.reports.answers.answer import Answer, answers_of
 from kdrbench.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.reports.dashboard.page import Parts, shown_parts
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.ledger.comparison import Comparison
@@ -29,8 +30,8 @@ class SiteRecord:
     """A record under the ``name`` that the site gives it; ``folder`` holds its merged tables, as the site offers them.
 
     ``gaps`` are the distances of the ``runs``' final costs above the best known ones. ``tables`` and ``charts`` are by
-    name, ``papers`` says which paper each experiment reproduces. ``claims`` are as the dashboard reads them.
-    ``remarks`` say what of the record is not shown, and why.
+    name, without those that have nothing to show; ``papers`` says which paper each experiment reproduces. ``claims``
+    are as the dashboard reads them. ``remarks`` say what of the record is not shown, and why.
     """
 
     name: str
@@ -96,8 +97,8 @@ def site_record(
         config=config,
         runs=runs,
         gaps=_gaps(systems, config, _store(results) / TRACES),
-        tables={table.name: table for table in _tables(config, folder, _store(results), done)},
-        charts=charts,
+        tables={table.name: table for table in _tables(config, folder, _store(results), done) if table.rows},
+        charts={name: chart for name, chart in charts.items() if shown_parts(Parts(charts=[chart])).charts},
         comparisons=_comparisons(systems, config, done),
         claims=_claims(systems, config, done),
         answers=_answers(systems, config, _store(results) / TRACES),
