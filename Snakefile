@@ -56,7 +56,10 @@ TARGETS = targets(GRID.config, typeset=TYPESET)
 # Atlases of optima, and what earlier ones have stored of best known solutions.
 ATLASES = GRID.systems.get("atlas", [])
 stored = sorted(glob("results/optima/*.npz"))
-drawn_from = partial(outputs.figure_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
+drawn_from, laid_out_from = (
+    partial(sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
+    for sources in (outputs.figure_sources, outputs.table_sources)
+)
 # The packed record that reports show beside these runs, if any.
 INCLUDED = outputs.included(GRID.config)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.

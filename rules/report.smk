@@ -3,7 +3,7 @@ rule table:
     input:
         config=f"{R}/config.json",
         runs=lambda wildcards: outputs.merged_tables(GRID.config, TABLES[wildcards.table]),
-        stored=lambda wildcards: [*INCLUDED, *outputs.table_sources(TABLES[wildcards.table], GRID.experiment_paths)],
+        stored=lambda wildcards: [*INCLUDED, *laid_out_from(TABLES[wildcards.table])],
         figures=lambda wildcards: expand(f"{REPORTS}/figures/{{name}}.png", name=TABLES[wildcards.table].figures),
     output:
         multiext(f"{REPORTS}/{{table}}", ".tex", ".csv", ".json"),

@@ -1,11 +1,14 @@
 """What the records answer, on a terminal and in a pipe."""
 
 import json
+import shutil
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.commands.answers import tinted_counts
 from kdrbench.reports.answers.answer import answers_of
 from kdrbench.reports.records import read_runs
 from support.record_folders import folder_of
@@ -65,10 +68,58 @@ def test_a_pipe_gets_plain_text_and_so_does_who_asks_for_no_colour(results):
     assert COLOUR not in said(results, "compare", colour=None, env={"NO_COLOR": "1"})
 
 
+@pytest.fixture(scope="module")
+def with_claims(results, tmp_path_factory):
+    """The same folder, with decided claims beside it."""
+    folder = tmp_path_factory.mktemp("grid") / "results"
+    shutil.copytree(results, folder)
+    verdicts = ["confirmed", "confirmed", "mostly confirmed", "contradicted"]
+    (folder.parent / "reports").mkdir()
+    (folder.parent / "reports/claims.json").write_text(json.dumps([{"verdict": verdict} for verdict in verdicts]))
+    return folder
+
+
+def test_status_says_what_the_dashboard_says(with_claims):
+    frozen = json.loads((with_claims / "config.json").read_text())
+    (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
+    text = said(with_claims, "status")
+    assert f"\n{answer.question} (first)\n  {answer.text}\n" in text
+    # Who beats whom is said by compare.
+    assert "best in" not in text
+    assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in text
+
+
+def test_status_is_coloured_on_a_terminal_alone(with_claims):
+    frozen = json.loads((with_claims / "config.json").read_text())
+    (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
+    coloured = said(with_claims, "status", colour=True)
+    assert f"{COLOUR}1m{answer.question}{COLOUR}0m" in coloured
+    assert f"{COLOUR}32m2 confirmed{COLOUR}0m, 1 mostly confirmed, {COLOUR}31m1 contradicted{COLOUR}0m" in coloured
+    plain = said(with_claims, "status")
+    assert COLOUR not in plain
+    assert said(with_claims, "status", colour=None, env={"NO_COLOR": "1"}) == plain
+    assert click.unstyle(coloured) == plain
+
+
+def test_counts_of_endings_have_colours_and_names_have_none():
+    line = tinted_counts("e/failed/3/ism  8 of 8  7 converged, 1 failed; run 2 has begun")
+    assert (
+        line
+        == f"e/failed/3/ism  8 of 8  {COLOUR}32m7 converged{COLOUR}0m, {COLOUR}31m1 failed{COLOUR}0m; run 2 has begun"
+    )
+
+
+@pytest.mark.parametrize("trace", ["wine-ism", "wine-dg"])
+def test_answers_are_said_without_a_trace_too(results, tmp_path, trace):
+    shutil.copytree(results, tmp_path / "results")
+    (tmp_path / f"results/traces/{trace}.jsonl").unlink()
+    # Final costs are compared, and nothing is known of times.
+    _, ism, _ = [line.split() for line in said(tmp_path / "results", "compare").splitlines()[3:6]]
+    assert ism[:6] == ["ISM", "16", "of", "16", "-", "-"]
+
+
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_colours_are_turned_off_for_every_command(variable, value, monkeypatch):
-    import click
-
     @main.command("seen", hidden=True)
     def seen():
         click.echo(str(click.get_current_context().color))

@@ -14,7 +14,7 @@ from kdrbench.bench.record import append_records, column_types
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.paired import holm
-from kdrbench.reports.tables.side_by_side import compare_solvers
+from kdrbench.reports.answers.side_by_side import compare_solvers
 from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.made_up import record
 from support.record_folders import whole_config as frozen_config

@@ -92,6 +92,22 @@ def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
     assert paths == files
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("small", ["traces of small", "results/optima/known.npz"]),
+        ("kpca_table1", []),
+        ("digits", []),
+        ("paired_tests", []),
+    ],
+)
+def test_a_table_waits_for_what_its_costs_are_compared_with(name, files):
+    report = outputs.tables_of(CONFIG)[name]
+    stored = ["results/optima/known.npz"]
+    paths = outputs.table_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
+    assert paths == files
+
+
 def test_a_named_configuration_has_folders_of_its_own():
     named = CONFIG | {"name": "mine", "run": ["small"]}
     assert "reports/mine/small.tex" in outputs.outputs(named)

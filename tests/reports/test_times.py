@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from kdrbench.reports.answers.side_by_side import compare_solvers
 from kdrbench.reports.dashboard.runs import all_runs, run_data
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_plotly import plotly_panels
@@ -13,7 +14,6 @@ from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.labels import FIRST_SOLVE, METRIC_TITLES, TIMES_MEAN
 from kdrbench.reports.tables.low_rank import measured_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
-from kdrbench.reports.tables.side_by_side import compare_solvers
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line

@@ -8,6 +8,7 @@ from base64 import b64decode
 import numpy as np
 import pandas as pd
 
+from kdrbench.reports.answers.nearness import gaps_of
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
@@ -149,7 +150,8 @@ def page(folder, experiments=("first",), points=20, defined=None, quickest="", *
     tables = []
     for name in experiments:
         experiment, chosen = config["experiments"][name], runs[runs["experiment"] == name]
-        tables.append(ikdr_table(name, compared_cells(chosen, experiment, controls_of(name, config)), experiment))
+        cells = compared_cells(chosen, experiment, controls_of(name, config), gaps=gaps_of(chosen, folder))
+        tables.append(ikdr_table(name, cells, experiment))
     parts = Parts([*charts, bar_chart(), picture_chart()], [*tables, extra_table()], [a_claim()])
     every_run = all_runs({"ikdr": runs})
     return render_dashboard(every_run, config, folder, compare({"ikdr": runs}, config), parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kdrbench.reports.answers.matrix import Matrix, Standing
 
 GOOD, BAD = "green", "red"
+_OF_WORDS = {"converged": GOOD, "confirmed": GOOD, "failed": BAD, "contradicted": BAD}
+_COUNTED = re.compile(rf"(?<![\w/-])\d+ ({'|'.join(_OF_WORDS)})(?![\w/-])")
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 
 
@@ -25,6 +28,7 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
     configuration with a fault.
     """
     from kdrbench.reports.answers.answer import answer_of
+    from kdrbench.reports.answers.nearness import traces_of
     from kdrbench.reports.records import read_runs
     from kdrbench.stages.results import read_frozen
 
@@ -38,7 +42,9 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
         raise InputError(
             f"{tables[experiment]} is not there: run the workflow first; it merges the rows of {experiment}"
         )
-    return [answer_of(name, read_runs(path), config, results / "traces") for name, path in there.items()]
+    runs = {name: read_runs(path) for name, path in there.items()}
+    traces = {name: traces_of(rows, results / "traces") for name, rows in runs.items()}
+    return [answer_of(name, rows, config, traces[name]) for name, rows in runs.items()]
 
 
 def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:
@@ -86,6 +92,11 @@ def _numbers(one: Standing, cells: list[Standing]) -> tuple[str, ...]:
 def tinted(line: str, colour: str | None) -> str:
     """Return a line in a colour, or as it is."""
     return click.style(line, fg=colour) if colour else line
+
+
+def tinted_counts(line: str) -> str:
+    """Return a line in which counts of good and of bad ends and decisions have their colours: "7 converged"."""
+    return _COUNTED.sub(lambda found: tinted(found[0], _OF_WORDS[found[1]]), line)
 
 
 def aligned(row: tuple[str, ...], widths: list[int], n_labels: int) -> str:

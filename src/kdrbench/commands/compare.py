@@ -19,7 +19,7 @@ from kdrbench.packing import check_there, place_of, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdrbench.reports.tables.side_by_side import Pair
+    from kdrbench.reports.answers.side_by_side import Pair
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 
@@ -86,7 +86,7 @@ def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: b
 def _two_solvers(
     first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
 ) -> None:
-    from kdrbench.reports.tables.side_by_side import compare_solvers, without_result, without_time
+    from kdrbench.reports.answers.side_by_side import compare_solvers, without_result, without_time
     from kdrbench.solvers.registry import known_as
 
     runs = _runs(folder, experiment)

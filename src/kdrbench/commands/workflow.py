@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.answers import echo_answers, merged_answers
+from kdrbench.commands.answers import echo_answers, merged_answers, tinted_counts
 from kdrbench.commands.options import (
     FILE,
     RECORD,
@@ -170,7 +170,8 @@ def status(results: Path, name: str, watch: float | None) -> None:
         if watch and sys.stdout.isatty():
             click.clear()
         losing = losing_cells(_rows_of_ikdr(progress), grid.config)
-        click.echo("\n".join([*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]))
+        lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
+        click.echo("\n".join(map(tinted_counts, lines)))
         if not watch or not any(one.left for one in progress):
             echo_answers(merged_answers(results, frozen), matrices=False)
             return

@@ -40,7 +40,7 @@ FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
 SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
-# What each kind of figure is drawn from, beside the merged tables.
+# What each kind of figure and table is made of, beside the merged tables.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "cost_against_time": (TRACES,),
     "cost_against_calls": (TRACES,),
@@ -50,14 +50,16 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     PROFILE: (TRACES,),
     LEAGUE: (FINDINGS,),
     ATLAS: (FINDINGS,),
+    IKDR: (TRACES,),
     **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE, NOISE), ()),
 }
 # The league's tables beside its standings.
 LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS, NOISE)
-# Figures of costs above the best known, which an atlas of optima may have stored.
-ABOVE_BEST = ("cost_against_time", "cost_against_calls", PROFILE)
+# Figures and tables of costs above the best known, which an atlas of optima may have stored.
+ABOVE_BEST = (IKDR, "cost_against_time", "cost_against_calls", PROFILE)
+Paths = Callable[[str, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -172,9 +174,10 @@ def system_tables(config: Config) -> list[str]:
     return [f"{result_folder(config)}/{table_of(system)}.csv" for system in systems_of(config)]
 
 
-def table_sources(report: Report, paths: Callable[[str, str], list[str]]) -> list[str]:
-    """Return what a table is made of beside the merged tables; ``paths`` as in :func:`figure_sources`."""
-    return [path for name in report.experiments if report.kind in (ATLAS, LEAGUE) for path in paths(name, FINDINGS)]
+def table_sources(config: Config, report: Report, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
+    """Return what a table is made of beside the merged tables; arguments as those of :func:`figure_sources`."""
+    made_of = [path for kind in _NEEDS.get(report.kind, ()) for path in paths(report.experiments[0], kind)]
+    return made_of + (_optima(config, stored) if report.kind in ABOVE_BEST else [])
 
 
 def _optima(config: Config, stored: Iterable[str]) -> list[str]:
@@ -183,9 +186,7 @@ def _optima(config: Config, stored: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*made, *stored]))
 
 
-def figure_sources(
-    config: Config, report: Report, paths: Callable[[str, str], list[str]], stored: Iterable[str] = ()
-) -> list[str]:
+def figure_sources(config: Config, report: Report, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return what a figure is drawn from beside the merged tables.
 
     ``paths(experiment, kind)`` are the files of traces or findings of an experiment; ``stored`` are those of best known

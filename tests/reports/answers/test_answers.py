@@ -161,6 +161,42 @@ def test_disturbed_times_are_an_indication_and_shared_cores_have_none(race):
     assert "times sooner" not in answer(runs.assign(timed=False), folder).text
 
 
+def best_of(runs, folder):
+    """The solvers whose cell of the matrix is bold, alone and over all places."""
+    found = matrix(runs, folder)
+    alone = {one.solver for one in found.cells if found.is_best(one)}
+    assert alone == {one.solver for one in found.overall if found.is_best(one)}
+    return alone
+
+
+def test_bold_is_who_reaches_the_best_in_every_run_and_soonest(race):
+    assert best_of(*race) == {"ism"}
+
+
+@pytest.mark.parametrize("status", ["time_limit", "memory_limit", "failed"])
+def test_one_run_that_was_stopped_or_failed_leaves_nothing_bold(race, status):
+    runs, folder = race
+    runs.loc[(runs["method"] == "ism") & (runs["run"] == 0), "status"] = status
+    assert best_of(runs, folder) == set()
+
+
+def test_one_run_that_misses_the_best_leaves_nothing_bold(tmp_path):
+    traces = {"ism": [[(1.0, -100.0)]] * (RUNS - 1) + [[(1.0, -99.9)]], "gm": [[(3.0, -100.0)]] * RUNS}
+    assert best_of(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path) == set()
+
+
+@pytest.mark.parametrize("column", ["drifted", "contaminated"])
+def test_disturbed_times_are_never_bold(race, column):
+    runs, folder = race
+    assert best_of(runs.assign(**{column: True}), folder) == set()
+    assert best_of(runs.assign(timed=False), folder) == set()
+
+
+def test_two_that_need_the_same_time_are_both_bold(tmp_path):
+    traces = {"ism": [[(1.0, -100.0)]] * RUNS, "gm": [[(1.004, -100.0)]] * RUNS, "dg": [[(1.006, -100.0)]] * RUNS}
+    assert best_of(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path) == {"ism", "gm"}
+
+
 def test_problems_with_a_disturbed_run_are_left_out_while_there_are_others(race):
     runs, folder = race
     runs.loc[(runs["method"] == "gm") & (runs["run"] == 0), "contaminated"] = True

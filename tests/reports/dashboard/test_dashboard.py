@@ -195,10 +195,13 @@ def test_cells_are_sorted_by_what_they_say(text, number):
 
 def test_intervals_are_printed_in_the_numbers_unit(grid):
     config, runs, _ = grid
-    shown = {one.metric: interval(one) for one in compare({"ikdr": runs}, config) if one.low is not None}
-    assert re.fullmatch(r"-?[\d.]+m?s to [\d.]+m?s", shown["time_s"])
-    assert re.fullmatch(r"-?[\d.]+% to [\d.]+%", shown["accuracy"])
-    assert re.fullmatch(r"-[\d.]+ to -[\d.]+", shown["cost"])
+    found = {one.metric: one for one in compare({"ikdr": runs}, config) if one.low is not None}
+    time, share, cost = (found[metric] for metric in ("time_s", "accuracy", "cost"))
+    assert interval(time) == f"{1000 * time.low:.1f}ms to {1000 * time.high:.0f}ms"
+    assert interval(share) == f"{100 * share.low:.1f}% to {100 * share.high:.1f}%"
+    # Costs have the places of "-1311.37 \u00b1 0.29".
+    assert interval(cost) == f"{cost.low:.2f} to {cost.high:.2f}"
+    assert len(cost.ours.split(" \u00b1 ")[1]) == len("0.29")
 
 
 def test_the_list_of_published_numbers_survives_its_file(grid):

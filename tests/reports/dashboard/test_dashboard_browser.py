@@ -433,7 +433,7 @@ def test_the_profile_and_the_matrix_are_on_the_first_screen(opened):
 def test_why_a_number_differs_can_be_read_at_any_width(browser, address, size):
     tab = Tab(browser, address, size)
     shown = tab.show("published")
-    why = shown.locator("#table-published td[data-label=Why]:not(:empty)").first
+    why = shown.locator("table.published td[data-label=Why]:not(:empty)").first
     box = why.bounding_box()
     assert box["width"] > 200
     assert box["x"] + box["width"] <= size["width"]

@@ -182,7 +182,9 @@ def test_csv_and_page_hold_every_line(comparisons):
     # In the words of the tables.
     assert "<h2>ISM+, Table 6, unsupervised</h2>" in page
     words = ("Wine", "Gaussian", "ISM", "Cost")
-    assert "".join(f"<td>{word}</td>" for word in words) in page
+    labels = ("Data", "Kernel", "Method", "Metric")
+    cells = zip(labels, words, strict=True)
+    assert "".join(f'<td data-label="{label}">{word}</td>' for label, word in cells) in page
 
 
 def test_numbers_that_were_not_run_are_folded_away_by_table(comparisons):

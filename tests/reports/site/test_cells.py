@@ -15,5 +15,5 @@ def test_tables_of_many_columns_of_text_raise_no_warning():
     runs = pd.DataFrame([row | wide | {"system": "ikdr"} for row in rows]).astype(dict.fromkeys(wide, "string"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.PerformanceWarning)
-        lines = lines_of(SimpleNamespace(name="one", runs=runs))
+        lines = lines_of(SimpleNamespace(name="one", runs=runs, gaps=pd.Series(0.0, runs.index)))
     assert [line.method for line in lines] == ["ISM", "DG"]

@@ -2,13 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.draw_matplotlib import write_chart
+from kdrbench.reports.outputs import figures_of
 from kdrbench.reports.site.pages import addresses
 from support.dashboard_grid import bar_chart
 from support.record_folders import folder_of
@@ -40,7 +43,10 @@ def site(tmp_path_factory):
 
 def _draw(folder):
     """Write a figure beside a record that its configuration asks for."""
-    write_chart(bar_chart(), folder.parent / "reports/figures/first_cost_against_time")
+    figures = folder.parent / "reports/figures"
+    write_chart(bar_chart(), figures / "first_cost_against_time")
+    panel = replace(bar_chart().panels[0], title="No run left any", series=[])
+    write_chart(Chart("first_scatter", "A figure of nothing", "C.", [panel]), figures / "first_scatter")
 
 
 def test_there_is_a_page_for_each_paper_method_data_set_record_and_pair(site):
@@ -88,6 +94,17 @@ def test_the_paper_has_its_tables_with_the_printed_numbers_and_the_figures(site)
     assert 'src="figures/laptop/first_cost_against_time.svg"' in page
     for kind in ("svg", "pdf", "json"):
         assert (site / f"figures/laptop/first_cost_against_time.{kind}").stat().st_size > 1000
+
+
+def test_tables_without_a_row_and_figures_of_nothing_are_not_shown(site):
+    shown = " ".join(text_of(page) for page in site.glob("*.html"))
+    # Three folds are too few to test anything.
+    assert "Paired tests" not in shown
+    assert "A figure of nothing" not in shown
+    assert not list(site.glob("figures/*/first_scatter.*"))
+    # It was drawn: others were not.
+    wanted = len(figures_of(json.loads((site / "records/laptop/config.json").read_text())))
+    assert f"{wanted - 2} of {wanted} figures are not shown: they were not drawn." in shown
 
 
 def test_what_changed_is_counted_and_named(site):

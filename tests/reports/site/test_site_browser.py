@@ -68,6 +68,19 @@ def test_the_overview_shows_who_wins_where_and_says_what_its_numbers_are(browser
     tab.tab.close()
 
 
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE], ids=["desk", "phone"])
+def test_why_a_number_differs_can_be_read_at_any_width(browser, site, size):
+    tab = Tab(browser, f"file://{site}/paper-neurips-2019.html", size)
+    for list_of_record in tab.tab.locator("details:has(table.published) > summary").all():
+        list_of_record.click()
+    shown = tab.tab.locator("table.published td[data-label=Why]:not(:empty)")
+    boxes = [why.bounding_box() for why in shown.all()]
+    assert boxes
+    assert all(box["width"] > 200 and box["x"] + box["width"] <= size["width"] for box in boxes)
+    assert not tab.faults
+    tab.tab.close()
+
+
 def test_figures_are_dark_on_dark_pages_but_photographs_are_not(browser, site):
     tab = Tab(browser, f"file://{site}/index.html#?theme=dark", DESK)
     tab.tab.evaluate(

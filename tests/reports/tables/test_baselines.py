@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.reports.answers.nearness import gaps_of
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.records import Settings, read_runs
@@ -51,7 +52,7 @@ RUNS = pd.DataFrame(
 
 @pytest.fixture
 def cells():
-    return compared_cells(RUNS, EXPERIMENT)
+    return compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))
 
 
 def test_baselines_have_a_time_and_a_quality_for_each_data_set_and_no_cost(cells):

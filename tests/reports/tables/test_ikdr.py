@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.reports.answers.nearness import gaps_of
 from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.draw_matplotlib import draw, render
@@ -57,7 +58,7 @@ RUNS = pd.DataFrame(
 
 @pytest.fixture
 def cells():
-    return {(row.dataset, row.method, row.metric): row for row in compared_cells(RUNS, EXPERIMENT)}
+    return {(row.dataset, row.method, row.metric): row for row in compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))}
 
 
 def test_cells_are_means_and_population_spreads():

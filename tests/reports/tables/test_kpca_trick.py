@@ -6,7 +6,8 @@ import pytest
 
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.records import read_runs
-from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells, kpca_published_wdl, win_draw_lose
+from kdrbench.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
+from kdrbench.reports.tables.kpca_tests import differences_of
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.verdicts import Verdict

@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from kdrbench.reports.tables.numbers import agreement, count, duration, percentage, quantity, rounded
+from kdrbench.reports.tables.numbers import agreement, count, duration, interval, percentage, quantity, rounded
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,26 @@ def test_durations(mean, std, text):
 )
 def test_quantities(mean, std, text):
     assert quantity(mean, std) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-1329.21, -1292.27, "-1329 to -1292"),
+        (-27.634, -27.046, "-27.63 to -27.05"),
+        (-1.9478e6, -1.8404e6, "(-1.948 to -1.840)e6"),
+        (-0.00003001, -0.00002987, "(-3.0010 to -2.9870)e-5"),
+        (0.95143, 0.99418, "0.951 to 0.994"),
+        (-5.0, 312.4, "-5 to 312"),
+        # Rounding is no width.
+        (-1500.0, -1500.0000000000002, "-1500.0 to -1500.0"),
+        (0.0, 0.0, "0.0000 to 0.0000"),
+        (-math.inf, math.inf, "-inf to inf"),
+        (math.nan, 5e-324, "nan to 4.941e-324"),
+    ],
+)
+def test_intervals_have_the_places_of_the_number_between_them(low, high, text):
+    assert interval(low, high) == text
 
 
 def test_percentages():

@@ -10,9 +10,8 @@ import pandas as pd
 
 from kdrbench.reports.answers.learners import atlas_sentences, sentences_of
 from kdrbench.reports.answers.matrix import Matrix, matrix_of
-from kdrbench.reports.answers.nearness import nearness
+from kdrbench.reports.answers.nearness import known_beside, nearness
 from kdrbench.reports.answers.solvers import largest_sentences, solver_sentences
-from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.outputs import FINDINGS
 from kdrbench.reports.records import (
     ATLAS,
@@ -92,7 +91,7 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
         return Answer(name, title, question, tuple(atlas_sentences(chosen, config, traces.parent / FINDINGS)))
     if system_of(experiment) != IKDR:
         return Answer(name, title, question, tuple(sentences_of(chosen, experiment)))
-    near = nearness(chosen, traces, NOTHING_KNOWN if traces is None else BestKnown.of(traces.parent, config))
+    near = nearness(chosen, traces, known_beside(traces, config))
     controls = controls_of(name, config)
     matrix = None if is_redrawn(experiment) else matrix_of(name, near, controls)
     near, of_real = (rows[~rows["method"].isin(list(controls))] for rows in (near, chosen))

@@ -8,7 +8,8 @@ import pandas as pd
 
 from kdrbench.errors import count_of, counted, joined
 from kdrbench.reports.records import NOISE, Config
-from kdrbench.reports.tables.kpca_cells import differences_of, kpca_cells
+from kdrbench.reports.tables.kpca_cells import kpca_cells
+from kdrbench.reports.tables.kpca_tests import differences_of
 from kdrbench.reports.tables.labels import dataset_label, learner_name, low_rank_label
 from kdrbench.reports.tables.numbers import agreement, percentage
 

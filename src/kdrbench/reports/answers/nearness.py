@@ -1,8 +1,8 @@
 """How near each run came to the best known cost of its problem, and how soon.
 
 A problem is one run of one data set and kernel in one experiment: all solvers have the same rows and starts in it. Its
-best known cost F* is the lowest that any solver saw, failed runs left out, or that an atlas of optima has stored. Of
-each run
+best known cost F* is the lowest that any solver saw, failed runs left out, or that an atlas of optima has stored. It is
+so in matrices, sentences and the rows of tables alike. Of each run
 
     gap    = (F - F*) / |F*|, of the cost F of its final projection
     needed = least time t with F(t) <= F* + accuracy |F*|, F(t) the lowest cost seen by then; infinite if there is none
@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import DamagedError, in_words
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.figures.cost_against_time import TIME, curve_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
-from kdrbench.reports.records import NO_KERNEL, read_traces
+from kdrbench.reports.records import NO_KERNEL, Config, read_traces
 from kdrbench.status import Status
 
 # Of the best known cost: what the papers' tests reach, and what only converged solvers reach.
@@ -39,11 +40,34 @@ def until(curve: FloatArray, lowest: float, accuracy: float) -> float:
     return float(curve[np.argmax(solved), 0]) if solved.any() else np.inf
 
 
+def traces_of(runs: pd.DataFrame, folder: Path) -> Path | None:
+    """Return a folder of traces where it has those of all runs, else ``None``: a row may name any path."""
+    if not folder.is_dir():
+        return None
+    names = [Path(str(name)) for name in runs["trace_file"].unique()]
+    inside = all(not name.is_absolute() and ".." not in name.parts for name in names)
+    return folder if inside and all((folder / name).is_file() for name in names) else None
+
+
+def known_beside(traces: Path | None, config: Config) -> BestKnown:
+    """Return the best solutions that are stored beside a folder of traces; without one none."""
+    return NOTHING_KNOWN if traces is None else BestKnown.of(traces.parent, config)
+
+
+def gaps_of(runs: pd.DataFrame, traces: Path | None = None, known: BestKnown = NOTHING_KNOWN) -> pd.Series:
+    """Return the ``gap`` of each run, by the index of ``runs``; baselines and failed runs have none."""
+    solved = runs[runs["kernel"] != NO_KERNEL]
+    gaps = nearness(solved, traces, known)["gap"].tolist() if len(solved) else []
+    return pd.Series(gaps, solved.index, dtype=float).reindex(runs.index)
+
+
 def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING_KNOWN) -> pd.DataFrame:
     """Return the runs of solvers with ``gap``, ``reached_<accuracy>``, ``needed_<accuracy>`` and ``clean``.
 
     Accuracies are written as :func:`column` writes them. Failed runs are kept: they have no gap and reached nothing.
     Without ``traces`` the lowest costs seen are the final ones, and no time is known.
+
+    Raises ``DamagedError`` for traces that are not as they were written.
     """
     ran = runs[runs["kernel"] != NO_KERNEL].reset_index(drop=True)
     sound = (ran["status"] != str(Status.FAILED)) & ran["cost"].notna()
@@ -100,5 +124,11 @@ def _curves(runs: pd.DataFrame, traces: Path | None) -> dict[int, FloatArray]:
     """Return by index the curve of each run that has left a trace."""
     if traces is None or runs.empty:
         return {}
-    found = {runs.index[place]: curve_of(points, TIME) for place, points in read_traces(runs, traces)}
+    try:
+        found = {runs.index[place]: curve_of(points, TIME) for place, points in read_traces(runs, traces)}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedError(
+            f"the traces in {traces} are not as they were written ({in_words(error)}); move them away, and only final "
+            "costs are compared"
+        ) from error
     return {place: curve for place, curve in found.items() if len(curve)}

@@ -30,7 +30,10 @@ class CellLink:
 
 
 def link_of(table: str, axes: tuple[str, ...], config: Config) -> CellLink:
-    """Return the link of a cell of a table; ``axes`` are metric, data set, kernel and method, empty for all."""
+    """Return the link of a cell of a table, or of an experiment in a table of several.
+
+    ``axes`` are metric, data set, kernel and method, empty for all.
+    """
     reports = tables_of(config)
     name = reports[table].experiments[0] if table in reports else table
     system = system_of(config["experiments"].get(name, {}))
@@ -48,7 +51,9 @@ class Cells:
     def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
         """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
         link = (
-            self._links.setdefault(link_of(table, entry.axes, self._config), len(self._links)) if entry.axes else None
+            self._links.setdefault(link_of(entry.experiment or table, entry.axes, self._config), len(self._links))
+            if entry.axes
+            else None
         )
         order = rounded(order_of(entry), 12) if is_number else None
         return None if order is None and not entry.detail else self._place(order, entry.detail, link)

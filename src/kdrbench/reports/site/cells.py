@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.answers.nearness import nearness
 from kdrbench.reports.clean_times import clean_times
-from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK, NO_KERNEL
+from kdrbench.reports.records import IKDR, KPCA_TRICK, LOW_RANK
 from kdrbench.reports.site.record import SiteRecord
 from kdrbench.reports.tables.cells import FORMATS, endings_found
 from kdrbench.reports.tables.labels import (
@@ -33,7 +32,8 @@ _QUALITIES = ("quality", "accuracy", "knn_accuracy")
 _COLUMNS = ("Ended", METRIC_TITLES["time_s"], "Cost", "Above best known", "Quality", "Measure")
 _NOTES = (
     "Means over runs; of times and distances from the best known cost the median. The best known cost is the lowest "
-    "that any method of the same record saw in the run. Times of different machines are not to be compared.",
+    "that any method of the same record saw in the run, or that an atlas has stored. Times of different machines are "
+    "not to be compared.",
     f"{FLAGGED} the cores drifted or were shared in every run.",
 )
 
@@ -81,9 +81,8 @@ def _table(name: str, axes: list[str], lines: Iterable[Line], of: object) -> Tab
 
 def _lines(record: SiteRecord, system: str, runs: pd.DataFrame) -> Iterator[Line]:
     axes = [axis for axis in _AXES if axis in runs and runs[axis].notna().any() and not _is_result(system, axis)]
-    gaps = _gaps(runs) if system == IKDR else pd.Series(float("nan"), runs.index)
     # At once: pandas warns of each column that is put into a table of some hundred.
-    found = pd.concat([runs, gaps.rename("gap"), endings_found(runs).rename("ending")], axis=1)
+    found = pd.concat([runs, record.gaps.loc[runs.index].rename("gap"), endings_found(runs).rename("ending")], axis=1)
     for (experiment, dataset, *cell), group in found.groupby(["experiment", "dataset", *axes], sort=False):
         named = dict(zip(axes, cell, strict=True))
         yield Line(
@@ -94,13 +93,6 @@ def _lines(record: SiteRecord, system: str, runs: pd.DataFrame) -> Iterator[Line
 def _is_result(system: str, axis: str) -> bool:
     # What cross validation chose is no axis, and q follows from the experiment but in the league.
     return (axis == "kernel" and system != IKDR) or (axis == "n_components" and system == IKDR)
-
-
-def _gaps(runs: pd.DataFrame) -> pd.Series:
-    """Return the relative distance of each final cost from the best known one; baselines have none."""
-    solved = runs[runs["kernel"] != NO_KERNEL]
-    gaps = nearness(solved, None)["gap"].tolist() if len(solved) else []
-    return pd.Series(gaps, solved.index, dtype=float).reindex(runs.index)
 
 
 def _method(system: str, cell: dict[str, object]) -> str:

@@ -15,7 +15,8 @@ from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.answers.answer import Answer, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES, Decision
-from kdrbench.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of
+from kdrbench.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of, touched
+from kdrbench.reports.dashboard.citation import citation_of
 from kdrbench.reports.dashboard.overview import checks_of, counts_of
 from kdrbench.reports.dashboard.page import pack, tables_script, tables_style
 from kdrbench.reports.dashboard.rendering import environment, slug
@@ -101,7 +102,8 @@ def write_site(folder: Path, records: Sequence[SiteRecord], drawn: Path | None =
     """
     site, pages = Site.of(records), environment(*_PACKAGES)
     shared = {"site": site, "metric_titles": METRIC_TITLES, "times_mean": TIMES_MEAN}
-    shared |= {"matrix_means": MATRIX_MEANS, "disturbed": DISTURBED}
+    citation = citation_of([one for record in records for one in touched(record.comparisons)])
+    shared |= {"matrix_means": MATRIX_MEANS, "disturbed": DISTURBED, "citation": citation}
     written = []
     for template, address, values in _pages(site):
         text = pages.get_template(f"{template}.html.j2").render(**shared, title=address.title, kind=template, **values)

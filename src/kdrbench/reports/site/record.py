@@ -11,14 +11,16 @@ import pandas as pd
 
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.reports.answers.answer import Answer, answers_of
+from kdrbench.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.reports.dashboard.page import Parts, shown_parts
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare, comparisons_from_csv
-from kdrbench.reports.outputs import Report, figures_of, tables_of
-from kdrbench.reports.records import Config, Results, read_runs, table_of, without_code, write_results
+from kdrbench.reports.outputs import TRACES, Report, figures_of, tables_of
+from kdrbench.reports.records import IKDR, Config, Results, read_runs, table_of, without_code, write_results
 from kdrbench.reports.tables.making import make_table
 from kdrbench.reports.tables.table import Entry, Table
 
@@ -27,8 +29,9 @@ from kdrbench.reports.tables.table import Entry, Table
 class SiteRecord:
     """A record under the ``name`` that the site gives it; ``folder`` holds its merged tables, as the site offers them.
 
-    ``tables`` and ``charts`` are by name, ``papers`` says which paper each experiment reproduces. ``claims`` are as
-    the dashboard reads them. ``remarks`` say what of the record is not shown, and why.
+    ``gaps`` are the distances of the ``runs``' final costs above the best known ones. ``tables`` and ``charts`` are by
+    name, without those that have nothing to show; ``papers`` says which paper each experiment reproduces. ``claims``
+    are as the dashboard reads them. ``remarks`` say what of the record is not shown, and why.
     """
 
     name: str
@@ -36,6 +39,7 @@ class SiteRecord:
     results: Results
     config: Config
     runs: pd.DataFrame
+    gaps: pd.Series
     tables: dict[str, Table]
     charts: dict[str, Chart]
     comparisons: list[Comparison]
@@ -92,11 +96,12 @@ def site_record(
         results=results,
         config=config,
         runs=runs,
-        tables={table.name: table for table in _tables(config, folder, _store(results), done)},
-        charts=charts,
+        gaps=_gaps(systems, config, _store(results) / TRACES),
+        tables={table.name: table for table in _tables(config, folder, _store(results), done) if table.rows},
+        charts={name: chart for name, chart in charts.items() if shown_parts(Parts(charts=[chart])).charts},
         comparisons=_comparisons(systems, config, done),
         claims=_claims(systems, config, done),
-        answers=_answers(systems, config, _traces(results)),
+        answers=_answers(systems, config, _store(results) / TRACES),
         remarks=tuple(remarks),
     )
 
@@ -133,34 +138,22 @@ def _tables(config: Config, folder: Path, store: Path, done: Path | None) -> Ite
         yield replace(table, blocks=blocks)
 
 
-def _answers(systems: Mapping[str, pd.DataFrame], config: Config, traces: Path | None) -> list[Answer]:
-    answers = {one.experiment: one for runs in systems.values() for one in _answers_of(runs, config, traces)}
+def _answers(systems: Mapping[str, pd.DataFrame], config: Config, folder: Path) -> list[Answer]:
+    found = [one for runs in systems.values() for one in answers_of(runs, config, traces_of(runs, folder))]
+    answers = {one.experiment: one for one in found}
     return [answers[name] for name in config["run"]]
 
 
-def _answers_of(runs: pd.DataFrame, config: Config, traces: Path | None) -> list[Answer]:
-    if traces is None or not _has_all(runs, traces):
-        return answers_of(runs, config)
-    try:
-        return answers_of(runs, config, traces)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(
-            f"the traces in {traces} are not as they were written ({in_words(error)}); move them away, and only final "
-            "costs are compared"
-        ) from error
+def _gaps(systems: Mapping[str, pd.DataFrame], config: Config, folder: Path) -> pd.Series:
+    """Return the gap of each run of all systems, in their order; only those of IKDR have any."""
 
+    def of(system: str, runs: pd.DataFrame) -> pd.Series:
+        if system != IKDR:
+            return pd.Series(float("nan"), runs.index)
+        traces = traces_of(runs, folder)
+        return gaps_of(runs, traces, known_beside(traces, config))
 
-def _has_all(runs: pd.DataFrame, traces: Path) -> bool:
-    """Return whether the trace of each run is a file in the folder: a row may name any path."""
-    root = traces.resolve()
-    paths = [(traces / str(name)).resolve() for name in runs["trace_file"].unique()]
-    return all(root in path.parents and path.is_file() for path in paths)
-
-
-def _traces(results: Results) -> Path | None:
-    """Return the folder of traces beside a folder of results, if there is one."""
-    traces = _store(results) / "traces"
-    return traces if traces.is_dir() else None
+    return pd.concat([of(*one) for one in systems.items()], ignore_index=True)
 
 
 def _store(results: Results) -> Path:

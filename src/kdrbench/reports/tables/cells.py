@@ -48,7 +48,7 @@ _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 NMI_GIVEN = "nmi_given"
 # Of experiments where q follows a rule.
 COMPONENTS = "n_components"
-# Of final costs, above the lowest final cost of any solver in the run: (cost - best) / |best|.
+# Of final costs, above the best known one of their problem, as reports.answers.nearness defines it.
 GAP = "gap"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS, GAP)
 # Quality is printed by what it is.

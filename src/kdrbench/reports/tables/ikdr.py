@@ -27,7 +27,7 @@ from kdrbench.reports.tables.labels import (
     method_alone,
     method_label,
 )
-from kdrbench.reports.tables.significance import interval_of, interval_words
+from kdrbench.reports.tables.significance import meaning_of_cell
 from kdrbench.reports.tables.table import FLAGGED, UNCONVERGED, WARNED, Entry, Group, Table, blocks_by, entries
 from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
 
@@ -117,12 +117,9 @@ def _entry(cell: IkdrCell | None) -> Entry:
 
 def _meaning(cell: IkdrCell) -> str:
     """Return what the number is, of how many runs, with its interval and what is to be known of these."""
-    ours, words = cell.ours, DEFINITIONS.get(cell.metric, "")
-    low, high = interval_of(cell.metric, ours)
-    over = f"{ours.counted} of {counted(ours.runs, 'run')}" if ours.runs else "no run"
-    interval = "" if low is None or high is None else f"95 % interval {interval_words(cell.metric, low, high)}"
-    title = METRIC_TITLES.get(cell.metric, cell.metric)
-    return "; ".join(filter(None, (f"{title}: {words}" if words else title, f"over {over}", interval, _said(ours))))
+    words, title = DEFINITIONS.get(cell.metric, ""), METRIC_TITLES.get(cell.metric, cell.metric)
+    what = f"{title}: {words}" if words else title
+    return meaning_of_cell(what, cell.metric, cell.ours, said=_said(cell.ours))
 
 
 def _said(ours: Cell) -> str:

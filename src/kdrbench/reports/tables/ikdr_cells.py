@@ -19,7 +19,6 @@ from kdrbench.reports.tables.partitions import Partitions
 from kdrbench.reports.tables.published_numbers import check_published, find_published, printed_table, published_name
 from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
-from kdrbench.status import Status
 
 # Of these the highest is the best, of all else the lowest.
 _HIGHEST = (Metric.ACCURACY, Metric.NMI)
@@ -50,20 +49,22 @@ def compared_cells(
     partitions: Partitions | None = None,
     settings: Mapping[str, Settings] | None = None,
     config: Config | None = None,
+    gaps: pd.Series | None = None,
 ) -> list[IkdrCell]:
     """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
 
     The cells of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs is
     there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
     ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare;
-    ``config`` defines kernels and methods, which may depart from those of the papers.
+    ``config`` defines kernels and methods, which may depart from those of the papers; ``gaps`` are the runs' distances
+    above the best known cost (:func:`.nearness.gaps_of`), without which no cell says them.
 
     Raises ``InputError`` when the experiment names a published table of which no number is known.
     """
     if table := printed_table(experiment):
         check_published(**table)
-    runs = with_gaps(runs)
-    cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment)
+    runs = runs if gaps is None else runs.assign(**{GAP: gaps})
+    cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment, with_gaps=gaps is not None)
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
     groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
@@ -115,12 +116,12 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
     return {axis: published_name(axis, name) for axis, name in axes.items()}
 
 
-def _metrics_of(experiment: Config) -> tuple[str, ...]:
+def _metrics_of(experiment: Config, *, with_gaps: bool) -> tuple[str, ...]:
     """Return the metrics of solvers."""
     by_rule = EIGENGAP in experiment.get("components", {}).values()
     differs = experiment.get("paradigm") == ALTERNATIVE
-    rivals = len(experiment["solvers"]) > 1
-    costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and rivals else (one,))]
+    compared = with_gaps and len(experiment["solvers"]) > 1
+    costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and compared else (one,))]
     return ((COMPONENTS,) if by_rule else ()) + tuple(costs) + ((NMI_GIVEN,) if differs else ())
 
 
@@ -148,15 +149,6 @@ def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: 
     corrected = holm([signed_rank_p(np.round(differ(pair[:, 0], pair[:, 1]), 12)) for pair in pairs])
     behind = {name for name, p in zip(others, corrected, strict=True) if p <= SIGNIFICANT}
     return set(competing) - behind if behind else set()
-
-
-def with_gaps(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add how far each final cost is above the lowest final one of its run, relatively; nothing for failed runs."""
-    cost = runs["cost"].astype(float).where(runs["status"] != str(Status.FAILED))
-    best = cost.groupby([runs[name] for name in ("experiment", "dataset", "kernel", "run")], sort=False).transform(
-        "min"
-    )
-    return runs.assign(**{GAP: (cost - best) / best.abs().clip(lower=np.finfo(float).tiny)})
 
 
 def _absent(metric: str) -> Cell:

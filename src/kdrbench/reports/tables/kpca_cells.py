@@ -1,4 +1,4 @@
-"""From the runs of the KPCA trick to cells: accuracies beside the printed ones, comparisons with the plain learner."""
+"""From the runs of the KPCA trick to cells: accuracies beside the printed ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdrbench.paired import corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.protocol import departure
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import Cell, summarise
 from kdrbench.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.reports.tables.numbers import share
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
-from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.reports.tables.verdicts import Compared
 
 if TYPE_CHECKING:
@@ -54,34 +52,6 @@ class KpcaCell(Compared):
     def rounded(self) -> float | None:
         """Our mean with two digits, as the paper compares."""
         return None if self.ours.mean is None else round(self.ours.mean, 2)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A variant against the plain learner over the splits both ended on; ``p_holm`` is over one learner's table.
-
-    ``complete`` says that both have a number for every split: that none was stopped at a limit, or failed.
-    """
-
-    dataset: str
-    learner: str
-    variant: str
-    splits: int
-    mean: float
-    p: float
-    p_holm: float
-    p_overlap: float | None
-    complete: bool
-
-    @property
-    def best(self) -> bool:
-        """Whether it is better than the plain learner, by splits none of which is missing."""
-        return self.complete and self.significant > 0
-
-    @property
-    def significant(self) -> int:
-        """1 for better, -1 for worse than the plain learner, 0 where no difference is shown."""
-        return int(np.sign(self.mean)) if self.p_holm <= SIGNIFICANT else 0
 
 
 def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
@@ -140,41 +110,6 @@ def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> Kpca
 def _over_splits(group: pd.DataFrame) -> Cell:
     cell = summarise("quality", group, "accuracy", share, unit="splits")
     return cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
-
-
-def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Difference]:
-    """Return each variant of the learner against itself without a kernel, by (data set, variant).
-
-    Wilcoxon's test over splits, by Holm corrected for all comparisons of the learner's table; beside it the t test that
-    allows for overlapping training sets.
-    """
-    of_learner = runs[runs["learner"] == learner]
-    compared: list[tuple[str, str, np.ndarray, float, bool]] = []
-    for dataset, group in of_learner.groupby("dataset", sort=False):
-        wide = group.pivot(index="run", columns="variant", values="accuracy")
-        test_share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
-        for variant in (name for name in VARIANTS if name != PLAIN and {name, PLAIN} <= set(wide.columns)):
-            differences = wide[variant] - wide[PLAIN]
-            known = differences.dropna().to_numpy(dtype=float)
-            if known.size:
-                compared.append((str(dataset), variant, known, test_share, bool(differences.notna().all())))
-    # In units of rounding: shares of the same samples that differ by the same count are tied.
-    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, *_ in compared]
-    corrected = holm(p_values)
-    return {
-        (dataset, variant): Difference(
-            dataset,
-            learner,
-            variant,
-            len(difference),
-            float(difference.mean()),
-            p_values[place],
-            corrected[place],
-            corrected_t_p(difference, test_share),
-            complete,
-        )
-        for place, (dataset, variant, difference, test_share, complete) in enumerate(compared)
-    }
 
 
 def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:

@@ -5,30 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import Config
-from kdrbench.reports.tables.cells import Cell
 from kdrbench.reports.tables.kpca_cells import (
     PLAIN,
     TABLES,
-    Difference,
     KpcaCell,
-    differences_of,
     kpca_cells,
     table_names,
     win_draw_lose,
 )
+from kdrbench.reports.tables.kpca_tests import Difference, differences_of, p_entry, tests_table
 from kdrbench.reports.tables.labels import NO_CELL, dataset_label, learner_name
-from kdrbench.reports.tables.table import Entry, Table, entries
+from kdrbench.reports.tables.significance import meaning, meaning_of_cell, meaning_of_mean
+from kdrbench.reports.tables.table import Entry, Table
 from kdrbench.reports.tables.verdicts import Verdict
 
 # The variants in which the paper chooses a kernel.
 KERNELISED = ("cross_validated", "aligned")
-_SECONDS = ["tuning_wall_s", "learning_wall_s"]
+# What is timed of a split.
+_CHOOSING = "tuning_wall_s"
+_SECONDS = {_CHOOSING: "seconds of choosing the kernel", "learning_wall_s": "seconds of learning with the kernel"}
 _CENTRED = "centred"
+_SELECTED = "accuracy with the kernel that is best on the test samples, in the mean over all splits: a bound, no result"
+_ACCURACY = "Accuracy: share of the test samples that 1-NN labels rightly"
 Cells = dict[tuple[str, str, str], KpcaCell]
 
 
@@ -60,8 +64,8 @@ def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tup
         [
             Entry(dataset_label(dataset)),
             *(entry for variant in printed for entry in _three(cells, differences, dataset, learner, variant)),
-            *(Entry(_p_text(differences.get((dataset, variant)))) for variant in tested),
-            *(Entry(values.get(dataset, NO_CELL)) for values in extra.values()),
+            *(p_entry(differences.get((dataset, variant))) for variant in tested),
+            *(values.get(dataset, Entry(NO_CELL)) for values in extra.values()),
         ]
         for dataset in datasets
     ]
@@ -76,20 +80,16 @@ def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tup
     return Table(table, title, [*columns, *extra], [lines, summary], notes)
 
 
-def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, str]]:
+def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, Entry]]:
     """Return what the paper's table does not hold, by title and data set; no column without a number."""
-    columns: dict[str, dict[str, str]] = {}
-    centred = {one: cells[one, learner, _CENTRED].ours.text for one in datasets if (one, learner, _CENTRED) in cells}
-    if centred:
-        columns[f"AK{learner.upper()}, centred"] = centred
+    centred = {one: _ours(cells[one, learner, _CENTRED]) for one in datasets if (one, learner, _CENTRED) in cells}
     selected = {
-        dataset: f"{cell.test_selected:.2f}"
+        dataset: Entry(f"{cell.test_selected:.2f}", cell.test_selected, detail=_SELECTED, axes=_axes_of(cell))
         for (dataset, name, _), cell in cells.items()
         if name == learner and cell.test_selected is not None
     }
-    if selected:
-        columns["K by test samples"] = selected
-    return columns
+    columns = {f"AK{learner.upper()}, centred": centred, "K by test samples": selected}
+    return {title: values for title, values in columns.items() if values}
 
 
 def _three(
@@ -105,18 +105,20 @@ def _three(
     verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
     return [
         Entry(cell.paper or NO_CELL),
-        Entry(cell.ours.text, cell.ours.mean, cell.ours.std, better, detail=_meaning(cell.ours), axes=_axes_of(cell)),
+        replace(_ours(cell), bold=better),
         Entry(verdict or NO_CELL, detail=why, verdict=verdict),
     ]
 
 
-def _axes_of(one: KpcaCell | Difference) -> tuple[str, ...]:
+def _axes_of(one: KpcaCell) -> tuple[str, ...]:
     return ("accuracy", one.dataset, "", learner_name(one.learner, one.variant))
 
 
-def _meaning(ours: Cell) -> str:
-    over = f"over {ours.counted} of {counted(ours.runs, 'split')}"
-    return "; ".join(filter(None, ("Accuracy: share of the test samples that 1-NN labels rightly", over, ours.note)))
+def _ours(cell: KpcaCell) -> Entry:
+    ours = cell.ours
+    # Printed as a share of one, not in per cent.
+    detail = meaning_of_cell(_ACCURACY, "accuracy", ours, unit="split", shown="share", said=ours.note)
+    return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=_axes_of(cell))
 
 
 def _summary_line(
@@ -145,12 +147,6 @@ def _tested(differences: dict[tuple[str, str], Difference], variant: str) -> str
         (float(one.significant), 0.0) for one in differences.values() if one.variant == variant
     ]
     return win_draw_lose(signs)
-
-
-def _p_text(difference: Difference | None) -> str:
-    if difference is None:
-        return NO_CELL
-    return "< 0.001" if difference.p_holm < 0.001 else f"{difference.p_holm:.3f}"
 
 
 def _notes(cells: Cells, learner: str) -> list[str]:
@@ -182,31 +178,6 @@ def _verdicts(cells: Cells, learner: str) -> str:
     return f"Of {counts.total()} printed numbers: {parts}.{reasons}"
 
 
-def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Difference]]) -> Table:
-    """Return every comparison with the plain learner and its p values."""
-    blocks = [[_test_line(one) for one in of_learner.values()] for of_learner in differences.values()]
-    columns = ["Data set", "Method", "Splits", "Mean difference", "p, Wilcoxon", "p, Holm", "p, corrected t"]
-    notes = [
-        "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
-        "comparisons of one learner, and no split stopped at a limit.",
-        "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
-        "most samples are for testing; without Holm.",
-    ]
-    return Table(name, "Do kernels help? Tests over splits.", columns, blocks, notes, n_labels=2)
-
-
-def _test_line(one: Difference) -> list[Entry]:
-    numbers = [
-        Entry(str(one.splits)),
-        Entry(f"{one.mean:+.4f}", bold=one.best),
-        Entry(f"{one.p:.2g}"),
-        Entry(f"{one.p_holm:.2g}"),
-        Entry(NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"),
-    ]
-    labels = entries([dataset_label(one.dataset), learner_name(one.learner, one.variant).upper()])
-    return labels + [replace(number, axes=_axes_of(one)) for number in numbers]
-
-
 def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
     """Return seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
     methods = [(learner, variant) for learner in learners for variant in KERNELISED]
@@ -214,11 +185,12 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
     for learner, variant in methods:
         method = learner_name(learner, variant).upper()
         columns += [f"{method}, choosing", f"{method}, learning"]
+    by_method = ["learner", "variant"]
     lines = [
-        _times_line(dataset_label(str(dataset)), group.groupby(["learner", "variant"])[_SECONDS].mean(), methods)
+        _times_line(str(dataset), dict(list(group.groupby(by_method))), methods)
         for dataset, group in runs.groupby("dataset", sort=False)
     ]
-    last = _times_line("All splits", runs.groupby(["learner", "variant"])[_SECONDS].sum(), methods)
+    last = _times_line("", dict(list(runs.groupby(by_method))), methods)
     notes = [
         "Mean seconds of a split; the last line is their sum over all. A method is charged for all it would need "
         "alone: distances, kernels and coordinates that are shared count for every one."
@@ -227,13 +199,32 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
     return Table(name, title, [*columns, "Choosing, K / AK"], [lines, [last]], notes)
 
 
-def _times_line(title: str, seconds: pd.DataFrame, methods: Sequence[tuple[str, str]]) -> list[Entry]:
-    """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment."""
-    times = {key: (float(one[_SECONDS[0]]), float(one[_SECONDS[1]])) for key, one in seconds.iterrows()}
-    cells = [Entry(f"{value:.3g}") for key in methods for value in times.get(key, (float("nan"),) * 2)]
+def _times_line(dataset: str, runs: dict[Any, pd.DataFrame], methods: Sequence[tuple[str, str]]) -> list[Entry]:
+    """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment.
+
+    They are means of a split, or without a data set sums over all.
+    """
+    cells = [_seconds(dataset, key, column, runs.get(key)) for key in methods for column in _SECONDS]
+    choosing = {key: _of_splits(dataset, rows[_CHOOSING]) for key, rows in runs.items()}
     ratios = [
-        times[learner, "cross_validated"][0] / times[learner, "aligned"][0]
+        choosing[learner, "cross_validated"] / choosing[learner, "aligned"]
         for learner in dict.fromkeys(learner for learner, _ in methods)
-        if {(learner, "cross_validated"), (learner, "aligned")} <= set(times)
+        if {(learner, "cross_validated"), (learner, "aligned")} <= set(choosing)
     ]
-    return [Entry(title), *cells, Entry(f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else NO_CELL)]
+    label = dataset_label(dataset) if dataset else "All splits"
+    return [Entry(label), *cells, Entry(f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else NO_CELL)]
+
+
+def _of_splits(dataset: str, seconds: pd.Series) -> float:
+    return float(seconds.mean() if dataset else seconds.sum())
+
+
+def _seconds(dataset: str, key: tuple[str, str], column: str, runs: pd.DataFrame | None) -> Entry:
+    if runs is None:
+        return Entry(NO_CELL)
+    axes, value = ("", dataset, "", learner_name(*key)), _of_splits(dataset, runs[column])
+    if dataset:
+        detail = meaning_of_mean(_SECONDS[column], "time_s", runs[column], unit="split")
+    else:
+        detail = meaning(f"{_SECONDS[column]}, summed", counted(len(runs), "split"))
+    return Entry(f"{value:.3g}", value, detail=detail, axes=axes)

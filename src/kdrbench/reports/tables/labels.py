@@ -38,7 +38,8 @@ DEFINITIONS = {
     "time_s": "wall-clock time of a run's first solve, without data, imports and evaluation",
     "warm_s": "median time of a run's repeats, where its solve was short enough to have any",
     "cost": "cost -F of the final projection, evaluated exactly; lower is better",
-    "gap": "distance of the final cost above the lowest final cost of any solver in the same run, over its size",
+    "gap": "distance of the final cost above the best known one, over its size: the lowest that any solver saw in the "
+    "same run, or that an atlas has stored",
     "accuracy": "share of the test samples that an SVM labels rightly",
     "nmi": "normalised mutual information of clusters and classes, 0 to 1",
     "nmi_given": "the same to the clustering that was given; lower is better",

@@ -13,10 +13,11 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import LOW_RANK, Config, experiments_of
-from kdrbench.reports.tables.cells import Cell, summarise
-from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, low_rank_label
+from kdrbench.reports.tables.cells import Cell, Format, summarise
+from kdrbench.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, low_rank_label
 from kdrbench.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.reports.tables.published_numbers import published_numbers
+from kdrbench.reports.tables.significance import interval_words, meaning, meaning_of_mean
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -32,10 +33,27 @@ METRIC_LABELS = {
     "sweeps": "sweeps, all numbers of constraints",
     "nmi": "NMI, fewest to most constraints",
 }
-_MEASURED = (
-    *("Method", "Constraints", "Solved", "Sweeps", "KKT residual"),
-    *("5-NN", "NMI, 1 start", "NMI, best of 10", METRIC_TITLES["time_s"]),
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A column of means: its title, the column of the runs, what it is, and the metric as which it is printed."""
+
+    title: str
+    column: str
+    words: str
+    shown: Format
+    metric: str
+
+
+_MEANS = (
+    _Mean("Sweeps", "sweeps", "passes over all constraints", whole, "sweeps"),
+    _Mean("5-NN", "accuracy", "share of samples that five nearest neighbours label rightly", percentage, "accuracy"),
+    _Mean("NMI, 1 start", "nmi_one_start", "of k-means' clusters and classes, 0 to 1", agreement, "nmi"),
+    _Mean("NMI, best of 10", "nmi_ten_starts", "the same, of the best of ten starts", agreement, "nmi"),
+    _Mean(METRIC_TITLES["time_s"], "time_s", DEFINITIONS["time_s"], duration, "time_s"),
 )
+_MEASURED = ("Method", "Constraints", "Solved", _MEANS[0].title, "KKT residual", *(one.title for one in _MEANS[1:]))
 # What its figures show is known in words only; the ends of our curves are printed beside it.
 FIGURES = PAPER | {"table": "figures"}
 _CURVES = {"accuracy": "accuracy", "nmi": "nmi_ten_starts"}
@@ -149,31 +167,26 @@ def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
 
 
 def _row(method: str, count: object, group: pd.DataFrame) -> list[Entry]:
-    def mean(column: str) -> float | None:
-        values = group[column].dropna()
-        return float(values.mean()) if len(values) else None
+    axes, over = ("", "", "", method), f"{counted(len(group), 'draw')} of {count} constraints"
 
-    solved = int((group["status"] == str(Status.CONVERGED)).sum())
-    largest, accuracy, seconds, sweeps = (
-        group["kkt_residual"].max(),
-        mean("accuracy"),
-        mean("time_s"),
-        mean("sweeps"),
-    )
-    shares = [mean("nmi_one_start"), mean("nmi_ten_starts")]
-    numbers = [
-        f"{solved} of {len(group)}",
-        "" if sweeps is None else f"{sweeps:.0f}",
-        "" if pd.isna(largest) else f"{largest:.1e}",
-        "" if accuracy is None else percentage(accuracy),
-        *("" if share is None else agreement(share) for share in shares),
-        "" if seconds is None else duration(seconds),
-    ]
-    over, axes = f"over {counted(len(group), 'draw')} of {count} constraints", ("", "", "", method)
-    measured = zip(_MEASURED[2:], numbers, strict=True)
+    def mean(one: _Mean) -> Entry:
+        known = group[one.column].dropna()
+        if known.empty:
+            return Entry("")
+        what = f"{one.title}: {one.words}, with {count} constraints"
+        detail = meaning_of_mean(what, one.metric, group[one.column], unit="draw")
+        return Entry(one.shown(float(known.mean()), None), detail=detail, axes=axes)
+
+    solved, largest = int((group["status"] == str(Status.CONVERGED)).sum()), group["kkt_residual"].max()
+    ended = meaning("Solved: how often the method's own stopping rule held", over)
+    residual = meaning("KKT residual: the largest distance from the conditions of the optimum", over)
+    sweeps, *others = map(mean, _MEANS)
     return [
         *entries([low_rank_label(method), count]),
-        *(Entry(text, detail=f"{title}, {over}" if text else "", axes=axes) for title, text in measured),
+        Entry(f"{solved} of {len(group)}", detail=ended, axes=axes),
+        sweeps,
+        Entry("") if pd.isna(largest) else Entry(f"{largest:.1e}", detail=residual, axes=axes),
+        *others,
     ]
 
 
@@ -194,5 +207,7 @@ def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:
 
 def _compared_row(one: Comparison) -> list[Entry]:
     texts = (one.dataset, METRIC_LABELS[one.metric], low_rank_label(one.method), one.experiment, one.published)
-    ours = Entry(one.ours, value=one.mean, spread=one.std)
+    interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
+    words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
+    ours = Entry(one.ours, value=one.mean, spread=one.std, detail=words)
     return [*entries(texts), ours, Entry(one.verdict, verdict=one.verdict), Entry(one.why)]

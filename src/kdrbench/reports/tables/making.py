@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.files import write_text
+from kdrbench.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import (
     COMPLEXITY,
     FINDINGS,
     LOW_RANK_TEXT,
     PAIRED_TESTS,
+    TRACES,
     Report,
     experiment_tables,
     tables_of,
@@ -47,6 +49,7 @@ from kdrbench.reports.tables.noise import noise_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.reports.tables.partitions import Partitions, spread_table
 from kdrbench.reports.tables.published_numbers import printed_table
+from kdrbench.reports.tables.significance import meaning_of_mean
 from kdrbench.reports.tables.size_series import complexity_table, size_series
 from kdrbench.reports.tables.table import Entry, Table, entries
 
@@ -72,11 +75,11 @@ def reports_named(name: str, config: Config) -> list[Report]:
 def make_table(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Page:
     """Return a table and the sections below it on its page.
 
-    ``results`` is the folder of merged tables, ``store`` that of findings.
+    ``results`` is the folder of merged tables, ``store`` that of traces and findings.
     """
     runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
     makers: dict[str, Callable[[Report, pd.DataFrame, Config], Page]] = {
-        IKDR: _ikdr,
+        IKDR: partial(_ikdr, store / TRACES),
         KPCA_TRICK: _kpca_trick,
         LOW_RANK: _low_rank,
         LEAGUE: partial(_league, store / FINDINGS),
@@ -92,10 +95,12 @@ def make_table(report: Report, config: Config, results: Path, store: Path = Path
     return makers.get(report.kind, _any)(report, runs, config)
 
 
-def _ikdr(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+def _ikdr(folder: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
     experiment, own = config["experiments"][report.name], runs[runs["experiment"] == report.name]
     controls, partitions = controls_of(report.name, config), Partitions(runs, config)
-    cells = compared_cells(own, experiment, controls, partitions, settings_of(config), config)
+    traces = traces_of(own, folder)
+    gaps = gaps_of(own, traces, known_beside(traces, config))
+    cells = compared_cells(own, experiment, controls, partitions, settings_of(config), config, gaps)
     sections = [beside_published(cells)] if printed_table(experiment) else []
     if is_redrawn(experiment):
         alone = Partitions(own, {**config, "run": [report.name]})
@@ -151,8 +156,9 @@ def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
 
 
 def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
-    mean, known = float(values.mean()), int(values.notna().sum())
-    words = f"{values.name}: mean over {known} of {counted(len(values), 'run')}"
+    mean = float(values.mean())
+    # In the unit of the column, as the mean is.
+    words = meaning_of_mean(f"{values.name}: mean", "", values)
     return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
 
 

@@ -59,16 +59,42 @@ def quantity(mean: float, std: float | None = None) -> str:
     """Return a number rounded to two digits of its spread: ``-1311 \u00b1 26``, ``(-1.894 \u00b1 0.054)e6``."""
     if not _is_plain(mean, std):
         return _digits(mean, std)
-    exponent = math.floor(math.log10(abs(mean))) if mean else 0
-    power = exponent if exponent >= 6 or exponent < -3 else 0
+    exponent, power = _powers(mean)
     scaled = mean / 10.0**power
     if std is None:
         text = _significant(scaled, 5)
         return f"{text}e{power}" if power else text
     spread = std / 10.0**power
-    places = max(0, 1 - math.floor(math.log10(spread))) if spread > 0 else max(0, 4 - exponent + power)
+    places = _places(spread, exponent - power)
     text = f"{scaled:.{places}f} {PLUS_MINUS} {spread:.{places}f}"
     return f"({text})e{power}" if power else text
+
+
+def interval(low: float, high: float) -> str:
+    """Return the ends of an interval to two digits of its half width: ``-1329 to -1293``, ``(-1.948 to -1.840)e6``.
+
+    They have the places that :func:`quantity` gives the number between them. Where the ends differ by less than 1e-9 of
+    their size, by rounding alone, they have five digits.
+    """
+    largest = max(abs(low), abs(high))
+    if not _is_plain(low, high):
+        return f"{_digits(low, None)} to {_digits(high, None)}"
+    exponent, power = _powers(largest)
+    half = (high - low) / 2
+    places = _places(half / 10.0**power if half > 1e-9 * largest else 0.0, exponent - power)
+    first, last = (f"{end / 10.0**power:.{places}f}" for end in (low, high))
+    return f"({first} to {last})e{power}" if power else f"{first} to {last}"
+
+
+def _powers(value: float) -> tuple[int, int]:
+    """Return the exponent of a number's first digit, and the power of ten that is taken out of it in print."""
+    exponent = math.floor(math.log10(abs(value))) if value else 0
+    return exponent, exponent if exponent >= 6 or exponent < -3 else 0
+
+
+def _places(spread: float, exponent: int) -> int:
+    """Return the decimals that give two digits of a spread, or without one five of a number with that exponent."""
+    return max(0, 1 - math.floor(math.log10(spread))) if spread > 0 else max(0, 4 - exponent)
 
 
 def rounded(value: float, digits: int) -> float | None:

@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.records import NO_KERNEL, Settings
 from kdrbench.reports.tables.cells import FORMATS
 from kdrbench.reports.tables.labels import (
+    DEFINITIONS,
     METRIC_TITLES,
     TIMES_MEAN,
     dataset_label,
@@ -35,7 +37,7 @@ from kdrbench.reports.tables.labels import (
     method_label,
 )
 from kdrbench.reports.tables.numbers import quantity
-from kdrbench.reports.tables.significance import SIGNIFICANT, share_tested
+from kdrbench.reports.tables.significance import SIGNIFICANT, meaning, share_tested
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
 _OURS = "ISM"
+_WILCOXON = "of Wilcoxon's signed ranks"
 CELL = ["experiment", "dataset", "kernel"]
 # Costs nearer than this, relative to the larger one, are the same cost: rounding decides no win.
 SAME_COST = 1e-6
@@ -190,10 +193,24 @@ def paired_table(tests: list[PairedTest]) -> Table:
 def _row(test: PairedTest) -> list[Entry]:
     texts = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
     texts += [method_label(test.first), method_label(test.second), str(test.pairs)]
-    shown = FORMATS.get(test.metric, quantity)
-    texts += [shown(value, None) for value in (test.mean_first, test.mean_second, test.difference)]
-    lower = method_label(test.lower) if test.lower else "-"
+    return [*entries(texts), *_numbers(test), Entry(method_label(test.lower) if test.lower else "-")]
+
+
+def _numbers(test: PairedTest) -> Iterator[Entry]:
+    """Yield the numbers of a line with what they are; a mean leads to its method's runs, the others to the first's."""
+    shown, title = FORMATS.get(test.metric, quantity), METRIC_TITLES[test.metric]
+
+    def number(text: str, what: str, *, method: str = test.first, bold: bool = False) -> Entry:
+        detail = meaning(f"{title}: {what}", counted(test.pairs, "pair"), said=DEFINITIONS.get(test.metric, ""))
+        axes = (test.metric, test.dataset, test.kernel, method)
+        return Entry(text, bold=bold, detail=detail, axes=axes, experiment=test.experiment)
+
+    yield number(shown(test.mean_first, None), "mean of the first method")
+    yield number(shown(test.mean_second, None), "mean of the second method", method=test.second)
+    yield number(shown(test.difference, None), "median of first minus second")
+    yield number(f"{test.p:.2g}", f"p {_WILCOXON}, without correction")
+    yield number(f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs)
     overlap = "-" if test.p_overlap is None else f"{test.p_overlap:.2g}"
-    gap = f"{test.low:+.2g} to {test.high:+.2g}"
-    holm_p = Entry(f"{test.p_holm:.2g}", bold=test.differs)
-    return [*entries([*texts, f"{test.p:.2g}"]), holm_p, *entries([overlap, gap, lower])]
+    yield number(overlap, "p of the t test that allows for overlapping training sets, without correction")
+    gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
+    yield number(f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")

@@ -1,4 +1,4 @@
-"""How sure a mean is; whether two methods differ, :mod:`kdrbench.paired` says.
+"""How sure a mean is, and what a page says of it; whether two methods differ, :mod:`kdrbench.paired` says.
 
 95 % intervals of the means in a table:
 
@@ -24,13 +24,16 @@ from typing import TYPE_CHECKING
 # Not scipy.stats, which takes longer to load than a table to make.
 from scipy.special import betaincinv, ndtri
 
+from kdrbench.errors import counted
 from kdrbench.paired import half_width
 from kdrbench.reports.records import Metric
 from kdrbench.reports.tables.cells import FORMATS, Cell
-from kdrbench.reports.tables.numbers import quantity
+from kdrbench.reports.tables.numbers import interval, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kdrbench.kernels.family import FloatArray
 
 SIGNIFICANT = 0.05
 _SHARES = frozenset(map(str, Metric))
@@ -43,20 +46,50 @@ def interval_of(metric: str, cell: Cell) -> Interval:
         return None, None
     if metric == Metric.ACCURACY and cell.n_tested:
         return wilson(cell.mean, cell.n_tested)
-    # The spread of the cell is that of the population: over n - 1 it gives the standard error.
-    half = half_width(cell.counted - 1) * cell.std / math.sqrt(cell.counted - 1)
-    low, high = cell.mean - half, cell.mean + half
+    return _student(metric, cell.mean, cell.std, cell.counted)
+
+
+def interval_of_mean(metric: str, values: FloatArray) -> Interval:
+    """Return Student's interval of the mean of some runs' values; fewer than two have none."""
+    if len(values) < 2:
+        return None, None
+    return _student(metric, float(values.mean()), float(values.std()), len(values))
+
+
+def _student(metric: str, mean: float, std: float, n: int) -> tuple[float, float]:
+    # The spread is that of the population: over n - 1 it gives the standard error.
+    half = half_width(n - 1) * std / math.sqrt(n - 1)
+    low, high = mean - half, mean + half
     return (max(0.0, low), min(1.0, high)) if metric in _SHARES else (low, high)
 
 
 def interval_words(metric: str, low: float, high: float) -> str:
-    """Return "95.1% to 99.4%": the ends of an interval in the unit of the number and in three significant digits."""
-    shown = FORMATS.get(metric, _three_digits)
-    return f"{shown(low, None)} to {shown(high, None)}"
+    """Return "95.1% to 99.4%", "-1329 to -1293": the ends of an interval in the unit and places of the number."""
+    shown = FORMATS.get(metric, quantity)
+    return interval(low, high) if shown is quantity else f"{shown(low, None)} to {shown(high, None)}"
 
 
-def _three_digits(value: float, _: float | None = None) -> str:
-    return f"{value:.3g}" if abs(value) < 1e6 else quantity(value)
+def meaning(what: str, over: str, interval: str = "", said: str = "") -> str:
+    """Return all parts that there are, one behind the other; ``said`` is what is to be known of the runs."""
+    return "; ".join(filter(None, (what, f"over {over}", interval and f"95 % interval {interval}", said)))
+
+
+def meaning_of_cell(what: str, metric: str, cell: Cell, *, unit: str = "run", shown: str = "", said: str = "") -> str:
+    """Return what a cell is; ``unit`` is what its runs are called, ``shown`` the metric as which it is printed."""
+    over = f"{cell.counted} of {counted(cell.runs, unit)}" if cell.runs else f"no {unit}"
+    return meaning(what, over, _words(shown or metric, interval_of(metric, cell)), said)
+
+
+def meaning_of_mean(what: str, metric: str, values: pd.Series, *, unit: str = "run") -> str:
+    """Return what the mean of some values is, each of which is of a run, or has no number."""
+    known = values.dropna()
+    over = f"{len(known)} of {counted(len(values), unit)}"
+    return meaning(what, over, _words(metric, interval_of_mean(metric, known.to_numpy(dtype=float))))
+
+
+def _words(metric: str, interval: Interval) -> str:
+    low, high = interval
+    return "" if low is None or high is None else interval_words(metric, low, high)
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.paired import half_width
 from kdrbench.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.reports.tables.cells import COMPLETED
 from kdrbench.reports.tables.labels import NO_CELL, TIMES_MEAN, method_label
+from kdrbench.reports.tables.significance import meaning
 from kdrbench.reports.tables.table import Entry, Table, blocks_by, entries
 from kdrbench.status import Status
 
@@ -101,7 +103,7 @@ class SizeSeries:
     """The runs of one method in which ``axis`` differs; ``fixed`` holds the two other sizes.
 
     ``ended`` and ``stopped`` are (size, seconds), ``an_iteration`` (size, seconds of one iteration) of those that
-    ended. ``lost`` counts runs that left no time.
+    ended. ``lost`` counts runs that left no time. ``experiments`` are those of all runs.
     """
 
     axis: str
@@ -113,6 +115,7 @@ class SizeSeries:
     stopped: tuple[tuple[float, float], ...]
     an_iteration: tuple[tuple[float, float], ...]
     lost: int
+    experiments: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -181,6 +184,7 @@ def _series(
         _points(stopped[axis], stopped["time_s"]),
         _points(iterated[axis], iterated["time_s"] / iterated["iterations"]),
         len(runs) - len(ended) - len(stopped),
+        tuple(map(str, runs["experiment"].unique())),
     )
 
 
@@ -203,18 +207,34 @@ def complexity_table(series: list[SizeSeries]) -> Table:
 def _row(one: SizeSeries) -> list[Entry]:
     sizes = sorted({size for size, _ in one.ended + one.stopped})
     span = f"{sizes[0]:g} to {sizes[-1]:g}" if sizes else NO_CELL
-    texts = [
-        f"{LETTERS[one.axis]}, {one.evaluation}",
-        fixed_sizes(one),
-        method_label(one.method),
-        span,
-        str(len(one.ended)),
-        str(len(one.stopped) + one.lost),
+    lost = len(one.stopped) + one.lost
+    return [
+        *entries([f"{LETTERS[one.axis]}, {one.evaluation}", fixed_sizes(one), method_label(one.method), span]),
+        _number(one, str(len(one.ended)), "runs that came to their own end"),
+        _number(one, str(lost), "runs that were stopped at a limit, or failed"),
+        *_exponent(one, one.law, "time of a run"),
+        *_exponent(one, one.law_of_an_iteration, "time over iterations"),
+        *entries([_expected(one)]),
     ]
-    for law in (one.law, one.law_of_an_iteration):
-        interval = NO_CELL if law is None else f"{law.low:.2f} to {law.high:.2f}"
-        texts += [exponent_text(law), interval]
-    return entries([*texts, _expected(one)])
+
+
+def _exponent(one: SizeSeries, law: PowerLaw | None, of: str) -> Iterator[Entry]:
+    """Yield the exponent of a law and its interval."""
+    if law is None:
+        yield from entries([NO_CELL, NO_CELL])
+        return
+    interval = f"{law.low:.2f} to {law.high:.2f}"
+    what = f"exponent of the {of} in {LETTERS[one.axis]}, from {law.smallest:g} to {law.largest:g}"
+    detail = meaning(what, counted(law.n_points, "run"), interval)
+    yield _number(one, exponent_text(law), detail)
+    yield _number(one, interval, detail)
+
+
+def _number(one: SizeSeries, text: str, detail: str) -> Entry:
+    """Return a number that leads to its runs, where they are all of one experiment."""
+    alone = len(one.experiments) == 1
+    axes = ("time_s", "", one.kernel, one.method) if alone else ()
+    return Entry(text, detail=detail, axes=axes, experiment=one.experiments[0] if alone else "")
 
 
 def _expected(one: SizeSeries) -> str:

@@ -23,7 +23,7 @@ class Entry:
     ``mark`` is set behind the text and refers to a note; ``detail`` is what a page shows on pointing at the cell.
     ``paper`` is the published number and ``verdict`` how ours relates to it. A page colours a text that is itself a
     verdict by ``verdict``. ``axes`` are metric, data set, kernel and method of a cell of runs, by which a page finds
-    them.
+    them; ``experiment`` is that of the runs where the table shows those of several.
     """
 
     text: str
@@ -35,6 +35,7 @@ class Entry:
     paper: str = ""
     verdict: str = ""
     axes: tuple[str, ...] = ()
+    experiment: str = ""
 
 
 @dataclass(frozen=True)

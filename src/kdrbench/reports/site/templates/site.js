@@ -11,6 +11,8 @@ async function startSite() {
   prepareTheme(() => {});
   prepareTips();
   window.addEventListener("resize", hintAtWidth);
+  // What is folded away has no width until it is opened; this event does not bubble.
+  document.addEventListener("toggle", hintAtWidth, true);
   const { default: DataTable } = await unpackScript("tables");
   makeTables(DataTable);
   hintAtWidth();

@@ -1,0 +1,87 @@
+"""How far a cost is above the best known one: the same in tables, matrices and on the site."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdrbench.errors import DamagedError
+from kdrbench.reports.answers.answer import answers_of
+from kdrbench.reports.answers.nearness import traces_of
+from kdrbench.reports.optima import Solution, write_solutions
+from kdrbench.reports.outputs import tables_of
+from kdrbench.reports.records import problem_of, read_results, read_runs
+from kdrbench.reports.site.cells import lines_of
+from kdrbench.reports.site.record import site_record
+from kdrbench.reports.tables.cells import GAP
+from kdrbench.reports.tables.making import make_table
+from support.record_folders import folder_of
+from support.report_rows import trace_line
+
+RUNS = 3
+# Each run ends where its trace does, but of DG, which went on from its lowest cost.
+ENDS = {"ism": -100.0, "dg": -90.0}
+LOWEST = {"ism": -100.0, "dg": -125.0}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results of one data set, whose best costs DG saw on its way and did not keep."""
+    folder = folder_of(tmp_path / "results", changed={"kernels": ["gaussian"], "baselines": []}, folds=RUNS, cost=None)
+    table = folder / "merged/first.csv"
+    rows = pd.read_csv(table, keep_default_na=False)
+    rows["cost"] = rows["method"].map(ENDS)
+    for path in (table, folder / "ikdr.csv"):
+        rows.to_csv(path, index=False)
+    (folder / "traces").mkdir()
+    for method, lowest in LOWEST.items():
+        points = [(1.0, lowest), (2.0, ENDS[method])]
+        lines = [
+            trace_line(method, number, time_s=time, cost=cost, stationarity=0.1)
+            for number in range(RUNS)
+            for time, cost in points
+        ]
+        (folder / f"traces/wine-{method}.jsonl").write_text("".join(lines))
+    return folder
+
+
+def gaps(folder):
+    """Return how far ISM and DG are above the best known, in the median: by the table, the matrix and the site."""
+    config = read_results(folder).config
+    table, _ = make_table(tables_of(config)["first"], config, folder, folder)
+    row = next(row for row in table.rows if row[1].text == "Above best known")
+    in_table = {method: row[table.columns.index(method.upper())].value for method in ENDS}
+    runs = read_runs(folder / "ikdr.csv")
+    (answer,) = answers_of(runs, config, traces_of(runs, folder / "traces"))
+    in_matrix = {method: answer.matrix.cell(method, "wine", "gaussian").gap for method in ENDS}
+    record = site_record("one", read_results(folder), folder.parent / "site")
+    shown = {line.method.lower(): line.numbers[3].value for line in lines_of(record)}
+    on_site = record.tables["first"].listed
+    assert {one["method"]: one["mean"] for one in on_site if one["metric"] == GAP} == pytest.approx(in_table)
+    return in_table, in_matrix, shown
+
+
+def test_the_lowest_cost_that_a_trace_saw_is_the_best_known(results):
+    for found in gaps(results):
+        assert found == pytest.approx({"ism": 25 / 125, "dg": 35 / 125})
+
+
+def test_a_stored_optimum_below_all_runs_shows_in_the_cell_of_the_table(results):
+    config = read_results(results).config
+    (results / "optima").mkdir()
+    problems = [problem_of(config, "first", "wine", "gaussian", number) for number in range(RUNS)]
+    write_solutions(results / "optima/known.npz", dict.fromkeys(problems, Solution(-200.0, np.eye(13, 2))))
+    for found in gaps(results):
+        assert found == pytest.approx({"ism": 0.5, "dg": 0.55})
+
+
+def test_without_traces_final_costs_are_compared(results):
+    (results / "traces/wine-dg.jsonl").unlink()
+    for found in gaps(results):
+        assert found == pytest.approx({"ism": 0.0, "dg": 0.1})
+
+
+def test_traces_that_are_not_as_they_were_written_are_refused_in_a_sentence(results):
+    config = read_results(results).config
+    (results / "traces/wine-dg.jsonl").write_text("not JSON")
+    with pytest.raises(DamagedError, match=r"are not as they were written .* move them away"):
+        make_table(tables_of(config)["first"], config, results, results)
