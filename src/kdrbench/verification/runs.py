@@ -109,10 +109,9 @@ class RunToVerify:
         found = self._first_order(pairs.first_order, projection)
         if self.first_order:
             return found
-        # How rounding changes it is a matter of third derivatives.
-        least = None if self.is_rounded else curvature(pairs, projection, _MOST_DIRECTIONS)
-        if least is not None:
-            found["curvature"] = Number(least, _CURVATURE)
+        if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
+            by_rounding = rounding.of_curvature(projection, pairs, least) if self.is_rounded else 0.0
+            found["curvature"] = Number(least.value, _CURVATURE + by_rounding)
         train, labels = self.samples.train @ projection, self.labels[self.samples.train_rows]
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)

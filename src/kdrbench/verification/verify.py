@@ -186,7 +186,8 @@ class _Batch:
         result.left_out["runs without a result"] += not numbers
         result.left_out[f"accuracies and curvatures of runs of more than {self.most} samples"] += many
         result.left_out["projections that the record does not store"] += run.is_left_out
-        result.left_out["curvatures at projections in float32"] += run.is_rounded and bool(row["curvature"])
+        unseen = bool(row["curvature"]) and not many and bool(numbers) and "curvature" not in numbers
+        result.left_out["curvatures in tangent spaces of many dimensions"] += unseen and not run.is_left_out
         needed = () if run.is_left_out else ("cost",) if many else ("cost", "quality")
         result.findings += _differing(place, row, numbers, needed)
 
