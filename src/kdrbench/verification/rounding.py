@@ -19,8 +19,8 @@ With its unit eigenvector Z, moved to Z - W E'Z, which is orthogonal to W + E, t
     Z (E'G + W'DG[E]) - P D2G[Z, E] + P (E W' DG[Z] + DG[W E'Z]),
 
 of norm at most (g + L + T + 2 L) e, with g = |G|_2 and T the largest absolute eigenvalue of E -> D2G[Z, E], by the same
-steps on differences of DG[Z]. Within a residual's norm there is an eigenvalue: l, where it is simple. And s changes by at
-most (g + L) e.
+steps on differences of DG[Z]. Within a residual's norm there is an eigenvalue: l, where it is simple. And s changes by
+at most (g + L) e.
 
 The classifier is fitted to other samples then. Each fit ends where its decision values are optimal to its tolerance, so
 labels are certain only where no change of all decision values by twice that tolerance makes another class win.
@@ -59,24 +59,22 @@ def of_cost(projection: Array, gradient: Array) -> float:
     return UNIT * float(np.abs(gradient * projection).sum())
 
 
-def of_stationarity(projection: Array, gradient: Array, gradient_at: Callable[[Array], Array]) -> float:
-    """Return the bound for |(I - WW') G| / |G|; ``gradient_at`` gives G at any W."""
+def of_stationarity(projection: Array, gradient: Array, bent: float) -> float:
+    """Return the bound for |(I - WW') G| / |G|; ``bent`` is the largest absolute eigenvalue of the Hessian."""
     size = max(float(np.linalg.norm(gradient)), _TINY)
     change = UNIT * float(np.linalg.norm(projection))
     stationarity = float(np.linalg.norm(gradient - projection @ (projection.T @ gradient))) / size
     turned = 2.0 * float(np.linalg.norm(projection, 2)) * change
-    return turned + (1.0 + stationarity) * largest_slope(projection, gradient, gradient_at) * change / size
+    return turned + (1.0 + stationarity) * bent * change / size
 
 
-def of_curvature(projection: Array, pairs: Pairs, least: Curvature) -> float:
-    """Return the bound for the smallest curvature ``least``."""
+def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float) -> float:
+    """Return the bound for the smallest curvature; ``bent`` is the largest absolute eigenvalue of the Hessian."""
 
     def turned_at(at: Array) -> Array:
         return pairs.turned(at, [least.direction])[0]
 
-    gradient = pairs.gradient(projection)
-    size, change = float(np.linalg.norm(gradient, 2)), UNIT * float(np.linalg.norm(projection))
-    bent = largest_slope(projection, gradient, pairs.gradient)
+    size, change = float(np.linalg.norm(pairs.gradient(projection), 2)), UNIT * float(np.linalg.norm(projection))
     third = largest_slope(projection, turned_at(projection), turned_at)
     return (size + third + 3.0 * bent + abs(least.value) * (size + bent)) * change / max(least.scale, _TINY)
 
