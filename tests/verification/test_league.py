@@ -17,8 +17,10 @@ from kdrbench.packing.unpack import unpack
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
 from kdrbench.verification import league
+from kdrbench.verification.batches import _data
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
+from support.calls import called_by
 from support.configs import whole_config
 from support.one_batch import Limits, context_of
 
@@ -110,6 +112,13 @@ def test_an_honest_league_verifies(record):
     # Of 24 linear maps four sizes, three scores and the number of columns; of 12 others the sizes.
     assert found.numbers == 24 * 8 + 12 * 4
     assert +found.left_out == {"scores of maps that are not linear, of which nothing is stored": 12}
+
+
+def test_no_function_of_the_league_is_called(played):
+    read = Record(played["packed"])
+    assert read.grid.batches()
+    _data.cache_clear()
+    assert called_by(lambda: verify(read)) == set()
 
 
 TAMPERINGS = {

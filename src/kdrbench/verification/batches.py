@@ -73,9 +73,11 @@ def marks_out_of_place(rows: Placed, left: ArraysOfRuns) -> Iterator[Finding]:
             # Found already.
             continue
         if NOT_STORED in arrays:
-            if not before:
+            if before:
+                said = said or place
+            else:
                 yield Finding(place, "projection", "said not to be stored", "stored, as that of a cell's first run is")
-            said, before = said or place, True
+            before = True
         elif "projection" in arrays:
             if said:
                 yield Finding(said, "projection", "said not to be stored", f"stored, as the later one of {place} is")
