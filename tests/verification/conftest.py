@@ -4,10 +4,14 @@ import json
 import shutil
 
 import pytest
+from click.testing import CliRunner
 
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles, merge_records
+from kdrbench.cli import main
 from kdrbench.datasets import load_dataset
+from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.unpack import unpack
 from kdrbench.stages.config import load_grid
 from support.configs import ikdr_config
 from support.one_batch import IKDR, Limits, context_of
@@ -61,6 +65,22 @@ def made(tmp_path_factory):
     merge_records(paths, IKDR.record, grid.expected(grid.experiments), results / "ikdr.csv")
     (results / "config.json").write_text(json.dumps(grid.config))
     return results
+
+
+@pytest.fixture(scope="session")
+def made_packed(made, tmp_path_factory):
+    """The folder of the same record, packed and unpacked: projections in float32, traces thinned."""
+    place, results = tmp_path_factory.mktemp("packed") / "record", tmp_path_factory.mktemp("unpacked") / "results"
+    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
+    assert done.exit_code == 0, done.output
+    unpack(PackedFolder(place), results, to_go_on=False)
+    return results
+
+
+@pytest.fixture
+def packed_record(made_packed, tmp_path):
+    """A copy of it that a test may tamper with."""
+    return shutil.copytree(made_packed, tmp_path / "results")
 
 
 @pytest.fixture

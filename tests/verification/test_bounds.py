@@ -6,11 +6,12 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.verification import verify as verification
+from kdrbench.verification import batches
 from kdrbench.verification.members import members_of
 from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
 from kdrbench.verification.runs import Number
+from kdrbench.verification.verify import verify
 from support.helpers import KERNELS, random_projection
 
 # Columns whose bounds follow from rounding.
@@ -30,8 +31,8 @@ def numbers(made):
     """Of each row its columns and what is computed again."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verification, "_differing", lambda place, row, known, _: found.append((row, known)) or ())
-        verification.verify(Record(made, own_code=True))
+        patch.setattr(batches, "differing", lambda place, row, known, _: found.append((row, known)) or ())
+        verify(Record(made, own_code=True))
     return found
 
 
@@ -52,9 +53,7 @@ def test_ten_bounds_away_is_found_wherever_a_number_is(numbers):
         for column in {*DERIVED} & {*known}:
             away = known[column].value + 10.0 * known[column].allowed
             changed = {column: Number(known[column].value, known[column].allowed)}
-            findings = list(
-                verification._differing("run", {**row, "cost": "", "quality": "", column: repr(away)}, changed)
-            )
+            findings = list(batches.differing("run", {**row, "cost": "", "quality": "", column: repr(away)}, changed))
             assert [finding.column for finding in findings] == [column]
 
 

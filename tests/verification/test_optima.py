@@ -17,6 +17,7 @@ from kdrbench.stages.config import load_grid
 from kdrbench.verification import optima
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
+from support.calls import called_by
 from support.configs import whole_config
 from support.damage import unfolding
 from support.one_batch import Limits, context_of
@@ -83,6 +84,12 @@ def test_a_sound_atlas_verifies(charted):
     assert [str(finding) for finding in found.findings] == []
     assert found.numbers >= 12
     assert not found.left_out
+
+
+def test_no_function_of_the_runs_is_called_while_optima_are_verified(charted):
+    read = Record(charted)
+    assert read.grid.batches()
+    assert called_by(lambda: verify(read)) == set()
 
 
 def change_row(record, **columns):

@@ -58,7 +58,10 @@ def problem_at(batch: Batch, run: int) -> Problem:
 
 
 def sha256_of(batch: Batch, run: int) -> str:
-    """Return the hash by which the problem of a run is known."""
+    """Return the hash by which the problem of a run is known.
+
+    It names a problem, and no number follows from it: by another one optima would be found under no name.
+    """
     problem = problem_at(batch, run)
     return problem_sha256(problem.definition, batch.dataset, batch.data_sha256, problem.run, problem.seed)
 

@@ -31,6 +31,15 @@ class FirstOrder:
     gradient_rounding: float
 
 
+@dataclass(frozen=True)
+class Curvature:
+    """The smallest curvature l / s at W: its ``value``, the ``scale`` s, and its unit ``direction`` Z, d x q."""
+
+    value: float
+    scale: float
+    direction: Array
+
+
 @dataclass
 class _Sizes:
     """Sums of the sizes of terms, by which rounding is bounded.
@@ -166,7 +175,7 @@ def stationarity(projection: Array, gradient: Array) -> float:
     return float(np.linalg.norm(gradient - projection @ (projection.T @ gradient)) / np.linalg.norm(gradient))
 
 
-def curvature(pairs: Pairs, projection: Array, most: int) -> float | None:
+def curvature(pairs: Pairs, projection: Array, most: int) -> Curvature | None:
     """Return the smallest eigenvalue of the Riemannian Hessian of -F over the largest |eigenvalue| of W'G.
 
     Directions are those of the rows of X, outside of which F does not change. ``None`` where there are more than
@@ -188,4 +197,5 @@ def curvature(pairs: Pairs, projection: Array, most: int) -> float | None:
         [(unit @ inner - complement.T @ image).ravel() for unit, image in zip(units, images, strict=True)]
     )
     scale = float(np.abs(np.linalg.eigvalsh(0.5 * (inner + inner.T))).max())
-    return float(np.linalg.eigvalsh(0.5 * (hessian + hessian.T))[0]) / scale
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    return Curvature(float(values[0]) / scale, scale, complement @ vectors[:, 0].reshape(n_outer, q))

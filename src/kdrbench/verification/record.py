@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,7 +25,7 @@ from kdrbench.stages.merged_tables import read_words
 
 Row = dict[str, str]
 # What runs leave that is looked at: of an atlas its optima.
-_ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
+ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,27 @@ class Record:
 
     def arrays(self, row: Row, cell: str, run: int) -> dict[str, NDArray[Any]]:
         """Return the arrays of a run by their kind; ``DamagedError`` where they cannot be read."""
+        return self.arrays_of(row, cell, [run]).get(run, {})
+
+    def arrays_of(
+        self, row: Row, cell: str, runs: Iterable[int], kinds: Sequence[str] = ARRAYS
+    ) -> dict[int, dict[str, NDArray[Any]]]:
+        """Return the arrays of runs of a cell by run and kind, from the file beside a row's trace.
+
+        To find its members takes as long as to read hundreds: ask for all runs at once. Raises ``DamagedError`` where
+        they cannot be read.
+        """
         path = self._beside("findings", row, ".npz")
-        names = {array_name(cell, kind, run): kind for kind in _ARRAYS}
+        names = {array_name(cell, kind, run): (run, kind) for run in runs for kind in kinds}
         try:
-            found = arrays_in(path, wanted=names, packed=True) or {}
+            read = arrays_in(path, wanted=names, packed=True) or {}
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
-        return {names[name]: array for name, array in found.items()}
+        found: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in read.items():
+            run, kind = names[name]
+            found.setdefault(run, {})[kind] = array
+        return found
 
     def _beside(self, kind: str, row: Row, ending: str = ".jsonl") -> Path:
         """Return the file of a ``kind`` that belongs to a row.

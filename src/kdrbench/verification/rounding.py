@@ -6,17 +6,27 @@ e = |E| <= u |W|, in Frobenius norm, and to first order in u
     feasibility   |W'W - I| changes by at most 2 |W|_2 e + e^2
     cost          F changes by <G, E>, at most u sum_ij |G_ij W_ij|
     stationarity  |(I - WW') G| / |G| by at most 2 |W|_2 e + (1 + stationarity) L e / |G|
+    curvature     c = l / s by at most (g + T + 3 L + |c| (g + L)) e / s
 
-where G is the gradient at W and L the largest absolute eigenvalue of the Hessian of F: the projector changes by
+where G is the gradient at W and L the largest absolute eigenvalue of the Hessian DG of F: the projector changes by
 EW' + WE', and the gradient by the Hessian along E. Terms of second order are u^2 q L / 2 in the cost: 1e-9 of it, which
 is allowed anyway, up to L = 5e5 |F| / q. L comes from Lanczos steps on differences of gradients: the largest Ritz value
 with its residual.
+
+Curvature is the smallest eigenvalue l of H[Z] = Z W'G - P DG[Z], P = I - WW', over s, the largest |eigenvalue| of W'G.
+With its unit eigenvector Z, moved to Z - W E'Z, which is orthogonal to W + E, the residual H[Z] - l Z becomes
+
+    Z (E'G + W'DG[E]) - P D2G[Z, E] + P (E W' DG[Z] + DG[W E'Z]),
+
+of norm at most (g + L + T + 2 L) e, with g = |G|_2 and T the largest absolute eigenvalue of E -> D2G[Z, E], by the same
+steps on differences of DG[Z]. Within a residual's norm there is an eigenvalue: l, where it is simple. And s changes by
+at most (g + L) e.
 
 The classifier is fitted to other samples then. Each fit ends where its decision values are optimal to its tolerance, so
 labels are certain only where no change of all decision values by twice that tolerance makes another class win.
 
 Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 2.2; Parlett, "The Symmetric Eigenvalue
-Problem", 1998, section 13.2, for Ritz values and their residuals.
+Problem", 1998, sections 4.5 and 13.2, for residuals and Ritz values.
 """
 
 from __future__ import annotations
@@ -28,6 +38,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from kdrbench.verification.members import Array
+from kdrbench.verification.pairs import Curvature, Pairs
 
 # Half the distance between neighbours in float32, as a share of the number.
 UNIT = 2.0**-24
@@ -48,17 +59,28 @@ def of_cost(projection: Array, gradient: Array) -> float:
     return UNIT * float(np.abs(gradient * projection).sum())
 
 
-def of_stationarity(projection: Array, gradient: Array, gradient_at: Callable[[Array], Array]) -> float:
-    """Return the bound for |(I - WW') G| / |G|; ``gradient_at`` gives G at any W."""
+def of_stationarity(projection: Array, gradient: Array, bent: float) -> float:
+    """Return the bound for |(I - WW') G| / |G|; ``bent`` is the largest absolute eigenvalue of the Hessian."""
     size = max(float(np.linalg.norm(gradient)), _TINY)
     change = UNIT * float(np.linalg.norm(projection))
     stationarity = float(np.linalg.norm(gradient - projection @ (projection.T @ gradient))) / size
     turned = 2.0 * float(np.linalg.norm(projection, 2)) * change
-    return turned + (1.0 + stationarity) * largest_curvature(projection, gradient, gradient_at) * change / size
+    return turned + (1.0 + stationarity) * bent * change / size
 
 
-def largest_curvature(projection: Array, gradient: Array, gradient_at: Callable[[Array], Array]) -> float:
-    """Return the largest absolute eigenvalue of the Hessian at W, as Lanczos steps see it."""
+def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float) -> float:
+    """Return the bound for the smallest curvature; ``bent`` is the largest absolute eigenvalue of the Hessian."""
+
+    def turned_at(at: Array) -> Array:
+        return pairs.turned(at, [least.direction])[0]
+
+    size, change = float(np.linalg.norm(pairs.gradient(projection), 2)), UNIT * float(np.linalg.norm(projection))
+    third = largest_slope(projection, turned_at(projection), turned_at)
+    return (size + third + 3.0 * bent + abs(least.value) * (size + bent)) * change / max(least.scale, _TINY)
+
+
+def largest_slope(projection: Array, gradient: Array, gradient_at: Callable[[Array], Array]) -> float:
+    """Return the largest absolute eigenvalue of the derivative of a gradient at W, as Lanczos steps see it."""
     step = np.sqrt(_EPS) * float(np.linalg.norm(projection))
     n_steps = min(_STEPS, projection.size)
     start = np.random.default_rng(0).standard_normal(projection.shape)

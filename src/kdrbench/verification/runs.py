@@ -106,13 +106,12 @@ class RunToVerify:
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
-        found = self._first_order(pairs.first_order, projection)
+        found, bent = self._first_order(pairs.first_order, pairs.gradient, projection)
         if self.first_order:
             return found
-        # How rounding changes it is a matter of third derivatives.
-        least = None if self.is_rounded else curvature(pairs, projection, _MOST_DIRECTIONS)
-        if least is not None:
-            found["curvature"] = Number(least, _CURVATURE)
+        if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
+            by_rounding = rounding.of_curvature(projection, pairs, least, bent) if self.is_rounded else 0.0
+            found["curvature"] = Number(least.value, _CURVATURE + by_rounding)
         train, labels = self.samples.train @ projection, self.labels[self.samples.train_rows]
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
@@ -144,7 +143,8 @@ class RunToVerify:
         def at(projection: Array) -> FirstOrder:
             return objective.at(projection, uses_degrees=self.uses_degrees).first_order()
 
-        return self._first_order(at, projection) | self._of_clusters()
+        found, _ = self._first_order(at, lambda one: at(one).gradient, projection)
+        return found | self._of_clusters()
 
     def _of_clusters(self) -> dict[str, Number]:
         """Return what the labels of a clustering say, without its projection."""
@@ -160,18 +160,25 @@ class RunToVerify:
             found["quality"] = self._agreement_with(sought, clusters)
         return found
 
-    def _first_order(self, at: Callable[[Array], FirstOrder], projection: Array) -> dict[str, Number]:
-        """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
-        here = at(projection)
+    def _first_order(
+        self, at: Callable[[Array], FirstOrder], gradient_at: Callable[[Array], Array], projection: Array
+    ) -> tuple[dict[str, Number], float]:
+        """Return cost and stationarity, and of a rounded projection the largest |eigenvalue| of the Hessian, else 0.
+
+        |(I - WW') G| / |G| moves by at most twice what G does, over |G|.
+        """
+        here, bent = at(projection), 0.0
         moved = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
         of_cost = here.cost_rounding
         if self.is_rounded:
             of_cost += rounding.of_cost(projection, here.gradient)
-            moved += rounding.of_stationarity(projection, here.gradient, lambda one: at(one).gradient)
-        return {
+            bent = rounding.largest_slope(projection, here.gradient, gradient_at)
+            moved += rounding.of_stationarity(projection, here.gradient, bent)
+        found = {
             "cost": Number(here.cost, _COST * abs(here.cost) + of_cost),
             "stationarity": Number(stationarity(projection, here.gradient), moved),
         }
+        return found, bent
 
     def _known(self) -> tuple[Term, ...]:
         paradigm, parameters = self.definition["paradigm"], dict(self.definition["parameters"])

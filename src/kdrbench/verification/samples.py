@@ -33,8 +33,8 @@ class RunSamples:
 def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run`` of a cell's definition."""
     train, test = _rows(definition, data, run, seed)
-    scaler = _scaler(data.features[train])
-    other = _scaler(data.features[test]) if len(test) and definition["scaling"] == "own" else scaler
+    scaler = standardiser_of(data.features[train])
+    other = standardiser_of(data.features[test]) if len(test) and definition["scaling"] == "own" else scaler
     tested = other(data.features[test]) if len(test) else np.empty((0, data.features.shape[1]))
     judged = np.ones(len(train), dtype=bool)
     if definition.get("shown") is not None:
@@ -48,23 +48,24 @@ def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> 
         partition, place = divmod(run, int(definition["n_folds"]))
         axes = ("split", data.name, seed, *([partition] if partition else []))
         make = StratifiedKFold if definition["stratified"] else KFold
-        folds = make(int(definition["n_folds"]), shuffle=True, random_state=_seed(*axes) % 2**32)
+        folds = make(int(definition["n_folds"]), shuffle=True, random_state=seed_from(*axes) % 2**32)
         with warnings.catch_warnings():
             # Of classes that are smaller than the number of folds.
             warnings.simplefilter("ignore", UserWarning)
             train, test = list(folds.split(every, data.labels))[place]
         return train, test
     if definition["n_rows"] is not None:
-        drawn = np.random.default_rng(_seed("subset", data.name, run, seed)).permutation(len(every))
+        drawn = np.random.default_rng(seed_from("subset", data.name, run, seed)).permutation(len(every))
         return np.sort(drawn[: int(definition["n_rows"])]), every[:0]
     return every, every[:0]
 
 
-def _seed(*axes: object) -> int:
+def seed_from(*axes: object) -> int:
+    """Return the first 64 bits of the SHA-256 of what decides a draw."""
     return int(hashlib.sha256(repr(axes).encode()).hexdigest()[:16], 16)
 
 
-def _scaler(features: Array) -> Any:
+def standardiser_of(features: Array) -> Any:
     """Return what centres and divides by the population's standard deviation; constant features become zero."""
     scaler = StandardScaler().fit(features)
     varied = features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0)
@@ -72,7 +73,7 @@ def _scaler(features: Array) -> Any:
 
 
 def _shown(shown: float, data: Dataset, run: int, seed: int) -> NDArray[np.bool_]:
-    rng = np.random.default_rng(_seed("shown", data.name, run, seed))
+    rng = np.random.default_rng(seed_from("shown", data.name, run, seed))
     result = np.zeros(len(data.labels), dtype=bool)
     for code in np.unique(data.labels):
         members = np.flatnonzero(data.labels == code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, fields
@@ -29,6 +30,9 @@ COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, 
 EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.IN_NEITHER, Effect.ONLY_HERE)
 _METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
 _NUMBERS = {"published_value", "mean", "std", "low", "high", "error"}
+# How a reason says that there is none, and how it names what was searched.
+_NONE_KNOWN = re.compile(rf"{UNEXPLAINED}|no setting is known|settings none meets")
+_SEARCHES = re.compile(r"\((?:experiments? )?((?:benchmarks/\w+\.py|[a-z]\w+)(?:, \w+)*)\)")
 _COLUMNS = [field.name for field in fields(Comparison)]
 
 
@@ -50,8 +54,19 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
 
 
 def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Return the numbers that differ, or are only close, for no reason that is known."""
-    return [one for one in comparisons if one.first and one.why.startswith(UNEXPLAINED)]
+    """Return the numbers that differ, or are only close, for no reason that is known: after a search or without."""
+    unlike = (Verdict.DIFFERS, Verdict.CLOSE)
+    return [one for one in comparisons if one.first and one.verdict in unlike and names_no_reason(one.why)]
+
+
+def names_no_reason(why: str) -> bool:
+    """Return whether what is written of a number says that no reason is known."""
+    return _NONE_KNOWN.search(why) is not None
+
+
+def searches_in(why: str) -> list[str]:
+    """Return the experiments and benchmarks by which a reason was sought, as ``why`` names them in brackets."""
+    return [name for found in _SEARCHES.findall(why) for name in found.split(", ")]
 
 
 def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
@@ -70,8 +85,10 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
         yield "; ".join([f"{name}: {_in_words(of_paper)}", *_others(of_paper)])
         if effects := Counter(one.effect for one in of_paper if one.effect):
             yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
-        if unknown := len(unexplained(of_paper)):
-            yield f"{name}, unlike for no reason that is known: {unknown}"
+        if unknown := unexplained(of_paper):
+            searched = sum(bool(searches_in(one.why)) for one in unknown)
+            after = f", of which {searched} after a stated search" if searched else ""
+            yield f"{name}, unlike for no reason that is known: {len(unknown)}{after}"
 
 
 def _others(comparisons: list[Comparison]) -> Iterator[str]:

@@ -1,0 +1,85 @@
+"""The record of the papers as it is committed: small, whole, alone; and reports need neither data nor a network."""
+
+import hashlib
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.datasets import load, load_dataset
+from kdrbench.packing import MANIFEST
+from kdrbench.packing.folder import PackedFolder
+from support.made_up_results import two_experiments, write_results
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "results/reference"
+# By this empty file a folder is known as made by `kdrbench pack`.
+MARK = ".kdrbench-packed"
+MOST_BYTES = 20_000_000
+
+
+def kdrbench(*words):
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_record_of_the_papers_is_small_enough_to_ship():
+    n_bytes = sum(path.stat().st_size for path in files_of(REFERENCE).values())
+    assert 1_000_000 < n_bytes <= MOST_BYTES
+
+
+def test_it_has_the_files_of_its_manifest_and_no_others():
+    manifest, files = PackedFolder(REFERENCE).manifest, files_of(REFERENCE)
+    hashes = {f"{name}.xz": one["sha256"] for name, one in manifest["files"].items()} | manifest["plain"]
+    assert set(files) == {*hashes, MANIFEST, MARK}
+    wrong = [name for name, known in hashes.items() if hashlib.sha256(files[name].read_bytes()).hexdigest() != known]
+    assert wrong == []
+    assert len(hashes) > 100
+    assert manifest["complete"] is True
+
+
+def test_no_other_results_are_committed():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no checkout of git: what is committed cannot be listed")
+    said = subprocess.run(["git", "ls-files", "results"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = said.stdout.splitlines()
+    assert names
+    assert [name for name in names if not name.startswith("results/reference/")] == []
+
+
+@pytest.fixture
+def no_data_nor_network(monkeypatch):
+    """Raise wherever data would be read or a socket opened."""
+
+    def refused(*_, **__):
+        raise AssertionError("data are read, or a socket is opened")
+
+    for name in ("read_entry", "read_kernel_entry"):
+        monkeypatch.setattr(load, name, refused)
+    monkeypatch.setattr(socket, "socket", refused)
+
+
+def test_reports_of_a_packed_record_need_neither_data_nor_network(tmp_path, no_data_nor_network):
+    config = two_experiments()
+    for experiment in config["experiments"].values():
+        experiment |= {"datasets": ["ionosphere"], "components": {"ionosphere": 4}}
+    write_results(tmp_path / "results", config)
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "record").exit_code == 0
+    done = kdrbench("report", tmp_path / "record", "--out", tmp_path / "reports", "--jobs", "1")
+    assert done.exit_code == 0, done.output
+    made = files_of(tmp_path / "reports")
+    assert {"first.tex", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"} <= set(made)
+    assert "Ionosphere" in made["first.html"].read_text()
+
+
+def test_what_would_read_data_or_ask_a_network_is_refused_there(no_data_nor_network):
+    for work in (lambda: load_dataset("ionosphere"), lambda: load_dataset("wine"), socket.socket):
+        with pytest.raises(AssertionError, match="data are read"):
+            work()
