@@ -43,7 +43,7 @@ function makeRuns(DataTable, runs) {
   options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
   options.createdRow = (line, row) => (line.dataset.run = row[0]);
   const made = new DataTable(table, options);
-  addTableForms(table);
+  addTableForms(table, made);
   followAddress(made);
 }
 
