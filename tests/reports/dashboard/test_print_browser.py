@@ -1,11 +1,23 @@
 """The dashboard on paper."""
 
-from support.browser_tab import NEEDS_BROWSER, eventually
+import re
+
+import pytest
+
+from support.browser_tab import NEEDS_BROWSER, Tab, eventually
 
 pytestmark = NEEDS_BROWSER
 VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"
 UNFILLED = """[...document.querySelectorAll('figure .main-svg:first-child')].filter((svg) =>
   Math.abs(svg.getBoundingClientRect().width - svg.closest('.plot').clientWidth) > 1).length"""
+
+# A4 across without its margins, in pixels.
+PAPER = {"width": 1032, "height": 703}
+
+
+def pages_of(pdf):
+    """Return how many pages Chromium has printed: it writes their objects uncompressed."""
+    return len(re.findall(rb"/Type /Page\b", pdf))
 
 
 def test_paper_shows_answers_tables_and_figures_and_no_lists_or_controls(opened):
@@ -24,3 +36,38 @@ def test_paper_shows_answers_tables_and_figures_and_no_lists_or_controls(opened)
     figures = opened("figures")
     assert figures.locator("figure .plot").count() > 3
     assert eventually(lambda: figures.evaluate(UNFILLED) == 0)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "figure"),
+    [
+        ("figures", "#figure-sizes"),
+        ("figures", "#figure-first_cost_against_time"),
+        ("overview?theme=dark", ".leading figure.compact"),
+    ],
+)
+def test_one_figure_is_printed_alone_and_fills_the_page(browser, address, chapter, figure):
+    tab = Tab(browser, address, PAPER)
+    shown = tab.show(chapter)
+    one = shown.locator(figure)
+    one.scroll_into_view_if_needed()
+    # The browser's own dialog would wait for somebody; the test prints in its place.
+    shown.evaluate("window.print = () => {}")
+    one.get_by_role("button", name="as PDF").click()
+    shown.emulate_media(media="print")
+    assert shown.locator("figure:visible").count() == 1
+    assert shown.locator("main table:visible, main h1:visible").count() == 0
+    plots = one.locator(".plot")
+    assert eventually(lambda: all(plot.locator(".main-svg").count() for plot in plots.all()))
+    boxes = [plot.locator(".main-svg").first.bounding_box() for plot in plots.all()]
+    assert min(box["x"] for box in boxes) < 2
+    assert PAPER["width"] - 2 <= max(box["x"] + box["width"] for box in boxes) <= PAPER["width"] + 1
+    assert {plot.evaluate("(one) => one.layout.plot_bgcolor") for plot in plots.all()} == {"#fff"}
+    assert pages_of(shown.pdf(prefer_css_page_size=True)) == 1
+    # Everything is back when it is printed.
+    shown.emulate_media(media="screen")
+    assert eventually(lambda: shown.locator("html[data-alone]").count() == 0)
+    assert shown.locator("main h1:visible").count() == 1
+    assert eventually(lambda: shown.evaluate(UNFILLED) == 0)
+    assert not tab.faults
+    shown.close()

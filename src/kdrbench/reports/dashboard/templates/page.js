@@ -133,10 +133,10 @@ function prepareFigures(charts) {
     prepareLegend(figure, places, panels);
     prepareFigureForms(figure, places, panels, drawOnce);
   }
-  const redraw = () => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel));
-  prepareChoices(redraw);
-  prepareTheme(redraw);
-  return (size) => [...panels.keys()].forEach((place) => drawOnce(place, size));
+  const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
+  prepareChoices(() => redraw());
+  prepareTheme(() => redraw());
+  return { redraw, drawAll: (size) => [...panels.keys()].forEach((place) => drawOnce(place, size)) };
 }
 
 function prepareChoices(redraw) {

@@ -97,6 +97,32 @@ function addTableForms(table, made) {
 }
 
 // A figure as SVG, on paper or PDF by the browser's own printing, and its numbers.
+// A4 across, without its margins, in pixels; of its height what heading, legend and caption leave.
+const PAPER = { width: 1032, height: 500, gap: 24, title: 28, least: 150 };
+
+// The figure fills the paper in as many columns as it has; other things come back when the browser has printed.
+function printAlone(figure, redraw) {
+  const root = document.documentElement;
+  const count = all(".plot", figure).length;
+  const columns = Number(getComputedStyle(one(".panels", figure) || figure).getPropertyValue("--columns")) || 1;
+  const abreast = Math.min(columns, count, 4);
+  const width = (PAPER.width - (abreast - 1) * PAPER.gap) / abreast;
+  const height = Math.max(PAPER.least, PAPER.height / Math.ceil(count / abreast) - PAPER.title);
+  figure.style.setProperty("--abreast", abreast);
+  figure.style.setProperty("--height", `${height}px`);
+  figure.dataset.alone = root.dataset.alone = "yes";
+  applyTheme();
+  redraw({ width, height });
+  window.addEventListener("afterprint", () => {
+    delete figure.dataset.alone;
+    delete root.dataset.alone;
+    applyTheme();
+    redraw({});
+    all(".plot", figure).forEach(fit);
+  }, { once: true });
+  window.print();
+}
+
 function prepareFigureForms(figure, places, panels, drawOnce) {
   const name = slug(figure.dataset.chart);
   const forms = {
@@ -105,13 +131,7 @@ function prepareFigureForms(figure, places, panels, drawOnce) {
       const image = await Plotly.toImage(place, { format: "svg", width: place.clientWidth || 640, height: place.clientHeight || 320 });
       save(`${name}${places.length > 1 ? "-" + (count + 1) : ""}.svg`, decodeURIComponent(image.slice(image.indexOf(",") + 1)), "image/svg+xml");
     }),
-    PDF: () => {
-      figure.dataset.alone = "yes";
-      document.documentElement.dataset.alone = "yes";
-      window.print();
-      delete figure.dataset.alone;
-      delete document.documentElement.dataset.alone;
-    },
+    PDF: () => printAlone(figure, (size) => places.forEach((place) => draw(place, panels.get(place), size))),
     Data: () => save(`${name}.csv`, csv([["panel", "series", "x", "y", "absolute"], ...places.flatMap((place) => numbersOf(place, panels.get(place)))]), "text/csv"),
   };
   const bar = make("p", "", "take small");

@@ -32,7 +32,8 @@ const isDark = () => "dark" in document.documentElement.dataset;
 
 function applyTheme() {
   const theme = readAddress().state.get("theme");
-  const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
+  const onPaper = printing.matches || "alone" in document.documentElement.dataset;
+  const dark = !onPaper && (theme === "dark" || (theme !== "light" && systemDark.matches));
   document.documentElement.toggleAttribute("data-dark", dark);
   document.documentElement.classList.toggle("dark", dark);
   const button = one("#theme");
