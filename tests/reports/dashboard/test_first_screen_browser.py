@@ -1,5 +1,7 @@
 """What a reader sees first, and where it leads."""
 
+from urllib.parse import parse_qs
+
 import pytest
 
 from support.browser_tab import DESK, NEEDS_BROWSER, Tab, eventually
@@ -42,3 +44,21 @@ def test_the_first_screen_leaves_no_hole_beside_the_matrix(browser, address, siz
 def test_what_is_wider_than_the_page_says_so_once(phone_tab):
     tab = phone_tab.show("overview")
     assert eventually(lambda: tab.locator("#overview .leading .hint:visible").count() == 1)
+
+
+def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
+    tab = opened("overview")
+    line = tab.locator(".leading .matrix tbody tr").first
+    solver = line.locator("th").inner_text().split("\n")[0]
+    # Of one data set and kernel, and of all.
+    for place, asked, n_runs in ((1, {"data": "Wine", "kernel": "Gaussian"}, 3), (0, {}, 12)):
+        opened("overview")
+        line.locator("td").nth(place).focus()
+        tab.keyboard.press("Enter")
+        dialog = tab.locator("dialog#cell")
+        assert dialog.locator("h2").inner_text() == ", ".join([solver, *asked.values()])
+        assert "snakemake --cores all first" in dialog.inner_text()
+        dialog.locator("#cell-runs").click()
+        assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
+        state = parse_qs(tab.url.partition("?")[2])
+        assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
