@@ -241,6 +241,11 @@ document.addEventListener("keydown", (event) => {
   event.target.click();
 });
 
+// The buttons of its filters act on the space bar and on the click that browsers make of it: once is enough.
+document.addEventListener("keypress", (event) => {
+  if (event.key === " " && event.target.closest?.(".dtcc-button")) event.stopPropagation();
+}, true);
+
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
 function makeTables(DataTable, within = document) {
