@@ -62,3 +62,26 @@ def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
         assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
         state = parse_qs(tab.url.partition("?")[2])
         assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
+
+
+def test_a_cell_leads_to_its_own_curves(opened):
+    tab = opened("tables")
+    tab.locator("#table-first tbody tr", has_text="Cost").last.locator("td").nth(2).click()
+    dialog = tab.locator("dialog#cell")
+    assert dialog.locator("h2").inner_text() == "DG, Cancer, Gaussian"
+    dialog.locator("#cell-trace").click()
+    figure = tab.locator("#figure-first_cost_against_time")
+    pressed = figure.locator(".legend [aria-pressed=true]")
+    assert eventually(lambda: pressed.all_inner_texts() == ["DG"])
+    panel = figure.locator(".panel", has_text="Cancer, Gaussian kernel")
+    panel.locator(".main-svg").first.wait_for()
+    assert 0 <= panel.locator("h3").bounding_box()["y"] < DESK["height"]
+    shown = panel.locator(".plot").evaluate("(one) => one.data.filter((t) => t.visible).map((t) => t.legendgroup)")
+    assert set(shown) == {"DG"}
+    figure.get_by_role("button", name="All").click()
+    # Baselines have no curves.
+    opened("tables")
+    tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td").last.click()
+    assert dialog.locator("h2").inner_text() == "SVM, Wine, Baselines"
+    assert not dialog.locator("#cell-trace").is_visible()
+    tab.keyboard.press("Escape")

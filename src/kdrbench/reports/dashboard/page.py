@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.reports.answers.answer import answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
 from kdrbench.reports.dashboard.cells import Cells
+from kdrbench.reports.dashboard.citation import citation_of
 from kdrbench.reports.dashboard.overview import (
     check_of_plugins,
     checks_of,
@@ -40,7 +40,6 @@ from kdrbench.reports.records import Config
 from kdrbench.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.reports.tables.html import provenance
 from kdrbench.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
-from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.table import Table
 from kdrbench.reports.tables.verdicts import VERDICT_RULES
 
@@ -164,14 +163,6 @@ def shown_parts(parts: Parts) -> Parts:
     """Return the parts without tables that have no row and figures that have nothing to show."""
     charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
     return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
-
-
-def citation_of(comparisons: list[Comparison]) -> str:
-    """Return how to cite the software, and which papers beside it."""
-    papers = dict.fromkeys(paper_label(one.paper) for one in comparisons)
-    beside = f"\n\nCite beside it the papers whose methods you use: {', '.join(papers)}." if papers else ""
-    title = "kdrbench: solvers and a benchmark for learning projections and kernels"
-    return f"@software{{kdrbench,\n  title = {{{title}}},\n  version = {{{__version__}}}\n}}{beside}"
 
 
 def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:

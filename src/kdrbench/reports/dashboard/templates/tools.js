@@ -141,11 +141,28 @@ function showCell(cell) {
   one("#cell-command").textContent = command;
   const wanted = new URLSearchParams(Object.entries({ experiment, data, kernel, method }).filter(([, value]) => value));
   one("#cell-runs").href = `#runs?${wanted}`;
-  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
-  one("#cell-trace").hidden = !figure;
-  if (figure) one("#cell-trace").href = "#" + figure.id;
+  showTraces(one("#cell-trace"), axes);
   one("#tip").hidden = true;
   one("#cell").showModal();
+}
+
+// The curves of a cell: its method alone in its experiment's figure, at its panel. Baselines have none.
+function showTraces(link, { experiment, data, kernel, method }) {
+  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
+  const buttons = figure ? all(".legend [data-key]", figure) : [];
+  const button = buttons.find(({ dataset }) => dataset.key === method);
+  link.hidden = !figure || (buttons.length > 0 && !button);
+  if (link.hidden) return;
+  link.href = "#" + figure.id;
+  link.onclick = () => {
+    if (button) {
+      one(".legend .none", figure).click();
+      button.click();
+    }
+    const panel = all("h3", figure).find((title) => title.textContent === `${data}, ${kernel} kernel`);
+    // After the chapter is shown.
+    window.addEventListener("hashchange", () => panel?.scrollIntoView({ block: "center" }), { once: true });
+  };
 }
 
 {% include "take.js" %}
