@@ -41,11 +41,6 @@ def test_the_first_screen_leaves_no_hole_beside_the_matrix(browser, address, siz
     tab.tab.close()
 
 
-def test_what_is_wider_than_the_page_says_so_once(phone_tab):
-    tab = phone_tab.show("overview")
-    assert eventually(lambda: tab.locator("#overview .leading .hint:visible").count() == 1)
-
-
 def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
     tab = opened("overview")
     line = tab.locator(".leading .matrix tbody tr").first
