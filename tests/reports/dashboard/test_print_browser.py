@@ -1,10 +1,15 @@
 """The dashboard on paper."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from kdrbench.reports.dashboard.page import Parts, render_dashboard
+from kdrbench.reports.dashboard.runs import all_runs
+from kdrbench.reports.ledger.published_vs_ours import compare
 from support.browser_tab import NEEDS_BROWSER, Tab, eventually
+from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs
 
 pytestmark = NEEDS_BROWSER
 VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"
@@ -71,3 +76,35 @@ def test_one_figure_is_printed_alone_and_fills_the_page(browser, address, chapte
     assert eventually(lambda: shown.evaluate(UNFILLED) == 0)
     assert not tab.faults
     shown.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Return the address of a page with 60 figures of two panels, 40 tables and 35 claims."""
+    folder = tmp_path_factory.mktemp("large")
+    config = grid_config(["first"], datasets=("wine",))
+    runs = grid_runs(config, folder, points=2)
+    charts = [replace(bar_chart(), name=f"sizes{count}", caption="What is big. " * 20) for count in range(60)]
+    tables = [replace(extra_table(), name=f"extra{count}") for count in range(40)]
+    parts = Parts(charts, tables, [a_claim() for _ in range(35)])
+    html = render_dashboard(all_runs({"ikdr": runs}), config, folder, compare({"ikdr": runs}, config), parts)
+    (folder / "dashboard.html").write_text(html, encoding="utf-8")
+    return f"file://{folder}/dashboard.html"
+
+
+def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(browser, large):
+    tab = Tab(browser, large, PAPER)
+    tab.tab.set_default_timeout(120_000)
+    tab.tab.emulate_media(media="print")
+    drawn = "[...document.querySelectorAll('figure .plot')].every((one) => one.querySelector('.main-svg'))"
+    assert eventually(lambda: tab.tab.evaluate(drawn))
+    # A caption that several figures have is said once.
+    assert tab.tab.locator("#figures figcaption:visible").count() == 1
+    points = tab.tab.locator("figcaption:visible, #figures h2:visible, #figures .panel h3:visible").evaluate_all(
+        "(all) => all.map((one) => (parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom * 72) / 96)"
+    )
+    assert len(points) > 60 * 3 - 1
+    assert min(points) >= 5.95
+    assert 6 <= pages_of(tab.tab.pdf(prefer_css_page_size=True)) <= 12
+    assert not tab.faults
+    tab.tab.close()
