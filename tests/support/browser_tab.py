@@ -42,5 +42,10 @@ def eventually(condition):
     return met
 
 
+def column(table, number):
+    """Return the words of a column of a table, counted from 1."""
+    return table.locator(f"tbody tr > :nth-child({number})").all_inner_texts()
+
+
 def _is_local(url):
     return url.startswith(("file://", "blob:", "data:"))

@@ -13,6 +13,7 @@ from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
 from kdrbench.reports.figures.cost_against_time import cost_against_time
+from kdrbench.reports.figures.performance_profile import performance_profile
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.records import controls_of
 from kdrbench.reports.tables.ikdr import ikdr_table
@@ -69,10 +70,9 @@ def _rng(place, number):
 def _trace(place, dataset, kernel, method, number, points):
     rng = _rng(place, number)
     times, costs = np.cumsum(rng.exponential(size=points)) / 100, -np.cumsum(rng.random(points)) - 1000
-    for time, cost in zip(times, costs, strict=True):
-        yield trace_line(
-            method, number, dataset=dataset, kernel=kernel, time_s=time, cost=cost, stationarity=float(rng.random())
-        )
+    for calls, (time, cost) in enumerate(zip(times, costs, strict=True), start=1):
+        point = {"time_s": time, "calls": calls, "cost": cost, "stationarity": float(rng.random())}
+        yield trace_line(method, number, dataset=dataset, kernel=kernel, **point)
 
 
 def _row(experiment, dataset, kernel, method, number, place):
@@ -152,7 +152,11 @@ def page(folder, experiments=("first",), points=20, defined=None, quickest="", *
         experiment, chosen = config["experiments"][name], runs[runs["experiment"] == name]
         cells = compared_cells(chosen, experiment, controls_of(name, config), gaps=gaps_of(chosen, folder))
         tables.append(ikdr_table(name, cells, experiment))
-    parts = Parts([*charts, bar_chart(), picture_chart()], [*tables, extra_table()], [a_claim()])
+    parts = Parts(
+        [*charts, performance_profile(runs, folder), bar_chart(), picture_chart()],
+        [*tables, extra_table()],
+        [a_claim()],
+    )
     every_run = all_runs({"ikdr": runs})
     return render_dashboard(every_run, config, folder, compare({"ikdr": runs}, config), parts)
 

@@ -361,10 +361,11 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     config, *_ = grid
     cells, axes = Cells(config), ("cost", "wine", "gaussian", "ism")
     known = Entry("-1311", -1311.123456789012, detail="Cost", axes=axes)
-    assert [cells.add("first", known, True), cells.add("first", known, True), cells.of_words("Cost")] == [0, 0, 1]
+    assert [cells.add("first", known, True), cells.add("first", known, True)] == [0, 0]
+    assert cells.of_runs("first", axes, "Cost") == 1
     assert cells.add("first", Entry("words"), False) is None
     assert cells.add("first", Entry("7 s"), True) == 2
-    assert cells.content["cells"] == [[-1311.12345679, "Cost", 0], [None, "Cost", None], [7.0, "", None]]
+    assert cells.content["cells"] == [[-1311.12345679, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
     assert link == {
         "experiment": "first",

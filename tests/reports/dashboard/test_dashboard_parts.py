@@ -1,15 +1,25 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
+import ast
+import re
 from dataclasses import fields
+from email.message import Message
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
+import yaml
 
 from kdrbench.reports.dashboard.bars import percent_label
+from kdrbench.reports.dashboard.citation import citation_of
 from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCE = ROOT / "src" / "kdrbench"
 
 
 @pytest.mark.parametrize(
@@ -18,6 +28,42 @@ from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
 )
 def test_a_share_of_something_is_never_nothing_and_a_part_never_all(percent, words):
     assert percent_label(percent) == words
+
+
+def test_the_citation_has_the_author_and_address_that_are_installed(monkeypatch):
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    (author,) = (one["name"] for one in citation["authors"])
+    said = citation_of([])
+    assert said.splitlines()[1:3] == [f"  author = {{{{{author}}}}},", f"  title = {{{citation['title']}}},"]
+    assert ("url = " in said) == ("repository-code" in citation)
+    installed = Message()
+    installed["Author"], installed["Project-URL"] = "A. Author", "Repository, https://example.org/code"
+    monkeypatch.setattr("kdrbench.reports.dashboard.citation.metadata", lambda _: installed)
+    assert citation_of([]).endswith("  version = {0.1.0},\n  url = {https://example.org/code}\n}")
+    monkeypatch.setattr("kdrbench.reports.dashboard.citation.metadata", not_installed)
+    assert "author" not in citation_of([])
+
+
+def not_installed(name):
+    raise PackageNotFoundError(name)
+
+
+def words_of(path):
+    """Return the text of a template or script, and the words in quotes of a module."""
+    text = path.read_text()
+    if path.suffix != ".py":
+        return text
+    constants = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    return "\n".join(value for value in constants if isinstance(value, str))
+
+
+def test_no_word_has_its_plural_in_brackets():
+    texts = {path: words_of(path) for path in SOURCE.rglob("*") if path.suffix in {".py", ".j2", ".js"}}
+    assert sum(path.suffix == ".j2" for path in texts) > 5
+    # An address of either kind, and a distribution of s.
+    allowed = re.compile(r"(http|Poisson)\(s\)")
+    found = {path.name: re.findall(r"[a-z]{2,}\(s\)", allowed.sub("", text)) for path, text in texts.items()}
+    assert {name: words for name, words in found.items() if words} == {}
 
 
 def titled(name, title):

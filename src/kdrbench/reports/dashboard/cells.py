@@ -35,7 +35,11 @@ def link_of(table: str, axes: tuple[str, ...], config: Config) -> CellLink:
     ``axes`` are metric, data set, kernel and method, empty for all.
     """
     reports = tables_of(config)
-    name = reports[table].experiments[0] if table in reports else table
+    return link_within(reports[table].experiments[0] if table in reports else table, axes, config)
+
+
+def link_within(name: str, axes: tuple[str, ...], config: Config) -> CellLink:
+    """Return the link of a cell of an experiment; ``axes`` as :func:`link_of` has them."""
     system = system_of(config["experiments"].get(name, {}))
     return CellLink(name, *run_labels(system, *axes[1:]), command_of(name, axes, config))
 
@@ -50,17 +54,17 @@ class Cells:
 
     def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
         """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
-        link = (
-            self._links.setdefault(link_of(entry.experiment or table, entry.axes, self._config), len(self._links))
-            if entry.axes
-            else None
-        )
+        chosen = entry.experiment or table
+        link = self._place_of(link_of(chosen, entry.axes, self._config)) if entry.axes else None
         order = rounded(order_of(entry), 12) if is_number else None
         return None if order is None and not entry.detail else self._place(order, entry.detail, link)
 
-    def of_words(self, words: str) -> int:
-        """Return the place of a cell that only says what it means."""
-        return self._place(None, words, None)
+    def of_runs(self, experiment: str, axes: tuple[str, ...], words: str) -> int:
+        """Return the place of a cell that says what it means in words, of an experiment's runs with these axes."""
+        return self._place(None, words, self._place_of(link_within(experiment, axes, self._config)))
+
+    def _place_of(self, link: CellLink) -> int:
+        return self._links.setdefault(link, len(self._links))
 
     def _place(self, order: float | None, words: str, link: int | None) -> int:
         return self._cells.setdefault((order, words, link), len(self._cells))

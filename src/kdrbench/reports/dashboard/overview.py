@@ -90,6 +90,12 @@ def contents_of(charts: list[Chart]) -> list[ContentsLine]:
     return list(lines.values())
 
 
+def repeated_captions(charts: list[Chart]) -> set[str]:
+    """Return the names of the charts whose caption an earlier one has: on paper it is said once."""
+    firsts: dict[str, str] = {}
+    return {chart.name for chart in charts if firsts.setdefault(chart.caption, chart.name) != chart.name}
+
+
 def _parts(chart: Chart) -> tuple[str, str]:
     kind, _, of = chart.title.partition(": ")
     return kind, of

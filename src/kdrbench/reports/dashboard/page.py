@@ -27,6 +27,7 @@ from kdrbench.reports.dashboard.overview import (
     counts_of,
     endings_of,
     not_run_of,
+    repeated_captions,
 )
 from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import environment_of, run_data
@@ -124,6 +125,7 @@ def render_dashboard(
             comparisons=comparisons,
             parts=parts,
             contents=contents_of(parts.charts),
+            repeated=repeated_captions(parts.charts),
             legends={chart.name: legend_of(chart) for chart in parts.charts},
             checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
             metric_titles=METRIC_TITLES,

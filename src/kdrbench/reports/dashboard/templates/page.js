@@ -133,10 +133,10 @@ function prepareFigures(charts) {
     prepareLegend(figure, places, panels);
     prepareFigureForms(figure, places, panels, drawOnce);
   }
-  const redraw = () => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel));
-  prepareChoices(redraw);
-  prepareTheme(redraw);
-  return (size) => [...panels.keys()].forEach((place) => drawOnce(place, size));
+  const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
+  prepareChoices(() => redraw());
+  prepareTheme(() => redraw());
+  return { redraw, drawAll: (size) => [...panels.keys()].forEach((place) => drawOnce(place, size)) };
 }
 
 function prepareChoices(redraw) {
@@ -155,40 +155,8 @@ function prepareChoices(redraw) {
   }
 }
 
-// A figure as SVG, on paper or PDF by the browser's own printing, and its numbers.
-function prepareFigureForms(figure, places, panels, drawOnce) {
-  const name = slug(figure.dataset.chart);
-  const forms = {
-    SVG: () => places.forEach(async (place, count) => {
-      drawOnce(place);
-      const image = await Plotly.toImage(place, { format: "svg", width: place.clientWidth || 640, height: place.clientHeight || 320 });
-      save(`${name}${places.length > 1 ? "-" + (count + 1) : ""}.svg`, decodeURIComponent(image.slice(image.indexOf(",") + 1)), "image/svg+xml");
-    }),
-    PDF: () => {
-      figure.dataset.alone = "yes";
-      document.documentElement.dataset.alone = "yes";
-      window.print();
-      delete figure.dataset.alone;
-      delete document.documentElement.dataset.alone;
-    },
-    Data: () => save(`${name}.csv`, csv([["panel", "series", "x", "y", "absolute"], ...places.flatMap((place) => numbersOf(place, panels.get(place)))]), "text/csv"),
-  };
-  const bar = make("p", "", "take small");
-  bar.append("Take it away: ");
-  for (const [title, act] of Object.entries(forms)) {
-    const button = make("button", title, "details");
-    button.type = "button";
-    button.setAttribute("aria-label", `${one("h2, h3", figure).textContent} as ${title}`);
-    button.addEventListener("click", act);
-    bar.append(button, " ");
-  }
-  figure.append(bar);
-}
-
 // Absolute costs are listed, or are the relative ones times a factor.
 const absoluteOf = ({ y, absolute }) => (typeof absolute === "number" ? y.map((value) => value * absolute) : absolute);
-
-const numbersOf = (place, { data }) => data.filter((trace) => trace.x).flatMap((trace) => trace.x.map((x, count) => [place.getAttribute("aria-label"), trace.name, x, trace.y[count], absoluteOf(trace)?.[count]]));
 
 // A panel that is not drawn yet remembers what is switched off.
 function prepareLegend(figure, places, panels) {
@@ -273,13 +241,18 @@ document.addEventListener("keydown", (event) => {
   event.target.click();
 });
 
+// The buttons of its filters act on the space bar and on the click that browsers make of it: once is enough.
+document.addEventListener("keypress", (event) => {
+  if (event.key === " " && event.target.closest?.(".dtcc-button")) event.stopPropagation();
+}, true);
+
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
 function makeTables(DataTable, within = document) {
   for (const table of all("table.data", within)) {
     const title = table.closest("article")?.querySelector("h2")?.textContent;
-    new DataTable(table, tableOptions(table, title || nameOf(table)));
+    addTableForms(table, new DataTable(table, tableOptions(table, title || nameOf(table))));
   }
-  all("main table.data, main table.matrix, main table.bars", within).forEach(addTableForms);
+  all("main table.matrix, main table.bars", within).forEach((table) => addTableForms(table));
 }
 

@@ -43,7 +43,7 @@ function makeRuns(DataTable, runs) {
   options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
   options.createdRow = (line, row) => (line.dataset.run = row[0]);
   const made = new DataTable(table, options);
-  addTableForms(table);
+  addTableForms(table, made);
   followAddress(made);
 }
 
@@ -156,21 +156,21 @@ function drawTrace(trace, time) {
 }
 
 // On paper answers, tables, figures and claims are shown, every figure drawn, three of them side by side.
-function preparePrinting(drawAll) {
+function preparePrinting({ redraw, drawAll }) {
   const PRINTED = { width: 320, height: 200 };
   const change = () => {
-    const drawn = () => all("figure .plot[data-drawn]");
     applyTheme();
+    if ("alone" in document.documentElement.dataset) return;
     if (printing.matches) {
-      if ("alone" in document.documentElement.dataset) return;
       all(".chapter:not(#published, #runs, #quality)").forEach(prepareChapter);
       // Each plot measures the page, which is quick while the long tables are not on it.
       document.documentElement.dataset.drawing = "yes";
-      drawn().forEach((place) => Plotly.relayout(place, PRINTED));
+      redraw(PRINTED);
       drawAll(PRINTED);
       delete document.documentElement.dataset.drawing;
     } else {
-      drawn().forEach(fit);
+      if (isDark()) redraw();
+      all("figure .plot[data-drawn]").forEach(fit);
     }
   };
   printing.addEventListener("change", change);

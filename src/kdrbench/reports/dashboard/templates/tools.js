@@ -32,7 +32,8 @@ const isDark = () => "dark" in document.documentElement.dataset;
 
 function applyTheme() {
   const theme = readAddress().state.get("theme");
-  const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
+  const onPaper = printing.matches || "alone" in document.documentElement.dataset;
+  const dark = !onPaper && (theme === "dark" || (theme !== "light" && systemDark.matches));
   document.documentElement.toggleAttribute("data-dark", dark);
   document.documentElement.classList.toggle("dark", dark);
   const button = one("#theme");
@@ -50,55 +51,6 @@ function prepareTheme(redraw) {
     change();
   });
   systemDark.addEventListener("change", change);
-}
-
-// Files are made here and saved by the browser; nothing is sent.
-function save(name, text, type = "text/plain") {
-  const link = make("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-// A cell that begins like a formula is made words: spreadsheets would run it. Numbers with their spread are none.
-const PLAIN_NUMBER = "[+-]?(\\d+\\.?\\d*|\\.\\d+|inf|nan)(e[+-]?\\d+)?";
-const HARMLESS = new RegExp(`^([+-]|${PLAIN_NUMBER}( ?\u00b1 ?${PLAIN_NUMBER})?( ?%)?)$`, "i");
-const csvCell = (value) => {
-  const text = String(value ?? "");
-  const safe = /^['=+\-@\t\r\n]/.test(text) && !HARMLESS.test(text) ? "'" + text : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-};
-const csv = (lines) => lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
-const markdown = ([head, ...body]) => [head, head.map(() => "---"), ...body].map((line) => `| ${line.map((cell) => cell.replace(/[\\|<>*_`]/g, "\\$&")).join(" | ")} |`).join("\n") + "\n";
-const TEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\u00b1": "$\\pm$", "\u00d7": "$\\times$", "<": "$<$", ">": "$>$", "\u2013": "--", "\u2020": "$^\\dagger$", "\u2021": "$^\\ddagger$" };
-const texCell = (text) => text.replace(/[\\~^\u00b1\u00d7<>\u2013\u2020\u2021&%$#_{}]/g, (sign) => TEX[sign] || "\\" + sign);
-const latex = ([head, ...body]) =>
-  [`\\begin{tabular}{${"l".repeat(head.length)}}`, "\\toprule", head.map(texCell).join(" & ") + " \\\\", "\\midrule", ...body.map((line) => line.map(texCell).join(" & ") + " \\\\"), "\\bottomrule", "\\end{tabular}", ""].join("\n");
-
-// The lines of a table as they are filtered and sorted; headings above groups of columns come before their columns'.
-function linesOf(table) {
-  const words = (cell) => [...(one(".dt-column-title", cell) || cell).childNodes].map((node) => node.textContent).join(" ").replace(/\s+/g, " ").trim();
-  const rows = [...table.tHead.rows];
-  const groups = rows.slice(0, -1).map((row) => [...row.cells].flatMap((cell) => Array(cell.colSpan).fill(words(cell))));
-  const titles = [...rows.at(-1).cells].map((cell, place) => [...groups.map((line) => line[place]), words(cell)].filter(Boolean).join(", "));
-  return [titles, ...[...table.tBodies].flatMap((body) => [...body.rows]).map((row) => [...row.cells].map(words))];
-}
-
-const FORMS = { CSV: ["csv", csv], LaTeX: ["tex", latex], Markdown: ["md", markdown] };
-
-function addTableForms(table) {
-  const place = table.closest(".dt-container") || table.closest(".scrolled") || table;
-  const bar = make("p", "", "take small");
-  bar.append("Take it away: ");
-  for (const [title, [ending, form]] of Object.entries(FORMS)) {
-    const button = make("button", title, "details");
-    button.type = "button";
-    button.setAttribute("aria-label", `${nameOf(table)} as ${title}`);
-    button.addEventListener("click", () => save(`${slug(nameOf(table)) || "table"}.${ending}`, form(linesOf(table))));
-    bar.append(button, " ");
-  }
-  place.after(bar);
 }
 
 // A table that is wider than its place says so.
@@ -189,9 +141,28 @@ function showCell(cell) {
   one("#cell-command").textContent = command;
   const wanted = new URLSearchParams(Object.entries({ experiment, data, kernel, method }).filter(([, value]) => value));
   one("#cell-runs").href = `#runs?${wanted}`;
-  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
-  one("#cell-trace").hidden = !figure;
-  if (figure) one("#cell-trace").href = "#" + figure.id;
+  showTraces(one("#cell-trace"), axes);
   one("#tip").hidden = true;
   one("#cell").showModal();
 }
+
+// The curves of a cell: its method alone in its experiment's figure, at its panel. Baselines have none.
+function showTraces(link, { experiment, data, kernel, method }) {
+  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
+  const buttons = figure ? all(".legend [data-key]", figure) : [];
+  const button = buttons.find(({ dataset }) => dataset.key === method);
+  link.hidden = !figure || (buttons.length > 0 && !button);
+  if (link.hidden) return;
+  link.href = "#" + figure.id;
+  link.onclick = () => {
+    if (button) {
+      one(".legend .none", figure).click();
+      button.click();
+    }
+    const panel = all("h3", figure).find((title) => title.textContent === `${data}, ${kernel} kernel`);
+    // After the chapter is shown.
+    window.addEventListener("hashchange", () => panel?.scrollIntoView({ block: "center" }), { once: true });
+  };
+}
+
+{% include "take.js" %}

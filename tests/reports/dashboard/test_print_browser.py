@@ -1,0 +1,110 @@
+"""The dashboard on paper."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from kdrbench.reports.dashboard.page import Parts, render_dashboard
+from kdrbench.reports.dashboard.runs import all_runs
+from kdrbench.reports.ledger.published_vs_ours import compare
+from support.browser_tab import NEEDS_BROWSER, Tab, eventually
+from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs
+
+pytestmark = NEEDS_BROWSER
+VISIBLE = "[...document.querySelectorAll('{}')].filter((one) => one.checkVisibility()).length"
+UNFILLED = """[...document.querySelectorAll('figure .main-svg:first-child')].filter((svg) =>
+  Math.abs(svg.getBoundingClientRect().width - svg.closest('.plot').clientWidth) > 1).length"""
+
+# A4 across without its margins, in pixels.
+PAPER = {"width": 1032, "height": 703}
+
+
+def pages_of(pdf):
+    """Return how many pages Chromium has printed: it writes their objects uncompressed."""
+    return len(re.findall(rb"/Type /Page\b", pdf))
+
+
+def test_paper_shows_answers_tables_and_figures_and_no_lists_or_controls(opened):
+    tab = opened("overview")
+    shown = tab.locator("#overview .bars, #overview .leading .matrix, #tables table, #claims table").count()
+    tab.emulate_media(media="print")
+    plots = tab.locator("figure .plot")
+    assert eventually(lambda: all(plot.locator(".main-svg").count() for plot in plots.all()))
+    assert tab.evaluate(VISIBLE.format("main table")) == shown > 5
+    assert tab.evaluate(VISIBLE.format("#runs, #published, #quality, .take, .choices")) == 0
+    assert tab.evaluate(VISIBLE.format("header, input, button.details, .dtcc, .modebar-container, .all, .none")) == 0
+    tab.emulate_media(media="screen")
+    assert eventually(lambda: tab.locator("#tables").is_hidden())
+    assert tab.locator("main h1:visible").all_inner_texts() == ["Overview"]
+    # What was drawn for paper fills its place again.
+    figures = opened("figures")
+    assert figures.locator("figure .plot").count() > 3
+    assert eventually(lambda: figures.evaluate(UNFILLED) == 0)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "figure"),
+    [
+        ("figures", "#figure-sizes"),
+        ("figures", "#figure-first_cost_against_time"),
+        ("overview?theme=dark", ".leading figure.compact"),
+    ],
+)
+def test_one_figure_is_printed_alone_and_fills_the_page(browser, address, chapter, figure):
+    tab = Tab(browser, address, PAPER)
+    shown = tab.show(chapter)
+    one = shown.locator(figure)
+    one.scroll_into_view_if_needed()
+    # The browser's own dialog would wait for somebody; the test prints in its place.
+    shown.evaluate("window.print = () => {}")
+    one.get_by_role("button", name="as PDF").click()
+    shown.emulate_media(media="print")
+    assert shown.locator("figure:visible").count() == 1
+    assert shown.locator("main table:visible, main h1:visible").count() == 0
+    plots = one.locator(".plot")
+    assert eventually(lambda: all(plot.locator(".main-svg").count() for plot in plots.all()))
+    boxes = [plot.locator(".main-svg").first.bounding_box() for plot in plots.all()]
+    assert min(box["x"] for box in boxes) < 2
+    assert PAPER["width"] - 2 <= max(box["x"] + box["width"] for box in boxes) <= PAPER["width"] + 1
+    assert {plot.evaluate("(one) => one.layout.plot_bgcolor") for plot in plots.all()} == {"#fff"}
+    assert pages_of(shown.pdf(prefer_css_page_size=True)) == 1
+    # Everything is back when it is printed.
+    shown.emulate_media(media="screen")
+    assert eventually(lambda: shown.locator("html[data-alone]").count() == 0)
+    assert shown.locator("main h1:visible").count() == 1
+    assert eventually(lambda: shown.evaluate(UNFILLED) == 0)
+    assert not tab.faults
+    shown.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Return the address of a page with 60 figures of two panels, 40 tables and 35 claims."""
+    folder = tmp_path_factory.mktemp("large")
+    config = grid_config(["first"], datasets=("wine",))
+    runs = grid_runs(config, folder, points=2)
+    charts = [replace(bar_chart(), name=f"sizes{count}", caption="What is big. " * 20) for count in range(60)]
+    tables = [replace(extra_table(), name=f"extra{count}") for count in range(40)]
+    parts = Parts(charts, tables, [a_claim() for _ in range(35)])
+    html = render_dashboard(all_runs({"ikdr": runs}), config, folder, compare({"ikdr": runs}, config), parts)
+    (folder / "dashboard.html").write_text(html, encoding="utf-8")
+    return f"file://{folder}/dashboard.html"
+
+
+def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(browser, large):
+    tab = Tab(browser, large, PAPER)
+    tab.tab.set_default_timeout(120_000)
+    tab.tab.emulate_media(media="print")
+    drawn = "[...document.querySelectorAll('figure .plot')].every((one) => one.querySelector('.main-svg'))"
+    assert eventually(lambda: tab.tab.evaluate(drawn))
+    # A caption that several figures have is said once.
+    assert tab.tab.locator("#figures figcaption:visible").count() == 1
+    points = tab.tab.locator("figcaption:visible, #figures h2:visible, #figures .panel h3:visible").evaluate_all(
+        "(all) => all.map((one) => (parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom * 72) / 96)"
+    )
+    assert len(points) > 60 * 3 - 1
+    assert min(points) >= 5.95
+    assert 6 <= pages_of(tab.tab.pdf(prefer_css_page_size=True)) <= 12
+    assert not tab.faults
+    tab.tab.close()

@@ -1,0 +1,119 @@
+"""What a reader takes away: tables, figures and records as files."""
+
+import csv
+
+import pytest
+
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab, column, eventually
+from support.dashboard_grid import page
+
+pytestmark = NEEDS_BROWSER
+
+
+def saved(tab, act):
+    with tab.expect_download() as found:
+        act()
+    return found.value.suggested_filename, found.value.path().read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+        ("=1+1", "'=1+1"),
+        ("@sum", "'@sum"),
+        ("'quoted", "''quoted"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("-1.5 \u00b1 0.2 %", "-1.5 \u00b1 0.2 %"),
+        ("-1311.42 \u00b1 0.26 \u2020\u2021", "-1311.42 \u00b1 0.26 \u2020\u2021"),
+        ("-1.5% \u00b1 0.2%", "-1.5% \u00b1 0.2%"),
+        ("-1 \u2020+cmd|' /C calc'!A0", "'-1 \u2020+cmd|' /C calc'!A0"),
+        ("+", "+"),
+        ('a "word", and more', '"a ""word"", and more"'),
+    ],
+)
+def test_cells_that_are_taken_away_are_no_formulas(opened, text, cell):
+    assert opened("tables").evaluate("text => csvCell(text)", text) == cell
+
+
+def test_tables_figures_and_records_can_be_taken_away(opened):
+    tab = opened("tables")
+    extra = tab.locator("#table-extra")
+    extra.get_by_label("Filter:").fill("")
+    extra.get_by_role("button", name="Name").first.click()
+    assert eventually(lambda: column(extra.locator("table"), 1) == ["alpha", "beta", "gamma"])
+    forms = {
+        form: saved(tab, extra.get_by_role("button", name=f"An extra table as {form}").click)
+        for form in ("CSV", "LaTeX", "Markdown")
+    }
+    assert {form: name for form, (name, _) in forms.items()} == {
+        "CSV": "an-extra-table.csv",
+        "LaTeX": "an-extra-table.tex",
+        "Markdown": "an-extra-table.md",
+    }
+    assert "Name,Time\nalpha,10ms\n" in forms["CSV"][1]
+    assert r"alpha & \textbf{10ms} \\" in forms["LaTeX"][1]
+    assert "| alpha | **10ms** |" in forms["Markdown"][1]
+    tab = opened("figure-sizes")
+    sizes = tab.locator("#figure-sizes")
+    name, picture = saved(tab, sizes.get_by_role("button", name="Sizes as Data").click)
+    assert (name, picture.splitlines()[0]) == ("sizes.csv", "panel,series,x,y,absolute")
+    tab = opened("overview")
+    name, records = saved(tab, tab.locator("[data-file=records]").click)
+    assert name == "records.csv"
+    assert "<b>division</b> by zero" in records
+    assert '"solvers"' in saved(tab, tab.locator("[data-file=config]").click)[1]
+    assert '"git_commit"' in saved(tab, tab.locator("[data-file=environment]").click)[1]
+
+
+def test_a_figure_is_saved_as_svg(opened):
+    tab = opened("figure-first_cost_against_time")
+    figure = tab.locator("#figure-first_cost_against_time")
+    name, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
+    assert name.startswith("first_cost_against_time-")
+    assert picture.startswith("<svg")
+
+
+def as_file(tab, table, form):
+    """Return the lines of a table's file; the button's name ends in the form."""
+    _, text = saved(tab, tab.locator(table).get_by_role("button", name=f"as {form}").click)
+    return text.splitlines()
+
+
+def test_a_printed_number_and_its_verdict_have_columns_of_their_own(opened):
+    tab = opened("tables")
+    head, *lines = csv.reader(as_file(tab, "#table-first", "CSV"))
+    assert len({len(line) for line in [head, *lines]}) == 1
+    (cost,) = [dict(zip(head, line, strict=True)) for line in lines if line[:2] == ["Wine", "Cost"]]
+    ours = tab.locator("#table-first tbody tr", has_text="Cost").first.locator("td").all_inner_texts()
+    assert cost["Gaussian, ISM"] == ours[1].split("\n")[0]
+    assert cost["Gaussian, ISM, printed"] == "-1311\u00b126"
+    assert cost["Gaussian, ISM, verdict"] == "not comparable"
+    # With its mark, which a note below the table explains.
+    assert cost["Gaussian, GM"].endswith(" \u2020")
+    assert "Gaussian, ISM, converged, printed" not in cost
+    numbers = [number for name, number in cost.items() if not name.endswith("verdict")]
+    assert not [number for number in numbers if "'" in number or number.count("\u00b1") > 1]
+
+
+def test_marks_are_set_high_in_latex(opened):
+    lines = as_file(opened("tables"), "#table-first", "LaTeX")
+    (cost,) = [line for line in lines if line.startswith("Wine & Cost &")]
+    assert r"$^\dagger$ & -1307$\pm$25 & not comparable &" in cost
+    assert opened("tables").evaluate("() => texCell('\u00a7')") == r"$^\S$"
+
+
+def test_the_list_of_runs_is_taken_away_whole_as_it_is_filtered_and_sorted(browser, tmp_path):
+    (tmp_path / "dashboard.html").write_text(page(tmp_path, points=2, folds=16), encoding="utf-8")
+    tab = Tab(browser, f"file://{tmp_path}/dashboard.html", DESK)
+    tab.show("runs")
+    head, *lines = csv.reader(as_file(tab.tab, "#runs", "CSV"))
+    assert (head[0], len(lines)) == ("Experiment", 2 * 16 * (2 * 8 + 1))
+    tab.show("runs?method=GM&sort=5-desc")
+    shown = tab.tab.locator("#table-runs tbody tr")
+    assert eventually(lambda: shown.count() == 2 * 2 * 16)
+    _, *lines = csv.reader(as_file(tab.tab, "#runs", "CSV"))
+    assert [line[3:5] for line in lines] == [["GM", str(fold)] for fold in range(15, -1, -1) for _ in range(4)]
+    assert {line[5] for line in lines} == {"converged", "time limit"}
+    assert not tab.faults
+    tab.tab.close()
