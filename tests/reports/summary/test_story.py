@@ -75,7 +75,7 @@ needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs p
 
 @needs_tex
 def test_the_page_is_made_in_print_with_outlines_as_fonts(source, tmp_path):
-    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md"]
+    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md", "experiments.md"]
     printed = print_summary(tmp_path)
     assert printed == tmp_path / "what_we_found.pdf"
     if shutil.which("pdffonts"):

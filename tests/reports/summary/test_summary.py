@@ -152,7 +152,7 @@ def test_tables_of_learned_kernels_are_pages_with_all_their_cells(tmp_path):
     (tmp_path / "merged").mkdir()
     learned_kernels(tmp_path)
     source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
-    assert pages_of(source) == ["what_we_found", "metric_learning", "low_rank"]
+    assert pages_of(source) == ["what_we_found", "experiments", "metric_learning", "low_rank"]
     page = summary("metric_learning", source)
     assert "1 data set, 2 splits, 18 rows." in page
     titles = [line for line in page.splitlines() if line.startswith("## ")]

@@ -13,6 +13,7 @@ from kdrbench.league.rules import JUDGES
 from kdrbench.reports.dashboard.rendering import slug
 from kdrbench.reports.outputs import LOW_RANK_TEXT
 from kdrbench.reports.records import ATLAS, KPCA_TRICK, LEAGUE, NOISE, of_papers
+from kdrbench.reports.summary.experiments import Experiments
 from kdrbench.reports.summary.markdown import Markdown, as_markdown, link, markdown_table
 from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
@@ -29,7 +30,10 @@ _TABLES = {
 }
 # The page that is made in print too.
 PRINTED = "what_we_found"
-PAGES = (PRINTED, *_TABLES)
+EXPERIMENTS = "experiments"
+# The pages of any record of papers, then those that need rows of a table.
+_OF_PAPERS = (PRINTED, EXPERIMENTS)
+PAGES = (*_OF_PAPERS, *_TABLES)
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.
 _MOST_REASONS = 12
@@ -63,7 +67,7 @@ def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
 def pages_of(source: Source) -> list[str]:
     """Return the pages for which the record has the rows."""
     tables = [name for name, needed in _TABLES.items() if source.has(*needed)]
-    return [PRINTED, *tables] if of_papers(source.made)["run"] else tables
+    return [*_OF_PAPERS, *tables] if of_papers(source.made)["run"] else tables
 
 
 def print_summary(folder: Path) -> Path | None:
@@ -100,7 +104,7 @@ def summary(name: str, source: Source) -> str:
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
     shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table, "ranks": _RANKS}
-    shown["most_reasons"] = _MOST_REASONS
+    shown |= {"experiments": Experiments(source), "most_reasons": _MOST_REASONS}
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 
 

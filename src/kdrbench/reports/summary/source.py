@@ -66,6 +66,10 @@ class Source:
             self._runs[experiment] = read_runs(self._rows(experiment))
         return self._runs[experiment]
 
+    def rows_of(self, system: str) -> pd.DataFrame:
+        """Return the merged rows of all experiments of a system; none where it has no experiment."""
+        return self._systems.get(system, pd.DataFrame())
+
     def _rows(self, experiment: str) -> Path:
         return self.merged / "merged" / f"{experiment}.csv"
 
