@@ -35,11 +35,6 @@ class Source:
     _pages: dict[str, Page] = field(default_factory=dict)
     _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
-    def has(self, name: str, kind: str) -> bool:
-        """Return whether the record has the table ``name`` of a system, with all the runs that it shows."""
-        report = tables_of(self.made).get(name)
-        return report is not None and report.kind == kind
-
     @cached_property
     def experiments(self) -> list[str]:
         """The experiments of ``run`` whose rows are there."""
