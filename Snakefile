@@ -17,6 +17,7 @@ if not HOME.is_dir():
 sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.reports import captions, outputs
+from kdrbench.reports.summary.contents import summary_files
 from kdrbench.reports.targets import targets
 from kdrbench.stages.plugin_checks import plugin_checks
 from kdrbench.stages.workflow import (
@@ -53,6 +54,8 @@ TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
 TARGETS = targets(GRID.config, typeset=TYPESET)
+# What was found, in Markdown and in print.
+SUMMARY = summary_files(GRID.config, typeset=TYPESET)
 # Atlases of optima, and what earlier ones have stored of best known solutions.
 ATLASES = GRID.systems.get("atlas", [])
 stored = sorted(glob("results/optima/*.npz"))
@@ -103,6 +106,7 @@ rule all:
     default_target: True
     input:
         outputs.outputs(GRID.config, typeset=TYPESET),
+        SUMMARY,
         f"{REPORTS}/dashboard.html",
         [f"{R}/{table}.csv" for table in MERGED],
     localrule: True

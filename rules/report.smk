@@ -92,6 +92,33 @@ rule claims:
         command(f"claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1")
 
 
+# What was found of the papers, and of leagues, atlases and noise; no page where a configuration runs none.
+rule summary:
+    input:
+        [f"{R}/merged/{name}.csv" for name in GRID.experiments],
+        outputs.system_tables(GRID.config),
+        config=f"{R}/config.json",
+        traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
+        stored=[path for one in TABLES.values() for path in outputs.table_sources(one, GRID.experiment_paths)],
+    output:
+        SUMMARY,
+    log:
+        f"results/logs/{REPORTS}/summary.log",
+    localrule: True
+    conda:
+        "../envs/report.yaml"
+    threads: 1
+    resources:
+        runtime=10,
+    params:
+        sources=lambda wildcards: REPORT_SOURCES(),
+    shell:
+        command(
+            "summary --config {input.config:q}"
+            f" --results {R} --reports .. --out {REPORTS}/summary > {{log:q}} 2>&1"
+        )
+
+
 DASHBOARD = command(
     "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
     f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"

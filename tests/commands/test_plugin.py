@@ -188,6 +188,14 @@ def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeyp
     assert "config.mine.yaml is there already" in again.output
 
 
+def test_a_new_experiment_on_data_of_the_papers_is_of_their_problems(tmp_path, monkeypatch):
+    assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
+    config = grid_of(tmp_path, "mine", monkeypatch).config
+    mine, papers = config["experiments"]["mine"], config["experiments"]["table4_supervised"]
+    assert mine["folds"] == papers["folds"]
+    assert mine["components"] == {"wine": papers["components"]["wine"]}
+
+
 def test_a_new_experiment_has_fewer_components_than_features(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Three classes of three features: with q = 3 all solvers would tie.

@@ -1,15 +1,20 @@
 """A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
 
+import csv
 import json
+from pathlib import Path
 
 import pytest
 
+from kdrbench.commands.options import read_configs
 from kdrbench.packing.beside import opened_beside
 from kdrbench.packing.thinning import ACCURACIES
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.labels import is_converged, method_label
 from packing.conftest import kdrbench
 from support.made_up_results import two_experiments, write_results
+
+ROOT = Path(__file__).parents[2]
 
 
 def own_config(**changes):
@@ -143,3 +148,16 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
+
+
+def test_the_record_of_the_papers_has_rows_beside_a_new_experiment(tmp_path):
+    assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
+    config = read_configs((ROOT / "config.yaml", tmp_path / "config.mine.yaml"))
+    config["solvers"]["my_solver"] = {"method": "dimension_growth"}
+    config["experiments"]["mine"]["solvers"] = ["my_solver"]
+    results = tmp_path / "results"
+    write_results(results, config | {"include": str(ROOT / "results/reference")})
+    done = kdrbench("table", "mine", "--results", results, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    shown = {row["method"] for row in csv.DictReader((tmp_path / "mine.csv").read_text().splitlines())}
+    assert {"my_solver", "ism_reference"} <= shown

@@ -18,9 +18,12 @@ from kdrbench.conformance.trial import try_apart
 from kdrbench.datasets import registry_of
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
+from kdrbench.reports.claims.printed_tables import FOLDS, TABLE_4
+from kdrbench.reports.protocol import printed_components
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
 _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"), "solver": ("solvers", "method")}
+_FOLDS = 5
 _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
 
 
@@ -58,6 +61,7 @@ def new_experiment(
         command=command_of(into / file),
         sections="".join(f"\n{_block(section, own)}" for section, own in sections.items()),
         components=_components(named["datasets"], sections),
+        folds=_folds(named["datasets"]),
         **words,
     )
 
@@ -92,7 +96,17 @@ def _flow(value: object) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip()
 
 
+def _printed() -> Mapping[str, int]:
+    """Return q of the papers' data sets, by which the record of the papers has rows of the same problems."""
+    return printed_components(TABLE_4.paper, TABLE_4.setting)
+
+
+def _folds(datasets: Sequence[str]) -> int:
+    """Return the papers' folds for their data; classes of other data may be too small for as many."""
+    return FOLDS if set(datasets) <= set(_printed()) else _FOLDS
+
+
 def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:
-    """Return q of each data set, as YAML."""
+    """Return q of each data set, as YAML: the papers', or the usual one of others."""
     registry = registry_of({"datasets": sections.get("datasets", {})})
-    return _flow({name: usual_components(registry[name]) for name in datasets})
+    return _flow({name: _printed().get(name) or usual_components(registry[name]) for name in datasets})

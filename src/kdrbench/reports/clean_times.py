@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import counted
 from kdrbench.reports.records import REFERENCE
@@ -16,14 +18,31 @@ UNTIMED = "times of runs that shared their cores, not comparable"
 SCALED = "times of a reference, scaled by the calibration kernel from another machine"
 
 
+# What marks a time that does not count: disturbed from outside, or not covered by the clock.
+_DISTURBED = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"))
+_UNACCOUNTED = (("unaccounted", "True"),)
+
+
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs whose times count.
 
     They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
     """
-    marks = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"), ("unaccounted", "True"))
-    found = [runs[column].astype(str) == disturbed for column, disturbed in marks if column in runs]
-    return runs[~np.logical_or.reduce(found)] if found else runs
+    return runs[~_marked(runs, (*_DISTURBED, *_UNACCOUNTED))]
+
+
+def lacking_times(runs: pd.DataFrame) -> str:
+    """Return what times are lacking where too few of these runs have one that counts, in words."""
+    before = "undisturbed " if _marked(runs, _DISTURBED).any() else ""
+    return f"{before}times" + (" that clocks account for" if _marked(runs, _UNACCOUNTED).any() else "")
+
+
+def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
+    found = np.zeros(len(runs), dtype=bool)
+    for column, word in marks:
+        if column in runs:
+            found |= (runs[column].astype(str) == word).to_numpy()
+    return found
 
 
 def is_untimed(runs: pd.DataFrame) -> bool:

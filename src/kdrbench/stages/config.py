@@ -27,7 +27,7 @@ _RULES = (
 )
 _REPORTS = (
     *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),
-    "published_vs_ours",
+    *("published_vs_ours", "summary"),
 )
 _TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")
 RESERVED_EXPERIMENTS = frozenset({*_RULES, *_REPORTS, *_TARGETS})

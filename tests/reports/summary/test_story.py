@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from kdrbench.reports.summary.markdown import escape
@@ -55,6 +56,47 @@ def test_every_number_that_is_not_met_has_one_reason(source):
     assert "3 printed numbers: 1 reproduced, 1 close, 2 differs".replace("3", "4") in page
 
 
+def test_numbers_without_a_known_reason_are_listed_each(source):
+    line = next(one for one in source.comparisons if one.metric == "cost")
+    unlike = replace(line, verdict=Verdict.DIFFERS, published="7", ours="8", why="no reason is known; daggers")
+    source.__dict__["comparisons"] = [unlike, replace(unlike, published="9"), replace(unlike, first=False)]
+    page = summary("what_we_found", source)
+    assert page.partition("No reason is known for these:\n")[2].count(" printed, 8 here") == 2
+    source.__dict__["comparisons"] = [replace(unlike, why="other folds")]
+    assert "No reason is known" not in summary("what_we_found", source)
+
+
+def test_cells_that_a_claim_names_lead_to_their_runs(source):
+    source = replace(source, reports="reports")
+    name = "NeurIPS 2019, Table 4, supervised: Wine, Gaussian, DG"
+    found = Story(source).linked(f"higher in 2: {name} by 1_2 %; {name}, converged by 3 %; Wine alone")
+    address = "reports/dashboard.html#runs?experiment=first&data=Wine&kernel=Gaussian&method=DG"
+    assert found == (
+        f"higher in 2: [{name}]({address}) by 1\\_2 %; [{name}, converged]({address}%2C%20converged) by 3 %; Wine alone"
+    )
+
+
+def test_ends_are_counted_by_their_curvature_and_by_what_ended_them(source):
+    runs = source.runs("first")
+    ism = runs[runs["method"] == "ism"].assign(status="converged", curvature=-1e-5, optimality="not_stationary")
+    of_polynomial = ism["kernel"] == "polynomial"
+    ism.loc[of_polynomial, "curvature"] = -1e-7
+    ism.loc[ism.index[0], "curvature"] = None
+    ism.loc[ism.index[1:4], "status"] = ["max_iterations", "time_limit", "failed"]
+    rivals = runs[runs["method"] == "dg"].assign(status="max_iterations", optimality="second_order")
+    rivals.loc[rivals.index[0], "optimality"] = "saddle"
+    source._runs["first"] = pd.concat([ism, rivals], ignore_index=True)
+    ascent, saddles, cycles = (one.text for one in Story(source).endings())
+    assert ascent == (
+        "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "
+        "Polynomial 0 of 10."
+    )
+    assert saddles == "1 of 20 stationary ends (5 %) whose curvature is known: DG 1 (first)."
+    assert cycles == (
+        "1 of 20 runs (5 %) used up their iterations, as a cycle does; its own rule ended 17 runs, a limit 1 run."
+    )
+
+
 def test_rows_of_one_process_count_its_seconds_once(source):
     source.__dict__["experiments"] = ["first"]
     story = Story(source)
@@ -75,7 +117,7 @@ needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs p
 
 @needs_tex
 def test_the_page_is_made_in_print_with_outlines_as_fonts(source, tmp_path):
-    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md"]
+    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md", "experiments.md"]
     printed = print_summary(tmp_path)
     assert printed == tmp_path / "what_we_found.pdf"
     if shutil.which("pdffonts"):
@@ -110,13 +152,16 @@ def test_names_of_experiments_are_shown_as_they_are(tmp_path):
 
 
 def test_markup_becomes_latex():
-    text = "<!-- x -->\n# A & b\n\nOf `a_b` **c \\*d** [e](f.md) \\[g\\](h) 5 % \\<i\\>\n\n- j\n- k\n\n"
+    text = "<!-- x -->\n# A & b\n\nOf `a_b` **c \\*d** [e](f.md) \\[g\\](h) 5 % \\<i\\> -1.5 1e-4 a-5\n\n- j\n- k\n\n"
     text += "| l | m |\n| --- | ---: |\n| n \\| o | **1** |\n"
-    body = re.search(r"\\sloppy\n(.*)\\end\{document\}", page_in_latex(text), re.DOTALL)[1]
+    body = re.search(r"\\raggedright\n(.*)\\end\{document\}", page_in_latex(text), re.DOTALL)[1]
+    row = (
+        "\\begin{tabularx}{\\linewidth}{@{}>{\\raggedright\\arraybackslash}X>{\\raggedleft\\arraybackslash}p{2.8em}@{}}"
+    )
     assert body == (
-        "\\textbf{\\large A \\& b}\n\n"
-        "Of \\texttt{a\\_b} \\textbf{c *d} e [g](h) 5 \\% $<$i$>$\n\n"
+        "\\medskip\\textbf{\\large A \\& b}\\nopagebreak\n\n"
+        "Of \\texttt{a\\_b} \\textbf{c *d} e [g](h) 5 \\% $<$i$>$ $-$1.5 1e$-$4 a-5\n\n"
         "\\itemdot j\n\n\\itemdot k\n\n"
-        "\\begin{tabularx}{\\linewidth}{Xr}\n\\toprule\n{}l & m \\\\\n\\midrule\n"
-        "{}n $|$ o & \\textbf{1} \\\\\n\\bottomrule\n\\end{tabularx}\n"
+        f"{row}l & m\\end{{tabularx}}\\nopagebreak\\vspace{{1pt}}\\hrule\n\n"
+        f"{row}n $|$ o & \\textbf{{1}}\\end{{tabularx}}\n"
     )

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.records import of_papers
+from kdrbench.reports.summary.contents import PAGES, pages_of, summary_files
 from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
-from kdrbench.reports.summary.pages import PAGES, pages_of, summary, write_summaries
+from kdrbench.reports.summary.pages import summary, write_summaries
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.tables.league import rows as league_rows
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
@@ -81,13 +82,27 @@ def test_pages_of_an_earlier_record_are_removed_and_files_of_others_are_not_touc
 def test_an_experiment_of_another_system_with_the_name_of_one_has_no_page(source, tmp_path):
     experiments = source.config["experiments"]
     config = source.config | {"experiments": experiments | {"league_small": experiments["noise"]}}
-    assert pages_of(Source(config, tmp_path, tmp_path)) == []
+    assert pages_of(Source(config, tmp_path, tmp_path).made) == []
 
 
 def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
     config = whole_config()
     assert of_papers(config)["run"]
-    assert pages_of(Source(config, tmp_path, tmp_path)) == []
+    assert pages_of(Source(config, tmp_path, tmp_path).made) == []
+
+
+def test_the_workflow_makes_the_pages_of_what_is_run_and_prints_that_on_papers():
+    config = whole_config() | {"name": "mine"}
+    folder = "reports/mine/summary"
+    assert summary_files(config | {"run": ["table4_supervised"]}, typeset=True) == [
+        f"{folder}/what_we_found.md",
+        f"{folder}/experiments.md",
+        f"{folder}/what_we_found.pdf",
+    ]
+    assert summary_files(config | {"run": ["noise"]}, typeset=True) == [f"{folder}/noise.md"]
+    assert summary_files(config | {"run": ["saddle_escape"]}, typeset=True) == []
+    whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]}, typeset=False)
+    assert whole == [f"{folder}/{name}.md" for name in (*PAGES[:5],)]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -151,7 +166,7 @@ def test_tables_of_learned_kernels_are_pages_with_all_their_cells(tmp_path):
     (tmp_path / "merged").mkdir()
     learned_kernels(tmp_path)
     source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
-    assert pages_of(source) == ["what_we_found", "metric_learning", "low_rank"]
+    assert pages_of(source.made) == ["what_we_found", "experiments", "metric_learning", "low_rank"]
     page = summary("metric_learning", source)
     assert "1 data set, 2 splits, 18 rows." in page
     titles = [line for line in page.splitlines() if line.startswith("## ")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import pandas as pd
 
@@ -18,7 +19,7 @@ from kdrbench.reports.claims.claim import LACKING, Found, Records, listed, undec
 from kdrbench.reports.claims.deciding_rows import of_one_experiment, unlike_definitions
 from kdrbench.reports.claims.not_made import NOT_MADE
 from kdrbench.reports.claims.printed_tables import PrintedTable
-from kdrbench.reports.clean_times import clean_times
+from kdrbench.reports.clean_times import clean_times, lacking_times
 from kdrbench.reports.protocol import STOPPED_EARLY
 from kdrbench.reports.records import Split
 from kdrbench.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
@@ -146,10 +147,14 @@ def timed_cells(
         OwnCell(cell.source, cell.dataset, cell.kernel, cell.method, cell.n_runs, clean_times(cell.runs))
         for cell in found.cells
     ]
-    # A few undisturbed folds of ten would let chance choose them.
-    disturbed = [cell.name for cell in clean if 2 * len(cell.numbers("time_s")) < cell.n_runs]
-    lacking = (f"undisturbed times of {listed(disturbed)}",) if disturbed else ()
-    return Coverage(tuple(cell for cell in clean if cell.name not in disturbed), found.missing + lacking)
+    # A few folds of ten with a time that counts would let chance choose them.
+    few = [2 * len(cell.numbers("time_s")) < cell.n_runs for cell in clean]
+    names: dict[str, list[str]] = {}
+    for cell in compress(found.cells, few):
+        names.setdefault(lacking_times(cell.runs), []).append(cell.name)
+    lacking = "; ".join(f"{words} of {listed(cells)}" for words, cells in names.items())
+    enough = tuple(cell for cell, is_lacking in zip(clean, few, strict=True) if not is_lacking)
+    return Coverage(enough, found.missing + ((lacking,) if lacking else ()))
 
 
 def _ended(coverage: Coverage) -> Coverage:

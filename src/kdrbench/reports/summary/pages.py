@@ -10,25 +10,14 @@ from pathlib import Path
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.reports.dashboard.rendering import slug
-from kdrbench.reports.outputs import LOW_RANK_TEXT
-from kdrbench.reports.records import ATLAS, KPCA_TRICK, LEAGUE, NOISE, of_papers
+from kdrbench.reports.summary.contents import PAGES, PRINTED, pages_of
+from kdrbench.reports.summary.experiments import Experiments
 from kdrbench.reports.summary.markdown import Markdown, as_markdown, link, markdown_table
 from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.summary.story import Story
 from kdrbench.reports.tables.latex import compile_page
 
-# Each page with the table that it shows, and the system of that.
-_TABLES = {
-    "metric_learning": ("kpca_table1", KPCA_TRICK),
-    "low_rank": (LOW_RANK_TEXT, LOW_RANK_TEXT),
-    "league": ("league_small", LEAGUE),
-    "atlas": ("atlas", ATLAS),
-    "noise": ("noise", NOISE),
-}
-# The page that is made in print too.
-PRINTED = "what_we_found"
-PAGES = (PRINTED, *_TABLES)
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.
 _MOST_REASONS = 12
@@ -41,7 +30,7 @@ def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
     """
     for name in PAGES:
         _check_own(folder / f"{name}.md")
-    there = pages_of(source)
+    there = pages_of(source.made)
     for name in PAGES:
         path = folder / f"{name}.md"
         if name not in there:
@@ -49,12 +38,6 @@ def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
         else:
             write_text(path, summary(name, source))
             yield path
-
-
-def pages_of(source: Source) -> list[str]:
-    """Return the pages for which the record has the rows."""
-    tables = [name for name, needed in _TABLES.items() if source.has(*needed)]
-    return [PRINTED, *tables] if of_papers(source.made)["run"] else tables
 
 
 def print_summary(folder: Path) -> Path | None:
@@ -89,9 +72,9 @@ def summary(name: str, source: Source) -> str:
     )
     # A macro gives what is escaped already.
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
-    template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source)}
+    template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source.made)}
     shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table}
-    shown["most_reasons"] = _MOST_REASONS
+    shown |= {"experiments": Experiments(source), "most_reasons": _MOST_REASONS}
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 
 

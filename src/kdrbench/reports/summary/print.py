@@ -14,17 +14,19 @@ from kdrbench.reports.tables.latex import escape
 _PAGE = r"""\documentclass[twocolumn]{article}
 \usepackage[a4paper,margin=1.5cm,columnsep=7mm]{geometry}
 \usepackage{tabularx}
-\usepackage{booktabs}
 \setlength{\parindent}{0pt}
 \setlength{\parskip}{2pt}
+\setlength{\tabcolsep}{3pt}
 \newcommand{\itemdot}{\hangindent=1em\hangafter=1$\bullet$\ }
 \begin{document}
 \scriptsize
-\sloppy
+\raggedright
 %s
 \end{document}
 """
 _UNKNOWN = re.compile(r"[^\x20-\x7e\xa1-\xff]")
+# Before a number, not between two words or numbers; no line ends behind it.
+_MINUS = re.compile(r"(?<![\w)])-(?=\.?\d)|(?<=\de)-(?=\d)")
 _LINK = re.compile(r"(?<!\\)\[([^\]]*)\]\([^)]*\)")
 _MARKED = re.compile(r"\*\*(?P<bold>(?:\\.|[^*\\])+)\*\*|(?<!\\)`(?P<code>[^`]+)`|\\(?P<plain>.)")
 
@@ -54,19 +56,33 @@ def _block(kind: str, lines: list[str]) -> str:
 def _heading(line: str) -> str:
     level, _, title = line.partition(" ")
     size = r"\large" if level == "#" else r"\small"
-    return rf"\textbf{{{size} {_words(title)}}}"
+    # What follows stays on the page of its heading.
+    return rf"\medskip\textbf{{{size} {_words(title)}}}\nopagebreak"
 
 
 def _table(lines: list[str]) -> str:
-    """Return a table as wide as a column of print; columns of words share what numbers leave."""
+    """Return a table as wide as a column of print; columns of words share what numbers leave.
+
+    Each row is set by itself, so that a table may go on in the next column.
+    """
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in lines]
     head, rules, *body = rows
-    columns = "".join("r" if rule.endswith(":") else "X" for rule in rules)
-    texts = [" & ".join(map(_words, row)) + r" \\" for row in (head, *body)]
-    # A bracket behind the end of a line would be an option of it.
-    texts = ["{}" + text for text in texts]
-    inside = [r"\toprule", texts[0], r"\midrule", *texts[1:], r"\bottomrule"]
-    return "\n".join([rf"\begin{{tabularx}}{{\linewidth}}{{{columns}}}", *inside, r"\end{tabularx}"])
+    columns = "".join(_column(place, rule, rows) for place, rule in enumerate(rules))
+    texts = [_row(columns, row) for row in (head, *body)]
+    return "\n\n".join([rf"{texts[0]}\nopagebreak\vspace{{1pt}}\hrule", *texts[1:]])
+
+
+def _column(place: int, rule: str, rows: list[list[str]]) -> str:
+    """Return how a column is set: words to the left, numbers to the right and as wide as the longest of them."""
+    if not rule.endswith(":"):
+        return r">{\raggedright\arraybackslash}X"
+    longest = max(len(row[place]) for number, row in enumerate(rows) if number != 1)
+    return rf">{{\raggedleft\arraybackslash}}p{{{0.55 * longest:.1f}em}}"
+
+
+def _row(columns: str, cells: list[str]) -> str:
+    inside = " & ".join(map(_words, cells))
+    return rf"\begin{{tabularx}}{{\linewidth}}{{@{{}}{columns}@{{}}}}{inside}\end{{tabularx}}"
 
 
 def _words(text: str) -> str:
@@ -80,7 +96,7 @@ def _words(text: str) -> str:
 
 def _plain(text: str) -> str:
     # The fonts that every TeX has as outlines hold a dash in place of a bar, and few letters of other scripts.
-    return _UNKNOWN.sub("?", escape(text).replace("|", "$|$"))
+    return _MINUS.sub("$-$", _UNKNOWN.sub("?", escape(text).replace("|", "$|$")))
 
 
 def _marked(match: re.Match[str]) -> str:

@@ -35,11 +35,6 @@ class Source:
     _pages: dict[str, Page] = field(default_factory=dict)
     _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
-    def has(self, name: str, kind: str) -> bool:
-        """Return whether the record has the table ``name`` of a system, with all the runs that it shows."""
-        report = tables_of(self.made).get(name)
-        return report is not None and report.kind == kind
-
     @cached_property
     def experiments(self) -> list[str]:
         """The experiments of ``run`` whose rows are there."""
@@ -65,6 +60,10 @@ class Source:
         if experiment not in self._runs:
             self._runs[experiment] = read_runs(self._rows(experiment))
         return self._runs[experiment]
+
+    def rows_of(self, system: str) -> pd.DataFrame:
+        """Return the merged rows of all experiments of a system; none where it has no experiment."""
+        return self._systems.get(system, pd.DataFrame())
 
     def _rows(self, experiment: str) -> Path:
         return self.merged / "merged" / f"{experiment}.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ from kdrbench.errors import counted
 from kdrbench.reports.answers.answer import Answer, answer_of
 from kdrbench.reports.claims.claim import Claim, Decision, Found
 from kdrbench.reports.ledger.comparison import Comparison
-from kdrbench.reports.ledger.published_vs_ours import COUNTED, judged, labels_of, place_label
+from kdrbench.reports.ledger.published_vs_ours import COUNTED, judged, labels_of, place_label, unexplained
 from kdrbench.reports.records import of_papers
+from kdrbench.reports.summary.endings import Finding, endings
+from kdrbench.reports.summary.markdown import Markdown, escape, link
 from kdrbench.reports.summary.source import Source
+from kdrbench.reports.tables.labels import CONVERGED
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.verdicts import Verdict
 
@@ -80,6 +84,38 @@ class Story:
             Reason(why, count, _example(firsts[why]), self.source.address_of_runs(firsts[why]))
             for why, count in counts.most_common()
         ]
+
+    def unexplained(self) -> list[Reason]:
+        """Return each number that differs, or is only close, for no reason that is known."""
+        return [
+            Reason(one.why, 1, _example(one), self.source.address_of_runs(one))
+            for one in unexplained(self.source.comparisons)
+        ]
+
+    def linked(self, words: str) -> Markdown:
+        """Return words with the cells that they name as links to their runs."""
+        links = {escape(name): link(name, address) for name, address in self._cells.items()}
+        # Of "SM" and "SM, converged" the longer one.
+        names = "|".join(map(re.escape, sorted(links, key=len, reverse=True)))
+        text = escape(words)
+        return Markdown(re.sub(names, lambda found: links[found[0]], text) if names else text)
+
+    @cached_property
+    def _cells(self) -> dict[str, str]:
+        """Where the runs of each printed cell are, by its name in the claims; of its converged variant as well."""
+        found: dict[str, str] = {}
+        for one in self.source.comparisons:
+            dataset, kernel, method = labels_of(one)
+            place = f"{paper_label(one.paper)}, {place_label(one.table)}, {one.setting}: {dataset}, {kernel}, "
+            if one.first and one.experiment in self.source.experiments:
+                for variant in (method, f"{method}, {CONVERGED}"):
+                    state = {"experiment": one.experiment, "data": dataset, "kernel": kernel, "method": variant}
+                    found.setdefault(place + variant, self.source.address("runs", **state))
+        return found
+
+    def endings(self) -> list[Finding]:
+        """Return what the record says of saddles and cycles."""
+        return list(endings(self.source))
 
     def answers(self, beyond: bool) -> list[Answer]:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
