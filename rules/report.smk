@@ -99,7 +99,7 @@ rule summary:
         outputs.system_tables(GRID.config),
         config=f"{R}/config.json",
         traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
-        stored=[path for one in TABLES.values() for path in outputs.table_sources(one, GRID.experiment_paths)],
+        stored=[path for one in TABLES.values() for path in laid_out_from(one)],
     output:
         SUMMARY,
     log:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.commands.reports import write_dashboard
 from kdrbench.errors import InputError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
@@ -16,6 +17,7 @@ from kdrbench.packing.unpack import opened, unpack
 from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.site.record import site_record
+from kdrbench.reports.summary.source import Source
 from kdrbench.stages.results import read_results
 from packing.conftest import kdrbench
 from support.made_up_results import two_experiments, write_results
@@ -188,11 +190,23 @@ def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
     read, reports = read_results(results), tmp_path / "reports"
     again = site_record("r", read, tmp_path / "again", reports)
-    taken = site_record("r", read, tmp_path / "taken", reports, made=True)
+    answers = list(Source(read.config, results, results).answers.values())
+    taken = site_record("r", read, tmp_path / "taken", reports, answers)
     texts = [{name: table.to_json() for name, table in one.tables.items()} for one in (again, taken)]
     assert texts[0] == texts[1] != {}
     assert taken.comparisons == again.comparisons != []
     assert taken.claims == again.claims != []
+    assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
+
+
+def test_a_dashboard_of_answers_that_were_found_is_that_of_the_rows(results, tmp_path):
+    config, published, out = read_results(results).config, tmp_path / "published.csv", tmp_path / "dashboard.html"
+    assert kdrbench("published-vs-ours", "--results", results, "--out", tmp_path / "published").exit_code == 0
+    pages = []
+    for answers in (None, list(Source(config, results, results).answers.values())):
+        write_dashboard(config, results, results, (), published, out, answers)
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
 
 
 def test_a_report_of_no_record_says_so(tmp_path):

@@ -27,6 +27,7 @@ from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
     from kdrbench.bench.stage import Config
+    from kdrbench.reports.answers.answer import Answer
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
@@ -138,10 +139,25 @@ class _Source:
         tables = tables_of(self.config)
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         with Parallel(n_jobs=n_jobs) as parallel:
-            parallel(delayed(self.figure)(name) for name in figures)
-            parallel([*(delayed(self.table)(name) for name in tables), delayed(self.ledger)(), delayed(self.claims)()])
-            parallel([delayed(self.dashboard)(), delayed(self.site)(), delayed(self.summaries)()])
+            answers, *_ = parallel([delayed(self.papers)(), *(delayed(self.figure)(name) for name in figures)])
+            # Their pages show figures, and what follows shows them.
+            parallel(delayed(self.table)(name) for name in tables)
+            parallel([delayed(self.site)(answers), delayed(self.dashboard)(answers)])
         return len(figures) + len(tables)
+
+    def papers(self) -> list[Answer]:
+        """Write published numbers, claims and what was found, which are made of each other, and return the answers."""
+        from kdrbench.commands.reports import write_summary
+        from kdrbench.reports.claims.page import write_claims
+        from kdrbench.reports.ledger.published_vs_ours import write_comparisons
+        from kdrbench.reports.summary.source import Source
+
+        source = Source(self.config, self.merged, self.store, "..")
+        with redirect_stdout(StringIO()):
+            write_comparisons(source.comparisons, self.out / "published_vs_ours")
+            write_claims(source.claims, self.out / "claims", list(self.config["run"]), self.merged)
+            write_summary(source, self.out / "summary")
+        return list(source.answers.values())
 
     def figure(self, name: str) -> None:
         """Draw a figure, for the site as well."""
@@ -160,21 +176,9 @@ class _Source:
         pictures = tuple(self.out / "figures" / f"{one}.png" for one in tables_of(self.config)[name].figures)
         _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
 
-    def ledger(self) -> None:
-        """Write the published numbers beside those of the record."""
-        from kdrbench.commands.reports import published_vs_ours
-
-        _quietly(published_vs_ours, self.config, self.merged, self.out / "published_vs_ours")
-
-    def claims(self) -> None:
-        """Decide the claims of the papers."""
-        from kdrbench.commands.reports import claims
-
-        _quietly(claims, self.config, self.merged, self.out / "claims")
-
-    def dashboard(self) -> None:
-        """Write the dashboard, of all that is written before."""
-        from kdrbench.commands.reports import dashboard
+    def dashboard(self, answers: list[Answer]) -> None:
+        """Write the dashboard, of all that is written before; its answers are others where it includes a record."""
+        from kdrbench.commands.reports import included, write_dashboard
         from kdrbench.reports.outputs import dashboard_parts, report_folder
 
         folder = report_folder(self.config)
@@ -182,15 +186,11 @@ class _Source:
         parts = [path for path in parts if path.is_file()]
         parts += sorted((self.store / "checks").glob("*.json"))
         published, page = self.out / "published_vs_ours.csv", self.out / "dashboard.html"
-        _quietly(dashboard, tuple(parts), self.config, self.merged, self.store, published, page)
+        found = None if self.config.get("include") else answers
+        with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
+            write_dashboard(*source, tuple(parts), published, page, found)
 
-    def summaries(self) -> None:
-        """Write what was found as Markdown and in print."""
-        from kdrbench.commands.reports import summary
-
-        _quietly(summary, self.config, self.merged, self.store, "..", self.out / "summary")
-
-    def site(self) -> None:
+    def site(self, answers: list[Answer]) -> None:
         """Write the site of the record."""
         from kdrbench.reports.records import read_results
         from kdrbench.reports.site.pages import write_site
@@ -198,7 +198,7 @@ class _Source:
 
         name = self.config.get("name") or self.store.name
         folder = self.out / "site"
-        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, made=True)
+        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, answers)
         write_site(folder, [record], self.out / "figures")
 
 

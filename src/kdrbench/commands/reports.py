@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdrbench.bench.stage import Config
+    from kdrbench.reports.answers.answer import Answer
+    from kdrbench.reports.summary.source import Source
     from kdrbench.reports.tables.html import Section
 
 
@@ -143,12 +145,10 @@ def store_optima(name: str, results: Path, store: Path, out: Path) -> None:
 @out_stem
 def published_vs_ours(config: Config, results: Path, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
-    from kdrbench.files import write_text
-    from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparison_html, shares
+    from kdrbench.reports.ledger.published_vs_ours import compare, shares, write_comparisons
 
     comparisons = compare(read_systems(config, results), config)
-    write_text(out.parent / f"{out.name}.csv", comparison_csv(comparisons))
-    write_text(out.parent / f"{out.name}.html", comparison_html(comparisons))
+    write_comparisons(comparisons, out)
     click.echo("\n".join(shares(comparisons)))
 
 
@@ -183,11 +183,17 @@ def summary(config: Config, results: Path, store: Path, reports: str, out: Path)
 
     Pages that lack rows are left out, and so is the PDF where there is no TeX.
     """
-    from kdrbench.reports.summary.pages import print_summary, write_summaries
     from kdrbench.reports.summary.source import Source
+
+    write_summary(Source(config, results, store, reports), out)
+
+
+def write_summary(source: Source, out: Path) -> None:
+    """Write the pages of a record, and say which; that there is no PDF is said as well."""
+    from kdrbench.reports.summary.pages import print_summary, write_summaries
     from kdrbench.reports.tables.latex import TexError
 
-    for path in write_summaries(Source(config, results, store, reports), out):
+    for path in write_summaries(source, out):
         click.echo(str(path))
     try:
         if printed := print_summary(out):
@@ -206,14 +212,28 @@ def summary(config: Config, results: Path, store: Path, reports: str, out: Path)
 @click.option("--out", type=FILE, required=True, help="The page to write.")
 def dashboard(parts: tuple[Path, ...], config: Config, results: Path, store: Path, published: Path, out: Path) -> None:
     """Write one page with all runs and with the PARTS: JSON of figures, tables, claims and findings of plug-ins."""
+    with included(config, results, store) as source:
+        size = write_dashboard(*source, parts, published, out)
+    click.echo(f"{size / 1e6:.1f} MB -> {out}")
+
+
+def write_dashboard(
+    config: Config,
+    results: Path,
+    store: Path,
+    parts: tuple[Path, ...],
+    published: Path,
+    out: Path,
+    answers: list[Answer] | None = None,
+) -> int:
+    """Write the page and return its size; with ``answers`` that were found before, those are shown."""
     from kdrbench.files import write_text
     from kdrbench.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.reports.dashboard.runs import all_runs
     from kdrbench.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
-    with included(config, results, store) as (config, results, store):
-        runs = all_runs(read_systems(config, results))
-        page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts))
+    runs = all_runs(read_systems(config, results))
+    page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts), answers)
     write_text(out, page)
-    click.echo(f"{len(page) / 1e6:.1f} MB -> {out}")
+    return len(page)

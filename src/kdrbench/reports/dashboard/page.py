@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.reports.answers.answer import answers_of, leading_of
+from kdrbench.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
@@ -89,11 +89,16 @@ def read_parts(paths: Iterable[Path]) -> Parts:
 
 
 def render_dashboard(
-    runs: pd.DataFrame, config: Config, traces: Path, comparisons: list[Comparison], parts: Parts
+    runs: pd.DataFrame,
+    config: Config,
+    traces: Path,
+    comparisons: list[Comparison],
+    parts: Parts,
+    answers: list[Answer] | None = None,
 ) -> str:
-    """Return the page, with all its scripts, styles and data inside."""
+    """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
     parts, comparisons = shown_parts(parts), touched(comparisons)
-    answers = answers_of(runs, config, traces)
+    answers = answers_of(runs, config, traces) if answers is None else answers
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return (
         environment("kdrbench.reports.dashboard")

@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, fields
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import InputError, counted
+from kdrbench.files import write_text
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Comparison, comparison
 from kdrbench.reports.ledger.effects import EFFECT_RULES, Effect
 from kdrbench.reports.ledger.ikdr_lines import ikdr_lines
@@ -154,6 +156,12 @@ def _by_table(comparisons: list[Comparison]) -> Iterator[tuple[str, list[Compari
         title = f"{paper_label(paper)}, {place_label(table)}, {setting}"
         absent = [one for one in lines if one.ours in ("", Verdict.NOT_RUN)]
         yield title, [one for one in lines if one not in absent], absent
+
+
+def write_comparisons(comparisons: list[Comparison], stem: Path) -> None:
+    """Write ``stem`` as .csv and .html; each appears whole."""
+    write_text(stem.parent / f"{stem.name}.csv", comparison_csv(comparisons))
+    write_text(stem.parent / f"{stem.name}.html", comparison_html(comparisons))
 
 
 def comparison_csv(comparisons: Iterable[Comparison]) -> str:

@@ -74,13 +74,13 @@ class SiteRecord:
 
 
 def site_record(
-    name: str, results: Results, folder: Path, reports: Path | None = None, *, made: bool = False
+    name: str, results: Results, folder: Path, reports: Path | None = None, answers: list[Answer] | None = None
 ) -> SiteRecord:
     """Return a record whose merged tables are written into ``folder``, from which all reports are made.
 
     Figures are those of the folder ``reports``, or of that which the workflow has beside the results; traces are read
-    where they are. With ``made``, tables, claims and published numbers are taken from ``reports`` too, which has all
-    that was just made of the same rows: they would take several times as long as the rest.
+    where they are. With the ``answers`` of reports that were just made of the same rows, these are shown, and tables,
+    claims and published numbers are taken from ``reports`` too: they would take several times as long as the rest.
     """
     write_results(folder, results)
     config = without_code(results.config)
@@ -89,7 +89,7 @@ def site_record(
     charts, remarks = _charts((reports or _reports(results)) / "figures", config)
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
-    done = reports if made else None
+    done = None if answers is None else reports
     return SiteRecord(
         name=name,
         folder=folder,
@@ -101,7 +101,7 @@ def site_record(
         charts={name: chart for name, chart in charts.items() if shown_parts(Parts(charts=[chart])).charts},
         comparisons=_comparisons(systems, config, done),
         claims=_claims(systems, config, done),
-        answers=_answers(systems, config, _store(results) / TRACES),
+        answers=_answers(systems, config, _store(results) / TRACES) if answers is None else answers,
         remarks=tuple(remarks),
     )
 

@@ -10,13 +10,14 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.reports.answers.answer import Answer, answer_of
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import Decided, decided_of_papers
 from kdrbench.reports.dashboard.cells import run_labels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.outputs import tables_of
-from kdrbench.reports.records import Config, read_runs, system_of
+from kdrbench.reports.outputs import TRACES, tables_of
+from kdrbench.reports.records import Config, read_runs, system_of, table_of
 from kdrbench.reports.tables.making import Page, make_table
 from kdrbench.reports.tables.table import Table
 
@@ -92,7 +93,7 @@ class Source:
         """Return where the runs beside a published number are listed, or where that number is, if there are none."""
         if one.experiment not in self.experiments:
             return self.address("published")
-        labels = run_labels(system_of(self.config["experiments"][one.experiment]), one.dataset, one.kernel, one.method)
+        labels = run_labels(self._system(one.experiment), one.dataset, one.kernel, one.method)
         chosen = {name: label for name, label in zip(("data", "kernel", "method"), labels, strict=True) if label}
         return self.address("runs", experiment=one.experiment, **chosen)
 
@@ -102,13 +103,24 @@ class Source:
         return {**self.config, "run": self.experiments}
 
     @cached_property
-    def _systems(self) -> dict[str, pd.DataFrame]:
-        experiments = self.config["experiments"]
-        systems = dict.fromkeys(system_of(experiments[name]) for name in self.experiments)
+    def answers(self) -> dict[str, Answer]:
+        """What each experiment answers."""
+        traces = self.store / TRACES
         return {
-            system: pd.concat(
-                [self.runs(name) for name in self.experiments if system_of(experiments[name]) == system],
-                ignore_index=True,
-            )
-            for system in systems
+            name: answer_of(name, self.rows_of(self._system(name)), self.config, traces if traces.is_dir() else None)
+            for name in self.experiments
         }
+
+    def _system(self, experiment: str) -> str:
+        return system_of(self.config["experiments"][experiment])
+
+    @cached_property
+    def _systems(self) -> dict[str, pd.DataFrame]:
+        return {system: self._rows_of(system) for system in dict.fromkeys(map(self._system, self.experiments))}
+
+    def _rows_of(self, system: str) -> pd.DataFrame:
+        """Return the system's merged table, from which all reports are made, or of a part what there is of it."""
+        if self.experiments == self.config["run"]:
+            return read_runs(self.merged / f"{table_of(system)}.csv")
+        parts = [self.runs(name) for name in self.experiments if self._system(name) == system]
+        return pd.concat(parts, ignore_index=True)

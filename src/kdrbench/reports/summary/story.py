@@ -11,7 +11,7 @@ from functools import cached_property
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.reports.answers.answer import Answer, answer_of
+from kdrbench.reports.answers.answer import Answer
 from kdrbench.reports.claims.claim import Claim, Decision, Found
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import COUNTED, judged, labels_of, place_label, unexplained
@@ -122,9 +122,7 @@ class Story:
         config = self.source.config
         papers = set(of_papers(config)["run"])
         names = [name for name in self.source.experiments if (name in papers) is not beyond]
-        folder = self.source.store / "traces"
-        traces = folder if folder.is_dir() else None
-        return [answer_of(name, self.source.runs(name), config, traces) for name in names]
+        return [self.source.answers[name] for name in names]
 
 
 def _verdicts(lines: list[Comparison]) -> str:
