@@ -47,10 +47,8 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "loadings": (FINDINGS, DATA),
     "scatter": (FINDINGS, DATA),
     "segmentation": (FINDINGS, DATA),
-    PROFILE: (TRACES,),
-    LEAGUE: (FINDINGS,),
-    ATLAS: (FINDINGS,),
-    IKDR: (TRACES,),
+    **dict.fromkeys((PROFILE, IKDR), (TRACES,)),
+    **dict.fromkeys((LEAGUE, ATLAS), (FINDINGS,)),
     **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE, NOISE), ()),
 }
 # The league's tables beside its standings.

@@ -13,7 +13,8 @@ from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
 from kdrbench.reports.dashboard.cells import Cells, command_of, link_of
-from kdrbench.reports.dashboard.overview import checks_of, counts_of, endings_of
+from kdrbench.reports.dashboard.checks import checks_of
+from kdrbench.reports.dashboard.overview import counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
 from kdrbench.reports.dashboard.rendering import sort_key
 from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data

@@ -19,16 +19,9 @@ from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
 from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
 from kdrbench.reports.dashboard.cells import Cells
+from kdrbench.reports.dashboard.checks import check_of_plugins, checks_of
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import (
-    check_of_plugins,
-    checks_of,
-    contents_of,
-    counts_of,
-    endings_of,
-    not_run_of,
-    repeated_captions,
-)
+from kdrbench.reports.dashboard.overview import contents_of, counts_of, endings_of, not_run_of, repeated_captions
 from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from kdrbench.reports.answers.answer import Answer, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES, Decision
 from kdrbench.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of, touched
+from kdrbench.reports.dashboard.checks import checks_of
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import checks_of, counts_of
+from kdrbench.reports.dashboard.overview import counts_of
 from kdrbench.reports.dashboard.page import pack, tables_script, tables_style
 from kdrbench.reports.dashboard.rendering import environment, slug
 from kdrbench.reports.figures.chart import Chart
@@ -89,10 +90,7 @@ def addresses(kind: str, titles: Mapping[Any, str]) -> dict[Any, Address]:
 
 def _numbered(stem: str) -> Iterator[str]:
     yield stem
-    number = 2
-    while True:
-        yield f"{stem}-{number}"
-        number += 1
+    yield from (f"{stem}-{number}" for number in count(2))
 
 
 def write_site(folder: Path, records: Sequence[SiteRecord], drawn: Path | None = None) -> list[str]:
