@@ -1,10 +1,16 @@
 """The site in a real browser: from disk, without a network, by keyboard, on a phone, in the dark."""
 
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.reports.records import read_results
+from kdrbench.reports.site.pages import write_site
+from kdrbench.reports.site.record import site_record
 from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, eventually
+from support.dashboard_grid import a_claim
 from support.record_folders import folder_of
 
 pytestmark = NEEDS_BROWSER
@@ -18,6 +24,17 @@ def site(tmp_path_factory):
     first, second = folder_of(folder / "first"), folder_of(folder / "second", processor="processor two")
     done = CliRunner().invoke(main, ["site", str(first), f"<b>x</b>={second}", "--out", str(folder / "site")])
     assert done.exit_code == 0, done.output
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def with_claims(tmp_path_factory):
+    """A site of two records, one of which confirms a claim that the other contradicts."""
+    folder, records = tmp_path_factory.mktemp("claims"), []
+    for name, verdict in (("first", "confirmed"), ("second", "contradicted")):
+        made = site_record(name, read_results(folder_of(folder / name)), folder / "site/records" / name)
+        records.append(replace(made, claims=[a_claim() | {"verdict": verdict}]))
+    write_site(folder / "site", records)
     return folder / "site"
 
 
@@ -77,6 +94,21 @@ def test_why_a_number_differs_can_be_read_at_any_width(browser, site, size):
     boxes = [why.bounding_box() for why in shown.all()]
     assert boxes
     assert all(box["width"] > 200 and box["x"] + box["width"] <= size["width"] for box in boxes)
+    assert not tab.faults
+    tab.tab.close()
+
+
+@pytest.mark.parametrize(("size", "shown"), [(DESK, "beside"), (PHONE, "below")], ids=["desk", "phone"])
+def test_verdicts_and_facts_are_read_without_scrolling_sideways(browser, with_claims, size, shown):
+    tab = Tab(browser, f"file://{with_claims}/claims.html", size)
+    cells = [
+        cell.bounding_box() for cell in tab.tab.locator("#table-claims-of-records tbody tr").first.locator("td").all()
+    ]
+    assert all(cell["x"] + cell["width"] <= size["width"] for cell in cells)
+    assert len({cell["y"] for cell in cells}) == (1 if shown == "beside" else len(cells))
+    tab.tab.goto(f"file://{with_claims}/data-wine.html")
+    name, fact = (tab.tab.locator(f".facts {tag}").nth(3).bounding_box() for tag in ("dt", "dd"))
+    assert (fact["y"] > name["y"]) == (shown == "below")
     assert not tab.faults
     tab.tab.close()
 

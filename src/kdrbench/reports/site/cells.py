@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -40,7 +40,10 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class Line:
-    """One method on one data set of one experiment, with its numbers as a table shows them."""
+    """One method on one data set of one experiment, with its numbers as a table shows them.
+
+    ``record`` is empty where there is but one.
+    """
 
     record: str
     experiment: str
@@ -50,10 +53,10 @@ class Line:
     numbers: tuple[Entry, ...]
 
 
-def lines_of(record: SiteRecord) -> list[Line]:
-    """Return a line for each cell of a record."""
-    systems = record.runs.groupby("system", sort=False)
-    return [line for system, runs in systems for line in _lines(record, str(system), runs)]
+def lines_of(record: SiteRecord, *, named: bool = True) -> list[Line]:
+    """Return a line for each cell of a record; ``named`` says whether they name it."""
+    systems, name = record.runs.groupby("system", sort=False), record.name if named else ""
+    return [replace(line, record=name) for system, runs in systems for line in _lines(record, str(system), runs)]
 
 
 def table_of_method(name: str, lines: Iterable[Line]) -> Table:
@@ -74,9 +77,12 @@ def _axes_of_dataset(line: Line) -> list[str]:
     return [line.record, line.experiment, line.setting, line.method]
 
 
-def _table(name: str, axes: list[str], lines: Iterable[Line], of: object) -> Table:
-    rows = [[*entries(of(line)), *line.numbers] for line in lines]  # type: ignore[operator]
-    return Table(name, name, [*axes, *_COLUMNS], [rows], list(_NOTES), n_labels=len(axes))
+def _table(name: str, axes: list[str], lines: Iterable[Line], of: Callable[[Line], list[str]]) -> Table:
+    made = list(lines)
+    # A column of one name takes the place that the others need.
+    first = 0 if any(line.record for line in made) else 1
+    rows = [[*entries(of(line)[first:]), *line.numbers] for line in made]
+    return Table(name, name, [*axes[first:], *_COLUMNS], [rows], list(_NOTES), n_labels=len(axes) - first)
 
 
 def _lines(record: SiteRecord, system: str, runs: pd.DataFrame) -> Iterator[Line]:

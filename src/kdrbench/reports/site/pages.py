@@ -62,7 +62,7 @@ class Site:
     @classmethod
     def of(cls, records: Sequence[SiteRecord]) -> Site:
         """Return the site of some records."""
-        lines = [line for record in records for line in lines_of(record)]
+        lines = [line for record in records for line in lines_of(record, named=len(records) > 1)]
         papers = dict.fromkeys(paper for record in records for paper in record.papers.values())
         pairs = list(combinations([record.name for record in records], 2))
         return cls(
