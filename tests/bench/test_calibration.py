@@ -3,6 +3,7 @@
 import csv
 from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,9 +29,9 @@ def times_of(rows):
     return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in rows]
 
 
-def calibrated(batch, before, after=None, **columns):
+def calibrated(batch, before, after=None, experiment="e", **columns):
     columns = {"calibration_before_s": before, "calibration_after_s": after} | columns
-    return provenance(batch_sha256=batch, timed=True, **columns)
+    return SimpleNamespace(experiment=experiment, provenance=provenance(batch_sha256=batch, timed=True, **columns))
 
 
 def drifts(*batches):
@@ -65,6 +66,15 @@ def test_other_processors_and_untimed_runs_are_no_reference():
     fast = [calibrated(str(number), 0.01) for number in range(3)]
     rows = [*fast, calibrated("s", 0.04, processor="slow"), calibrated("u", None)]
     assert [one["drifted"] for one in drift_columns(rows)] == [False] * 4 + [None]
+
+
+def test_experiments_that_were_measured_on_other_days_are_no_reference_for_each_other():
+    rows = [
+        calibrated(str(day), seconds, experiment=day) for day in "ab" for seconds in (0.02 + 0.01 * (day == "b"),) * 3
+    ]
+    assert [one["drift"] for one in drift_columns(rows)] == [0.0] * 6
+    # In a table of its own each row has what it has here.
+    assert drift_columns(rows)[3:] == drift_columns(rows[3:])
 
 
 def test_the_kernel_takes_the_time_of_work():

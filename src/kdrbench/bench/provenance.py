@@ -17,9 +17,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdrbench import __version__
+
+if TYPE_CHECKING:
+    from kdrbench.bench.record import Record
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
 
@@ -186,18 +189,22 @@ class Drift:
     drifted: bool | None
 
 
-def drift_columns(records: Sequence[Provenance]) -> list[dict[str, Any]]:
-    """Return the columns of :class:`Drift` for each of the ``records`` of one table, the reference of each other."""
+def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the columns of :class:`Drift` for each of the ``records``; those of an experiment are its reference.
+
+    So a row has the same in the table of its experiment and in that of its system, whatever else was measured when.
+    """
     # The rows that a batch made without interruption share their calibrations, which count once.
-    groups: dict[tuple[str, str, int], set[tuple[str, tuple[float, ...]]]] = {}
+    groups: dict[tuple[str, str, str, int], set[tuple[str, tuple[float, ...]]]] = {}
     for record in records:
-        groups.setdefault(_place(record), set()).add((record.batch_sha256, _times(record)))
+        groups.setdefault(_place(record), set()).add((record.provenance.batch_sha256, _times(record.provenance)))
     medians = {place: _median(found) for place, found in groups.items()}
-    return [asdict(_drift(_times(record), medians[_place(record)])) for record in records]
+    return [asdict(_drift(_times(record.provenance), medians[_place(record)])) for record in records]
 
 
-def _place(record: Provenance) -> tuple[str, str, int]:
-    return record.processor, record.blas, record.blas_threads
+def _place(record: Record) -> tuple[str, str, str, int]:
+    made = record.provenance
+    return record.experiment, made.processor, made.blas, made.blas_threads
 
 
 def _times(record: Provenance) -> tuple[float, ...]:

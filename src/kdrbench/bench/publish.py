@@ -124,7 +124,7 @@ def merge_records(
     configuration's: a table has neither silent holes nor numbers of something else.
     """
     records = in_order(_of_these_definitions(paths, kind, expected), expected)
-    drifts = drift_columns([record.provenance for record in records])
+    drifts = drift_columns(records)
     write_table(table, [flat(record) | drift for record, drift in zip(records, drifts, strict=True)])
     return records
 

@@ -81,14 +81,14 @@ def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: typ
 def write_merged_tables(tables: Mapping[Path, Sequence[Record]]) -> None:
     """Write the records of each table as :func:`.merge_records` does, with how their cores drifted.
 
-    Cells of a record that is in several tables are made once. Its drift depends on the other records of each.
+    Cells of a record that is in several tables are made once, but for its drift, which those beside it decide.
     """
     made: dict[int, str] = {}
     for path, records in tables.items():
         for record in records:
             if id(record) not in made:
                 made[id(record)] = csv_line(flat(record).values()).removesuffix("\n")
-        drifts = drift_columns([record.provenance for record in records])
+        drifts = drift_columns(records)
         pairs = zip(records, drifts, strict=True)
         lines = [f"{made[id(record)]},{csv_line(drift.values())}" for record, drift in pairs]
         header = [csv_line([*flat(records[0]), *drifts[0]])] if lines else []
@@ -97,7 +97,7 @@ def write_merged_tables(tables: Mapping[Path, Sequence[Record]]) -> None:
 
 def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return the lines of a merged table."""
-    drifts = drift_columns([record.provenance for record in records])
+    drifts = drift_columns(records)
     return [flat(record) | drift for record, drift in zip(records, drifts, strict=True)]
 
 

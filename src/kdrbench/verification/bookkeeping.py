@@ -108,7 +108,7 @@ def _of_calibrations(place: str, row: Row) -> Iterator[Finding]:
 
 
 def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:
-    """Yield the rows of one table whose drift is not that of their calibrations."""
+    """Yield the rows of one table whose drift is not that of their calibrations, beside those of their experiment."""
     groups: dict[tuple[str, ...], set[tuple[str, tuple[float, ...]]]] = defaultdict(set)
     for _, row in rows:
         groups[_machine(row)].add((row["batch_sha256"], _calibrations(row)))
@@ -147,7 +147,7 @@ def of_trace(place: str, row: Row, points: Sequence[Mapping[str, Any]]) -> Itera
 
 
 def _machine(row: Row) -> tuple[str, ...]:
-    return row["processor"], row["blas"], row["blas_threads"]
+    return row["experiment"], row["processor"], row["blas"], row["blas_threads"]
 
 
 def _calibrations(row: Row) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from kdrbench.reports.dashboard.cells import run_labels
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare
 from kdrbench.reports.outputs import TRACES, tables_of
-from kdrbench.reports.records import Config, read_runs, system_of, table_of
+from kdrbench.reports.records import Config, read_runs, system_of
 from kdrbench.reports.tables.making import Page, make_table
 from kdrbench.reports.tables.table import Table
 
@@ -116,11 +116,7 @@ class Source:
 
     @cached_property
     def _systems(self) -> dict[str, pd.DataFrame]:
-        return {system: self._rows_of(system) for system in dict.fromkeys(map(self._system, self.experiments))}
-
-    def _rows_of(self, system: str) -> pd.DataFrame:
-        """Return the system's merged table, from which all reports are made, or of a part what there is of it."""
-        if self.experiments == self.config["run"]:
-            return read_runs(self.merged / f"{table_of(system)}.csv")
-        parts = [self.runs(name) for name in self.experiments if self._system(name) == system]
-        return pd.concat(parts, ignore_index=True)
+        systems: dict[str, list[pd.DataFrame]] = {}
+        for name in self.experiments:
+            systems.setdefault(self._system(name), []).append(self.runs(name))
+        return {system: pd.concat(runs, ignore_index=True) for system, runs in systems.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,14 @@ from kdrbench.errors import counted
 from kdrbench.reports.answers.answer import Answer
 from kdrbench.reports.claims.claim import Claim, Decision, Found
 from kdrbench.reports.ledger.comparison import Comparison
-from kdrbench.reports.ledger.published_vs_ours import COUNTED, judged, labels_of, place_label, unexplained
+from kdrbench.reports.ledger.published_vs_ours import (
+    COUNTED,
+    judged,
+    labels_of,
+    names_no_reason,
+    place_label,
+    unexplained,
+)
 from kdrbench.reports.records import of_papers
 from kdrbench.reports.summary.endings import Finding, endings
 from kdrbench.reports.summary.markdown import Markdown, escape, link
@@ -73,23 +80,23 @@ class Story:
         return [(claim, found) for claim, found in self.source.claims if found.decision in decisions]
 
     def reasons(self) -> list[Reason]:
-        """Return why numbers differ or are only close, those of most numbers first."""
-        unlike = [
-            one for one in self.source.comparisons if one.first and one.verdict in (Verdict.DIFFERS, Verdict.CLOSE)
-        ]
-        # What follows the first reason is of the runs of one cell.
-        counts = Counter(_main_reason(one) for one in unlike)
-        firsts = {_main_reason(one): one for one in reversed(unlike)}
-        return [
-            Reason(why, count, _example(firsts[why]), self.source.address_of_runs(firsts[why]))
-            for why, count in counts.most_common()
-        ]
+        """Return why numbers differ or are only close, as far as it is known, those of most numbers first."""
+        unlike = (Verdict.DIFFERS, Verdict.CLOSE)
+        lines = [one for one in self.source.comparisons if one.first and one.verdict in unlike]
+        return self._by_reason(one for one in lines if not names_no_reason(one.why))
 
-    def unexplained(self) -> list[Reason]:
-        """Return each number that differs, or is only close, for no reason that is known."""
+    def searches(self) -> list[Reason]:
+        """Return what was searched for a reason without finding one, that for most numbers first."""
+        return self._by_reason(unexplained(self.source.comparisons))
+
+    def _by_reason(self, lines: Iterable[Comparison]) -> list[Reason]:
+        of_reasons: dict[str, list[Comparison]] = {}
+        for one in lines:
+            # What follows the first reason is of the runs of one cell.
+            of_reasons.setdefault(_main_reason(one), []).append(one)
         return [
-            Reason(one.why, 1, _example(one), self.source.address_of_runs(one))
-            for one in unexplained(self.source.comparisons)
+            Reason(why, len(found), _example(found[0]), self.source.address_of_runs(found[0]))
+            for why, found in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
         ]
 
     def linked(self, words: str) -> Markdown:
