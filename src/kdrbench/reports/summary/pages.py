@@ -20,7 +20,9 @@ from kdrbench.reports.tables.latex import compile_page
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.
-_MOST_REASONS = 12
+_MOST_REASONS = 8
+# What was searched without finding one.
+_MOST_SEARCHES = 3
 
 
 def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
@@ -74,7 +76,7 @@ def summary(name: str, source: Source) -> str:
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     template, shown = environment.get_template(f"{name}.md.j2"), {"source": source, "pages": pages_of(source.made)}
     shown |= {"story": Story(source), "counted": counted, "markdown_table": markdown_table}
-    shown |= {"experiments": Experiments(source), "most_reasons": _MOST_REASONS}
+    shown |= {"experiments": Experiments(source), "most_reasons": _MOST_REASONS, "most_searches": _MOST_SEARCHES}
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n" + template.render(**shown)
 
 
