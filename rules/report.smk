@@ -114,8 +114,7 @@ rule summary:
         sources=lambda wildcards: REPORT_SOURCES(),
     shell:
         command(
-            "summary --config {input.config:q}"
-            f" --results {R} --reports .. --out {REPORTS}/summary > {{log:q}} 2>&1"
+            "summary --config {input.config:q}" f" --results {R} --reports .. --out {REPORTS}/summary > {{log:q}} 2>&1"
         )
 
 

@@ -20,7 +20,8 @@ class Tab:
 
     def __init__(self, browser, address, size, *, ready="html[data-ready]"):
         self.tab, self.address, self.faults = browser.new_page(viewport=size), address, []
-        self.tab.set_default_timeout(20_000)
+        # Several browsers may share a core: a page that is ready in three seconds then takes twenty.
+        self.tab.set_default_timeout(90_000)
         self.tab.on(
             "console", lambda said: self.faults.append(said.text) if said.type in {"error", "warning"} else None
         )

@@ -222,6 +222,17 @@ def test_a_run_near_its_limit_may_end_on_either_side(again):
     assert not list(comparison.compared("run", Made(row, {}), Made(near, {})))
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_projection_that_the_record_does_not_store_is_not_compared(again, clean):
+    _, (row,) = again
+    row = replace(row, provenance=replace(row.provenance, git_dirty=not clean))
+    here = Made(row, {"projection": np.eye(3)[:, :2]})
+    said = Made(row, {"not_stored": np.array(["projection"])})
+    assert not list(comparison.compared("run", said, here))
+    # One that is neither there nor said to be left out is missing.
+    assert [one.column for one in comparison.compared("run", Made(row, {}), here)] == ["projection"]
+
+
 def test_the_same_machine_is_that_of_the_same_processor_packages_and_clean_commit(again):
     _, (row,) = again
     clean = replace(row, provenance=replace(row.provenance, git_dirty=False))

@@ -14,6 +14,8 @@ from kdrbench.cli import main
 from kdrbench.csv_files import read_csv
 from kdrbench.verification.large import median_distance, within_budget
 from kdrbench.verification.record import Record
+from kdrbench.verification.runs import RunToVerify
+from kdrbench.verification.samples import RunSamples
 from kdrbench.verification.verify import verify
 from support.tampering import FOLD, HOSTILE, TAMPERINGS, change, change_config, last_digit, write
 
@@ -133,3 +135,18 @@ def test_a_folder_without_a_record_is_said_to_be_none(tmp_path):
     nothing = CliRunner().invoke(main, ["verify", str(tmp_path)])
     assert nothing.exit_code == 2
     assert "config.json is not there: start the workflow" in nothing.output
+
+
+def test_a_clustering_of_data_without_labels_is_computed_as_one_with_labels():
+    rng = np.random.default_rng(0)
+    samples = RunSamples(rng.standard_normal((20, 4)), np.empty((0, 4)), np.arange(20), np.arange(0), np.ones(20, bool))
+    definition = {"kind": "solver", "paradigm": "unsupervised", "kernel": {"family": "gaussian", "sigma": 2.0}}
+    definition |= {"parameters": {"n_clusters": 2}, "labellings": {}}
+    codes = np.arange(20) % 2
+    arrays = {"projection": np.linalg.qr(rng.standard_normal((4, 2)))[0], "labels": codes}
+    labelled, plain = (
+        RunToVerify(definition, samples, labels, {}, arrays).numbers() for labels in (codes, np.empty(0, np.int64))
+    )
+    assert labelled.pop("quality").value == 1.0
+    assert plain == labelled
+    assert {"cost", "stationarity"} <= set(plain)

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.bench.record import Record, flat, own_column_types
+from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.verification.bookkeeping import Finding
 
@@ -67,7 +68,8 @@ def same_rounding(recorded: Record, here: Record) -> bool:
 
 
 def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
-    """Yield what a rerun has found otherwise than the row of the record."""
+    """Yield what a rerun has found otherwise than the row of the record, and the arrays that this stores."""
+    recorded, here = _as_stored(recorded, here)
     first, second = recorded.columns, here.columns
     if first["status"] != second["status"]:
         if not _near_a_limit(recorded, here):
@@ -81,6 +83,14 @@ def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
     else:
         yield from _near(place, first, second)
         yield from _near_subspace(place, recorded, here)
+
+
+def _as_stored(recorded: Made, here: Made) -> tuple[Made, Made]:
+    """Return both without what the record says it does not store (:data:`.NOT_STORED`), of which a rerun has all."""
+    stored = {name: array for name, array in recorded.arrays.items() if name != NOT_STORED}
+    left_out = {str(name) for name in recorded.arrays.get(NOT_STORED, ())} - set(stored)
+    made = {name: array for name, array in here.arrays.items() if name not in left_out}
+    return replace(recorded, arrays=stored), replace(here, arrays=made)
 
 
 def time_ratio(recorded: Record, here: Record) -> float | None:

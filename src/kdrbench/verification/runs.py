@@ -69,12 +69,16 @@ class RunToVerify:
             "n_components": Number(projection.shape[1], 0.0),
             "feasibility": Number(float(np.linalg.norm(gap)), _feasibility(projection, self.is_rounded)),
         }
-        members = members_of(
-            self.definition["kernel"], self.samples.train, projection.shape[1], self.labels[self.samples.train_rows]
-        )
+        members = members_of(self.definition["kernel"], self.samples.train, projection.shape[1], self._classes)
         if self.definition["paradigm"] == "supervised":
             return found | self._supervised(projection, members)
         return found | self._clustering(projection, members)
+
+    @property
+    def _classes(self) -> NDArray[np.int64]:
+        """The classes of the training samples; -1 for all of a data set without labels."""
+        rows = self.samples.train_rows
+        return self.labels[rows] if self.labels.size else np.full(len(rows), -1)
 
     @property
     def is_rounded(self) -> bool:
@@ -105,14 +109,14 @@ class RunToVerify:
         return projection.astype(float)
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
-        pairs = Pairs.of_labels(self.samples.train, members, self.labels[self.samples.train_rows])
+        pairs = Pairs.of_labels(self.samples.train, members, self._classes)
         found, bent = self._first_order(pairs.first_order, pairs.gradient, projection)
         if self.first_order:
             return found
         if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
             by_rounding = rounding.of_curvature(projection, pairs, least, bent) if self.is_rounded else 0.0
             found["curvature"] = Number(least.value, _CURVATURE + by_rounding)
-        train, labels = self.samples.train @ projection, self.labels[self.samples.train_rows]
+        train, labels = self.samples.train @ projection, self._classes
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
         right = float(np.mean(classifier.predict(train) == labels))
@@ -156,7 +160,7 @@ class RunToVerify:
         if paradigm == "alternative":
             found["nmi_given"] = Number(_agreement(self._given(), clusters), _SHARE)
         sought = self.definition["labellings"].get("sought") if paradigm == "alternative" else "classes"
-        if sought is not None:
+        if sought is not None and (sought != "classes" or self.labels.size):
             found["quality"] = self._agreement_with(sought, clusters)
         return found
 
@@ -184,7 +188,7 @@ class RunToVerify:
         paradigm, parameters = self.definition["paradigm"], dict(self.definition["parameters"])
         if paradigm == "alternative":
             return known_terms(paradigm, parameters, self._given())
-        shown = np.where(self.samples.judged, -1, self.labels[self.samples.train_rows])
+        shown = np.where(self.samples.judged, -1, self._classes)
         return known_terms(paradigm, parameters, shown)
 
     def _given(self) -> NDArray[Any]:
@@ -218,7 +222,7 @@ class RunToVerify:
         if (labels := self._left("labels", len(rows))) is None:
             return {}
         if self.definition["paradigm"] != "supervised":
-            return {"quality": self._agreement_with("classes", labels)}
+            return {"quality": self._agreement_with("classes", labels)} if self.labels.size else {}
         right = float(np.mean(labels == self.labels[rows]))
         return {"quality": Number(right if tested else 1.0 - right, _SHARE)}
 
