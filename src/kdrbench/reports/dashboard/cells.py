@@ -56,7 +56,7 @@ class Cells:
         """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
         chosen = entry.experiment or table
         link = self._place_of(link_of(chosen, entry.axes, self._config)) if entry.axes else None
-        order = rounded(order_of(entry), 12) if is_number else None
+        order = rounded(order_of(entry), 8) if is_number else None
         return None if order is None and not entry.detail else self._place(order, entry.detail, link)
 
     def of_runs(self, experiment: str, axes: tuple[str, ...], words: str) -> int:

@@ -85,12 +85,13 @@ def _entry(scores: np.ndarray[Any, Any], duel: Duel | None, p: float | None, wor
     mean, known = float(np.mean(scores)), int(np.isfinite(scores).sum())
     text = "lost" if np.isnan(mean) else f"{mean:.3f}"
     detail = f"mean {words} over {known} of {counted(len(scores), 'fold')}"
-    value = None if np.isnan(mean) else mean
+    # By what is printed cells are sorted; the list of comma-separated values has all digits.
+    value = None if np.isnan(mean) else round(mean, 3)
     if duel is None or p is None:
         return Entry(text, value, detail=detail)
     effect = f"{duel.effect:+.1f}" if np.isfinite(duel.effect) else NO_CELL
     text += f" ({duel.difference:+.3f}; {effect}; {p:.2g})"
-    interval = f"difference 95 % {duel.low:+.3f} to {duel.high:+.3f}"
+    interval = f"difference 95 % {duel.low:+.2f} to {duel.high:+.2f}"
     return Entry(text, value, bold=p <= SIGNIFICANT, detail=f"{detail}; {interval}")
 
 
