@@ -366,7 +366,7 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     assert cells.of_runs("first", axes, "Cost") == 1
     assert cells.add("first", Entry("words"), False) is None
     assert cells.add("first", Entry("7 s"), True) == 2
-    assert cells.content["cells"] == [[-1311.12345679, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
+    assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
     assert link == {
         "experiment": "first",
