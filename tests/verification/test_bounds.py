@@ -39,7 +39,7 @@ def numbers(made):
 def test_honest_numbers_are_a_tenth_of_their_bound_away_or_less(numbers):
     shares = {
         (row["experiment"], row["kernel"], row["method"], column): abs(float(row[column]) - known[column].value)
-        / known[column].allowed
+        / known[column].bound
         for row, known in numbers
         for column in DERIVED
         if column in known
@@ -51,15 +51,15 @@ def test_honest_numbers_are_a_tenth_of_their_bound_away_or_less(numbers):
 def test_ten_bounds_away_is_found_wherever_a_number_is(numbers):
     for row, known in numbers:
         for column in {*DERIVED} & {*known}:
-            away = known[column].value + 10.0 * known[column].allowed
-            changed = {column: Number(known[column].value, known[column].allowed)}
+            away = known[column].value + 10.0 * known[column].bound
+            changed = {column: Number(known[column].value, known[column].bound)}
             findings = list(batches.differing("run", {**row, "cost": "", "quality": "", column: repr(away)}, changed))
             assert [finding.column for finding in findings] == [column]
 
 
 def test_stationarity_is_known_to_much_better_than_the_bound_of_what_is_stationary(numbers):
     # 1e-6 is called stationary: a bound near it would say nothing.
-    assert max(known["stationarity"].allowed for _, known in numbers if "stationarity" in known) < 1e-9
+    assert max(known["stationarity"].bound for _, known in numbers if "stationarity" in known) < 1e-9
 
 
 @pytest.mark.parametrize("evaluator", ["dense", "panels", "own", "pairwise_sum"])

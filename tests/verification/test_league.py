@@ -177,9 +177,9 @@ def test_rounding_explains_what_it_does_and_little_more(played, seed):
         return league.scores_of(fold, (exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))).astype(np.float32), 2)
 
     for name in league.SCORES:
-        assert abs(here(2.0**-16)[name].value - there[name].value) <= here(2.0**-16)[name].allowed < 0.2
+        assert abs(here(2.0**-16)[name].value - there[name].value) <= here(2.0**-16)[name].bound < 0.2
     correlation = here(2.0**-7)["distance_correlation"]
-    assert abs(correlation.value - there["distance_correlation"].value) > correlation.allowed
+    assert abs(correlation.value - there["distance_correlation"].value) > correlation.bound
 
 
 def test_draws_of_a_fold_are_those_of_the_engine():

@@ -12,6 +12,8 @@ from scipy.spatial.distance import cdist
 from kdrbench.bench.record import RecordError
 from kdrbench.cli import main
 from kdrbench.csv_files import read_csv
+from kdrbench.errors import DataError
+from kdrbench.verification import batches
 from kdrbench.verification.large import median_distance, within_budget
 from kdrbench.verification.record import Record
 from kdrbench.verification.runs import RunToVerify
@@ -129,6 +131,24 @@ def test_code_that_a_record_names_is_run_on_request_only(record, tmp_path):
     assert "names code that is not kdrbench's" in refused.output
     assert "--own-code" in refused.output
     assert not (tmp_path / "was_run").exists()
+
+
+def test_data_that_cannot_be_had_are_asked_for_once_and_found(record, monkeypatch):
+    asked = []
+
+    def nowhere(name, definition, mirror):
+        asked.append(name)
+        raise DataError(f"data set {name!r} could not be fetched")
+
+    monkeypatch.setattr(batches, "load_defined", nowhere)
+    batches._data.cache_clear()
+    found = verify(Record(record, own_code=True))
+    assert sorted(asked) == ["four-gaussians", "wine"]
+    assert [str(one) for one in found.findings] == [
+        f"datasets/{name}: data is (data set {name!r} could not be fetched), should be readable"
+        for name in sorted(asked)
+    ]
+    assert found.left_out == {"rows of data sets that cannot be had": 25}
 
 
 def test_a_folder_without_a_record_is_said_to_be_none(tmp_path):

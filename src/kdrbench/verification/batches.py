@@ -23,6 +23,8 @@ from kdrbench.verification.runs import Number, RunToVerify
 from kdrbench.verification.samples import samples_of
 
 LEAGUE = "league"
+# Systems of which numbers are computed again.
+COMPUTED = (optima.IKDR, optima.ATLAS, LEAGUE)
 Placed = list[tuple[str, Row]]
 
 
@@ -89,13 +91,15 @@ def marks_out_of_place(rows: Placed, left: ArraysOfRuns) -> Iterator[Finding]:
 class BatchToVerify:
     """Where the rows of a batch are compared with what their runs left.
 
-    Of more than ``most`` training samples the ``chosen`` runs alone are computed again.
+    Of more than ``most`` training samples the ``chosen`` runs alone are computed again. ``missing`` says why data sets
+    cannot be had.
     """
 
     record: Record
     mirror: str | None
     most: int
     chosen: frozenset[str] = frozenset()
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def of_many(self, rows_of: Mapping[str, Placed]) -> Iterator[tuple[str, float]]:
         """Yield the runs of many samples that can be computed again by blocks, each with about its seconds."""
@@ -107,6 +111,8 @@ class BatchToVerify:
 
     def verified(self, batch: Batch, rows: Placed) -> Verification:
         """Return what was computed again of these rows."""
+        if batch.system in COMPUTED and batch.dataset in self.missing:
+            return Verification(left_out=Counter({"rows of data sets that cannot be had": len(rows)}))
         if batch.system == optima.ATLAS:
             return self._atlas(batch, rows)
         if batch.system == optima.IKDR:
@@ -170,7 +176,9 @@ class BatchToVerify:
         return result
 
     def data(self, name: str) -> Dataset:
-        """Return a data set of the record."""
+        """Return a data set of the record; ``DataError`` where it cannot be had."""
+        if name in self.missing:
+            raise DataError(self.missing[name])
         definition = self.record.grid.config.get("datasets", {}).get(name, {})
         return _data(name, json.dumps(definition, sort_keys=True), self.mirror)
 
@@ -220,8 +228,8 @@ def differing(
     """Yield the numbers of a row that are not those computed again, or that nothing is kept of."""
     for column, number in numbers.items():
         recorded = to_number(row[column])
-        if recorded is None or not abs(recorded - number.value) <= number.allowed:
-            yield Finding(place, column, row[column], f"{number.value!r} within {number.allowed:.1e}")
+        if recorded is None or not number.is_near(recorded):
+            yield Finding(place, column, row[column], number.in_words())
     for column in results:
         if row[column] and column not in numbers:
             yield Finding(place, column, row[column], "computed again, but its projection or labels are missing")

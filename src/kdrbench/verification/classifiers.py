@@ -13,7 +13,6 @@ in doubt where another class is within ``ROOM`` times the largest change of any 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +31,20 @@ Codes = NDArray[np.int64]
 Rows = tuple[Array, Array]
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of samples that are classified rightly, and the share whose label is in doubt."""
-
-    value: float
-    in_doubt: float
+def by_neighbours(rows: Rows, train_codes: Codes, test_codes: Codes) -> float:
+    """Return the share of test rows that their nearest training rows classify rightly."""
+    return float(np.mean(_nearest(rows, train_codes) == test_codes))
 
 
-def by_neighbours(rows: Rows, train_codes: Codes, test_codes: Codes, slack: Array) -> Share:
-    """Return the share of test rows that their nearest training rows classify rightly; ``slack`` is test x train."""
+def _nearest(rows: Rows, train_codes: Codes) -> Codes:
     train, test = rows
-    k = min(NEIGHBOURS, len(train))
-    predicted = KNeighborsClassifier(k).fit(train, train_codes).predict(test)
-    right = float(np.mean(predicted == test_codes))
+    return np.asarray(KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, train_codes).predict(test))
+
+
+def in_doubt_by_neighbours(rows: Rows, train_codes: Codes, test_codes: Codes, slack: Array) -> float:
+    """Return the share of test rows whose label by neighbours is in doubt; ``slack`` is test x train."""
+    train, test = rows
+    k, predicted = min(NEIGHBOURS, len(train)), _nearest(rows, train_codes)
     distances = cdist(test, train)
     low, high = distances - slack, distances + slack
     possible = low <= np.partition(high, k - 1, axis=1)[:, k - 1 : k]
@@ -56,7 +55,7 @@ def by_neighbours(rows: Rows, train_codes: Codes, test_codes: Codes, slack: Arra
     left = k - certain.sum(axis=1)
     most = np.minimum(most, sure + left[:, None])
     chosen = np.searchsorted(classes, predicted)
-    return Share(right, float(np.mean((left > 0) & _is_reached(sure, most, chosen))))
+    return float(np.mean((left > 0) & _is_reached(sure, most, chosen)))
 
 
 def _is_reached(sure: Array, most: Array, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -67,17 +66,20 @@ def _is_reached(sure: Array, most: Array, chosen: NDArray[np.intp]) -> NDArray[n
     return np.asarray(others.max(axis=1) >= sure[rows, chosen])
 
 
-def by_logistic_regression(rows: Rows, train_codes: Codes, test_codes: Codes, others: Sequence[Rows]) -> Share:
-    """Return the share of test rows that logistic regression on standardised coordinates classifies rightly.
+def by_logistic_regression(rows: Rows, train_codes: Codes, test_codes: Codes) -> float:
+    """Return the share of test rows that logistic regression on standardised coordinates classifies rightly."""
+    return float(np.mean(np.unique(train_codes)[_decisions(*rows, train_codes).argmax(axis=1)] == test_codes))
+
+
+def in_doubt_by_logistic_regression(rows: Rows, train_codes: Codes, others: Sequence[Rows]) -> float:
+    """Return the share of test rows whose label is in doubt.
 
     ``rows`` are training and test rows, and ``others`` the same as maps project them that are rounded otherwise.
     """
-    classes = np.unique(train_codes)
     decisions = _decisions(*rows, train_codes)
-    right = float(np.mean(classes[decisions.argmax(axis=1)] == test_codes))
     change = max(float(np.abs(_decisions(*other, train_codes) - decisions).max()) for other in others)
     ordered = np.sort(decisions, axis=1)
-    return Share(right, float(np.mean(ordered[:, -1] - ordered[:, -2] <= 2.0 * ROOM * change)))
+    return float(np.mean(ordered[:, -1] - ordered[:, -2] <= 2.0 * ROOM * change))
 
 
 def _decisions(train: Array, test: Array, codes: Codes) -> Array:

@@ -20,7 +20,7 @@ Source: Szekely, Rizzo, Bakirov, Annals of Statistics 35, 2007, Eq. 2.8 and 2.18
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,14 @@ from sklearn.model_selection import StratifiedKFold
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
-from kdrbench.verification.classifiers import Codes, Rows, Share, by_logistic_regression, by_neighbours
+from kdrbench.verification.classifiers import (
+    Codes,
+    Rows,
+    by_logistic_regression,
+    by_neighbours,
+    in_doubt_by_logistic_regression,
+    in_doubt_by_neighbours,
+)
 from kdrbench.verification.members import Array, centred
 from kdrbench.verification.pairs import LAMBDA
 from kdrbench.verification.runs import Number
@@ -122,18 +129,33 @@ def scores_of(fold: Fold, projection: NDArray[Any], most: int) -> dict[str, Numb
 
 
 def _scores(fold: Fold, projection: Array, unit: float) -> dict[str, Number]:
-    train, test = _projected(fold, projection)
+    """Return the scores; by how much rounding changes them is computed where a recorded score is another."""
+    rows = _projected(fold, projection)
     weights = LAMBDA / 3**0.5 * unit * np.linalg.norm(projection, axis=1)
-    trained, tested = fold.train * weights, fold.test * weights
-    rng, codes = np.random.default_rng(0), (fold.train_codes, fold.test_codes)
-    others = [projection * (1.0 + unit * rng.uniform(-1.0, 1.0, projection.shape)) for _ in range(_DRAWS)]
-    moved = [_projected(fold, other) for other in others]
+    codes = fold.train_codes, fold.test_codes
+
+    def slack(tested: Array, known: Array) -> Array:
+        return np.asarray(cdist(tested * weights, known * weights))
+
+    def moved() -> list[Rows]:
+        rng = np.random.default_rng(0)
+        rounded = [projection * (1.0 + unit * rng.uniform(-1.0, 1.0, projection.shape)) for _ in range(_DRAWS)]
+        return [_projected(fold, one) for one in rounded]
+
     n = slice(_MOST_ROWS)
     return {
         "n_found": Number(projection.shape[1], 0.0),
-        "knn_accuracy": _number(by_neighbours((train, test), *codes, cdist(tested, trained))),
-        "linear_accuracy": _number(by_logistic_regression((train, test), *codes, moved)),
-        "distance_correlation": _correlation(test[n], fold.test_codes[n], cdist(tested[n], tested[n])),
+        "knn_accuracy": Number(
+            by_neighbours(rows, *codes),
+            _SHARE,
+            lambda: _SHARE + in_doubt_by_neighbours(rows, *codes, slack(fold.test, fold.train)),
+        ),
+        "linear_accuracy": Number(
+            by_logistic_regression(rows, *codes),
+            _SHARE,
+            lambda: _SHARE + in_doubt_by_logistic_regression(rows, fold.train_codes, moved()),
+        ),
+        "distance_correlation": _correlation(rows[1][n], fold.test_codes[n], lambda: slack(fold.test[n], fold.test[n])),
     }
 
 
@@ -141,20 +163,19 @@ def _projected(fold: Fold, projection: Array) -> Rows:
     return fold.train @ projection, fold.test @ projection
 
 
-def _number(share: Share) -> Number:
-    return Number(share.value, share.in_doubt + _SHARE)
-
-
-def _correlation(points: Array, codes: Codes, slack: Array) -> Number:
+def _correlation(points: Array, codes: Codes, slack: Callable[[], Array]) -> Number:
     """Return the distance correlation of points and their classes; distances are known to within ``slack``."""
     apart, differs = cdist(points, points), np.asarray(codes[:, None] != codes, dtype=float)
     product = (_variation(apart, apart) * _variation(differs, differs)) ** 0.5
     square = max(0.0, _variation(apart, differs)) / product if product > 0 else 0.0
-    size = float(np.linalg.norm(centred(apart)))
-    change = float(np.linalg.norm(slack)) / size if size > 0 else 0.0
-    ends = max(0.0, square - change), square + change
-    value = square**0.5
-    return Number(value, max(abs(end**0.5 - value) for end in ends) + _CORRELATION)
+    value, size = square**0.5, float(np.linalg.norm(centred(apart)))
+
+    def wider() -> float:
+        change = float(np.linalg.norm(slack())) / size if size > 0 else 0.0
+        ends = max(0.0, square - change), square + change
+        return _CORRELATION + max(abs(float(end) ** 0.5 - value) for end in ends)
+
+    return Number(value, _CORRELATION, wider)
 
 
 def _variation(first: Array, second: Array) -> float:

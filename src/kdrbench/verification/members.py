@@ -92,9 +92,15 @@ def _multiquadric(offset: float) -> Member:
 
 
 def _polynomial(degree: int, offset: float, scale: float) -> Member:
-    power = np.polynomial.Polynomial([offset, scale]) ** degree
-    first, second = power.deriv(1), power.deriv(2)
-    return Member(1.0, True, lambda beta, _: (power(beta), first(beta), second(beta)))
+    def derivatives(beta: Array, _: slice) -> tuple[Array, Array, Array]:
+        base = offset + scale * beta
+        powers = [np.ones_like(base)]
+        for _step in range(degree):
+            powers.append(powers[-1] * base)
+        value, first = powers[-1], degree * scale * powers[max(0, degree - 1)]
+        return value, first, degree * (degree - 1) * scale**2 * powers[max(0, degree - 2)]
+
+    return Member(1.0, True, derivatives)
 
 
 def _gaussian(squared_scale: Callable[[slice], Array]) -> Member:

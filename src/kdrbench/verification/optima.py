@@ -118,21 +118,17 @@ def of_optimum(
         return
     # That form which the cost is nearest to.
     numbers = min(forms, key=lambda one: abs(one["cost"].value - cost))
-    if not abs(numbers["cost"].value - cost) <= numbers["cost"].allowed:
-        yield Finding(place, "cost", repr(float(cost)), _in_words(numbers["cost"]))
+    if not numbers["cost"].is_near(cost):
+        yield Finding(place, "cost", repr(float(cost)), numbers["cost"].in_words())
     still = numbers["stationarity"]
-    if not still.value <= _STATIONARY + still.allowed:
-        yield Finding(place, "stationarity", f"that of an optimum, at most {_STATIONARY:g}", _in_words(still))
+    if not still.is_near(min(still.value, _STATIONARY)):
+        yield Finding(place, "stationarity", f"that of an optimum, at most {_STATIONARY:g}", still.in_words())
     bent = numbers.get("curvature")
-    if bent is not None and not bent.value >= _CURVATURE - bent.allowed:
-        yield Finding(place, "curvature", "that of an optimum, not negative", _in_words(bent))
+    if bent is not None and not bent.is_near(max(bent.value, _CURVATURE)):
+        yield Finding(place, "curvature", "that of an optimum, not negative", bent.in_words())
     known = numbers.get("quality")
-    if quality is not None and known is not None and not abs(known.value - quality) <= known.allowed:
-        yield Finding(place, "quality", repr(float(quality)), _in_words(known))
-
-
-def _in_words(number: Number) -> str:
-    return f"{number.value!r} within {number.allowed:.1e}"
+    if quality is not None and known is not None and not known.is_near(quality):
+        yield Finding(place, "quality", repr(float(quality)), known.in_words())
 
 
 def _alike(optima: NDArray[Any]) -> Iterator[tuple[int, int]]:

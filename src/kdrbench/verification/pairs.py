@@ -122,7 +122,7 @@ class Pairs:
         for rows, member, gamma, (value, slope, bend) in self._blocks(projection):
             terms, weights = gamma * value, gamma * slope
             total += float(terms.sum())
-            gradient += self._pulled(member, rows, weights, samples)
+            gradient += self._pulled(member, rows, weights @ _with_ones(samples), samples)
             sizes.add(rows, member, np.abs(terms), np.abs(weights), np.abs(gamma * bend))
         return FirstOrder(-total, gradient, sizes.of_cost, sizes.of_gradient)
 
@@ -130,32 +130,38 @@ class Pairs:
         """Return dF/dW, d x q."""
         result, samples = np.zeros_like(projection), self.features @ projection
         for rows, member, gamma, derivatives in self._blocks(projection):
-            result += self._pulled(member, rows, gamma * derivatives[1], samples)
+            result += self._pulled(member, rows, (gamma * derivatives[1]) @ _with_ones(samples), samples)
         return result
 
     def turned(self, projection: Array, directions: Sequence[Array]) -> list[Array]:
         """Return the derivative of the gradient along each of the ``directions`` Z, d x q."""
         results = [np.zeros_like(projection) for _ in directions]
         samples = self.features @ projection
+        extended = _with_ones(samples)
         every_moved = [self.features @ direction for direction in directions]
         for rows, member, gamma, derivatives in self._blocks(projection):
             first, second = gamma * derivatives[1], gamma * derivatives[2]
+            squares, plain = _summed(second, samples, extended), second @ extended
             for result, moved in zip(results, every_moved, strict=True):
-                # d beta: y_i'z_j + z_i'y_j, or 2 (y_i - y_j)'(z_i - z_j).
-                slope = samples[rows] @ moved.T + moved[rows] @ samples.T
+                # The derivative of beta is y_i'z_j + z_i'y_j, or 2 (y_i - y_j)'(z_i - z_j): sums over j of its factors.
+                sums = np.einsum("iq,iqp->ip", samples[rows], _summed(second, moved, extended))
+                sums += np.einsum("iq,iqp->ip", moved[rows], squares)
                 if not member.of_products:
-                    own = 2.0 * np.einsum("ij,ij->i", samples, moved)
-                    slope = own[rows][:, None] + own - 2.0 * slope
-                result += self._pulled(member, rows, first, moved)
-                result += self._pulled(member, rows, second * slope, samples)
+                    own = np.einsum("ij,ij->i", samples, moved)[:, None]
+                    sums = 2.0 * (own[rows] * plain + second @ (own * extended) - sums)
+                result += self._pulled(member, rows, first @ _with_ones(moved), moved)
+                result += self._pulled(member, rows, sums, samples)
         return results
 
-    def _pulled(self, member: Member, rows: slice, weights: Array, samples: Array) -> Array:
-        """Return what pairs of these rows with weights a_ij add: 2 a_ij x_i y_j', or 4 a_ij x_i (y_i - y_j)'."""
-        left = self.features[rows].T
+    def _pulled(self, member: Member, rows: slice, sums: Array, samples: Array) -> Array:
+        """Return what pairs of these rows with weights a_ij add: 2 a_ij x_i y_j', or 4 a_ij x_i (y_i - y_j)'.
+
+        ``sums`` are those of a_ij y_j over j, and of a_ij in the last column.
+        """
+        left, totals = self.features[rows].T, sums[:, -1:]
         if member.of_products:
-            return np.asarray(2.0 * left @ (weights @ samples))
-        return np.asarray(4.0 * left @ (weights.sum(axis=1)[:, None] * samples[rows] - weights @ samples))
+            return np.asarray(2.0 * left @ sums[:, :-1])
+        return np.asarray(4.0 * left @ (totals * samples[rows] - sums[:, :-1]))
 
     def _blocks(self, projection: Array) -> Iterator[tuple[slice, Member, Array, tuple[Array, Array, Array]]]:
         """Yield rows, a member, its weight times Gamma, and f, f', f'' of these rows against all."""
@@ -168,6 +174,16 @@ class Pairs:
             for member in self.members:
                 beta = member.beta(samples[rows], samples)
                 yield rows, member, member.weight * gamma, member.derivatives(beta, rows)
+
+
+def _with_ones(samples: Array) -> Array:
+    return np.column_stack([samples, np.ones(len(samples))])
+
+
+def _summed(weights: Array, samples: Array, others: Array) -> Array:
+    """Return the sums over j of a_ij y_j z_j', m x q x p, for weights a (m x n), y in ``samples``, z in ``others``."""
+    products = np.einsum("jq,jp->jqp", samples, others)
+    return np.asarray((weights @ products.reshape(len(samples), -1)).reshape(-1, *products.shape[1:]))
 
 
 def stationarity(projection: Array, gradient: Array) -> float:

@@ -42,7 +42,7 @@ from kdrbench.verification.pairs import Curvature, Pairs
 
 # Half the distance between neighbours in float32, as a share of the number.
 UNIT = 2.0**-24
-_STEPS = 8
+STEPS = 8
 _EPS = np.finfo(float).eps
 # What a gradient of nothing leaves to compare.
 _TINY = np.finfo(float).tiny
@@ -68,6 +68,11 @@ def of_stationarity(projection: Array, gradient: Array, bent: float) -> float:
     return turned + (1.0 + stationarity) * bent * change / size
 
 
+def of_scale(projection: Array, least: Curvature) -> float:
+    """Return the part of the bound for the smallest curvature without derivatives of G; g is s at least."""
+    return (1.0 + abs(least.value)) * UNIT * float(np.linalg.norm(projection))
+
+
 def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float) -> float:
     """Return the bound for the smallest curvature; ``bent`` is the largest absolute eigenvalue of the Hessian."""
 
@@ -79,10 +84,15 @@ def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float)
     return (size + third + 3.0 * bent + abs(least.value) * (size + bent)) * change / max(least.scale, _TINY)
 
 
-def largest_slope(projection: Array, gradient: Array, gradient_at: Callable[[Array], Array]) -> float:
-    """Return the largest absolute eigenvalue of the derivative of a gradient at W, as Lanczos steps see it."""
+def largest_slope(
+    projection: Array, gradient: Array, gradient_at: Callable[[Array], Array], steps: int = STEPS
+) -> float:
+    """Return the largest absolute eigenvalue of the derivative of a gradient at W, as Lanczos steps see it.
+
+    One step sees what the derivative does to a direction that is drawn, which is what it does to most.
+    """
     step = np.sqrt(_EPS) * float(np.linalg.norm(projection))
-    n_steps = min(_STEPS, projection.size)
+    n_steps = min(steps, projection.size)
     start = np.random.default_rng(0).standard_normal(projection.shape)
     basis, heads, links = [start / np.linalg.norm(start)], [], []
     for _ in range(n_steps):

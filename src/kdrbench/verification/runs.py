@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
-from kdrbench.verification.pairs import FirstOrder, Pairs, curvature, stationarity
+from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, stationarity
 from kdrbench.verification.samples import RunSamples
 
 # Costs of the record are compared to this share, as its own gate does; rounding comes on top.
@@ -33,10 +34,28 @@ _MOST_DIRECTIONS = 60
 
 @dataclass(frozen=True)
 class Number:
-    """A recomputed value, and by how much the recorded one may differ from it by rounding."""
+    """A recomputed value, and by how much the recorded one may differ from it by rounding.
+
+    ``wider`` is the bound where ``allowed`` is a part of it that takes less time: few numbers need the rest.
+    """
 
     value: float
     allowed: float
+    wider: Callable[[], float] | None = None
+
+    @property
+    def bound(self) -> float:
+        """By how much the recorded value may differ at most."""
+        return self.wider() if self.wider is not None else self.allowed
+
+    def is_near(self, recorded: float) -> bool:
+        """Return whether rounding explains the recorded value."""
+        gap = abs(recorded - self.value)
+        return bool(gap <= self.allowed or gap <= self.bound)
+
+    def in_words(self) -> str:
+        """Return the value and its bound, as findings name them."""
+        return f"{self.value!r} within {self.bound:.1e}"
 
 
 @dataclass(frozen=True)
@@ -110,12 +129,11 @@ class RunToVerify:
 
     def _supervised(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         pairs = Pairs.of_labels(self.samples.train, members, self._classes)
-        found, bent = self._first_order(pairs.first_order, pairs.gradient, projection)
+        found = self._first_order(pairs.first_order, pairs.gradient, projection)
         if self.first_order:
             return found
         if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
-            by_rounding = rounding.of_curvature(projection, pairs, least, bent) if self.is_rounded else 0.0
-            found["curvature"] = Number(least.value, _CURVATURE + by_rounding)
+            found["curvature"] = self._curvature(pairs, projection, least)
         train, labels = self.samples.train @ projection, self._classes
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
@@ -129,9 +147,21 @@ class RunToVerify:
             "train_accuracy": self._share(right, classifier, train),
         }
 
+    def _curvature(self, pairs: Pairs, projection: Array, least: Curvature) -> Number:
+        if not self.is_rounded:
+            return Number(least.value, _CURVATURE)
+
+        def wider() -> float:
+            bent = rounding.largest_slope(projection, pairs.gradient(projection), pairs.gradient)
+            return _CURVATURE + rounding.of_curvature(projection, pairs, least, bent)
+
+        return Number(least.value, _CURVATURE + rounding.of_scale(projection, least), wider)
+
     def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
         """Return a share of samples that the classifier labels rightly, or wrongly."""
-        return Number(share, _SHARE + (rounding.share_in_doubt(classifier, samples) if self.is_rounded else 0.0))
+        if not self.is_rounded:
+            return Number(share, _SHARE)
+        return Number(share, _SHARE, lambda: _SHARE + rounding.share_in_doubt(classifier, samples))
 
     def _clustering(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         parameters, paradigm = self.definition["parameters"], self.definition["paradigm"]
@@ -147,8 +177,7 @@ class RunToVerify:
         def at(projection: Array) -> FirstOrder:
             return objective.at(projection, uses_degrees=self.uses_degrees).first_order()
 
-        found, _ = self._first_order(at, lambda one: at(one).gradient, projection)
-        return found | self._of_clusters()
+        return self._first_order(at, lambda one: at(one).gradient, projection) | self._of_clusters()
 
     def _of_clusters(self) -> dict[str, Number]:
         """Return what the labels of a clustering say, without its projection."""
@@ -166,23 +195,26 @@ class RunToVerify:
 
     def _first_order(
         self, at: Callable[[Array], FirstOrder], gradient_at: Callable[[Array], Array], projection: Array
-    ) -> tuple[dict[str, Number], float]:
-        """Return cost and stationarity, and of a rounded projection the largest |eigenvalue| of the Hessian, else 0.
+    ) -> dict[str, Number]:
+        """Return cost and stationarity.
 
         |(I - WW') G| / |G| moves by at most twice what G does, over |G|.
         """
-        here, bent = at(projection), 0.0
+        here = at(projection)
         moved = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
-        of_cost = here.cost_rounding
+        still, of_cost, wider = stationarity(projection, here.gradient), here.cost_rounding, None
         if self.is_rounded:
             of_cost += rounding.of_cost(projection, here.gradient)
-            bent = rounding.largest_slope(projection, here.gradient, gradient_at)
-            moved += rounding.of_stationarity(projection, here.gradient, bent)
-        found = {
+
+            def by_rounding(steps: int) -> float:
+                bent = rounding.largest_slope(projection, here.gradient, gradient_at, steps)
+                return moved + rounding.of_stationarity(projection, here.gradient, bent)
+
+            moved, wider = by_rounding(1), partial(by_rounding, rounding.STEPS)
+        return {
             "cost": Number(here.cost, _COST * abs(here.cost) + of_cost),
-            "stationarity": Number(stationarity(projection, here.gradient), moved),
+            "stationarity": Number(still, moved, wider),
         }
-        return found, bent
 
     def _known(self) -> tuple[Term, ...]:
         paradigm, parameters = self.definition["paradigm"], dict(self.definition["parameters"])

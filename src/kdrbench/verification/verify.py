@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from joblib import Parallel, delayed
 
+from kdrbench.errors import DataError
 from kdrbench.stages import build_stage
 from kdrbench.verification import large
-from kdrbench.verification.batches import BatchToVerify, Placed, Verification
+from kdrbench.verification.batches import COMPUTED, BatchToVerify, Placed, Verification
 from kdrbench.verification.bookkeeping import (
+    Finding,
     against_definition,
     against_schema,
     drifts,
@@ -38,8 +41,8 @@ def verify(
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
-    systems than IKDR and its atlas, keep their numbers unverified. What is left out is counted by reason. ``mirror`` is
-    where data are looked for first.
+    systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
+    ``mirror`` is where data are looked for first; a data set that cannot be had is a finding.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -47,6 +50,8 @@ def verify(
     for system, rows in record.rows().items():
         total.add(_bookkeeping(record, system, rows, rows_of))
     ask = BatchToVerify(record, mirror, most)
+    ask = replace(ask, missing=_missing_data(ask, rows_of))
+    total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in ask.missing.items()]
     ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
@@ -57,6 +62,20 @@ def verify(
         else:
             total.findings.append(finding)
     return total
+
+
+def _missing_data(ask: BatchToVerify, rows_of: Mapping[str, Placed]) -> dict[str, str]:
+    """Return why data sets cannot be had: each is asked for once, as a server that is not there is waited for."""
+    wanted = {
+        batch.dataset for batch in ask.record.grid.batches() if batch.system in COMPUTED and rows_of.get(batch.path)
+    }
+    missing = {}
+    for name in sorted(wanted):
+        try:
+            ask.data(name)
+        except DataError as error:
+            missing[name] = str(error)
+    return missing
 
 
 def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str, Placed]) -> Verification:
