@@ -68,6 +68,7 @@ def test_data_without_classes_are_given_the_clusters_found_first():
     run = make_clustering_run(cell, build_solver({"method": "ism"}), 512.0, 0, whole(nameless))
     assert normalised_mutual_information(run.given, codes[:, 0]) == pytest.approx(1.0)
     assert run.fold.train_features.shape == (80, 3)
+    assert run.fold.columns["n_train"] == 80
 
 
 def test_as_many_clusters_as_the_sought_labelling_has_classes():

@@ -107,7 +107,7 @@ class Fold:
         """Its partition and sizes, as columns of a record."""
         return {
             "partition": self.partition,
-            "n_train": len(self.train_labels),
+            "n_train": len(self.train_features),
             "n_test": self.n_test if self.shown is None else int(self.judged.sum()),
             "n_features": self.train_features.shape[1],
             "n_constant_features": self.n_constant_features,
