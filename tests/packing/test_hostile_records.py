@@ -99,6 +99,10 @@ FAULTS = {
         "no file of such a record",
     ),
     "an experiment without rows": (of_manifest(lambda m: m["experiments"].update(third={})), "has no rows of"),
+    "limits that are none": (
+        of_manifest(lambda m: m["experiments"]["first"].update(other_limits_s={"-1": 3})),
+        "3 rows with a limit of -1 s",
+    ),
     "a job out of the folder": (replaced(ROWS, "first/wine/", "first/../../wine/"), "no job's"),
     "a job of another experiment": (replaced(ROWS, "first/wine/gaussian", "second/wine/gaussian"), "no job's"),
     "a row that is none": (replaced(ROWS, "converged", "conquered"), "unknown status"),

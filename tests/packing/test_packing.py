@@ -13,6 +13,7 @@ from kdrbench.errors import InputError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
 from kdrbench.packing.folder import PackedFolder, Writer
+from kdrbench.packing.other_limits import read_other_limits
 from kdrbench.packing.unpack import opened, unpack
 from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
@@ -120,6 +121,21 @@ def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
     counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
     assert [(one["timed"], one["disturbed"]) for one in counts.values()] == [(4, 4), (4, 0)]
     assert "Of 8 timed rows 4 were disturbed" in (tmp_path / "packed/README.md").read_text()
+
+
+def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
+    config = two_experiments() | {"limits": {"time_s": 2.0, "memory_mib": 1024}}
+    write_results(tmp_path / "results", config, ["first"], time_limit_s=3600.0)
+    write_results(tmp_path / "results", config, ["second"], time_limit_s=2.0)
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 0, done.output
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
+    assert [one["other_limits_s"] for one in counts.values()] == [{"3600.0": 4}, {}]
+    said = " ".join((tmp_path / "packed/README.md").read_text().split())
+    assert "4 rows were made under other limits of time than those of the configuration, and ended" in said
+    assert "4 of first under 3600 s" in said
+    unpack(PackedFolder(tmp_path / "packed"), tmp_path / "fresh")
+    assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
 
 
 def test_only_finished_jobs_are_packed_and_the_others_are_counted(tmp_path):

@@ -54,10 +54,10 @@ def played(tmp_path_factory):
         paths.append(files.records)
     merge_records(paths, stage.record, grid.expected(grid.experiments), results / "league.csv")
     (results / "config.json").write_text(json.dumps(grid.config))
-    place = tmp_path_factory.mktemp("packed") / "record"
+    place, unpacked = (tmp_path_factory.mktemp(name) / "results" for name in ("packed", "unpacked"))
     assert CliRunner().invoke(main, ["pack", str(results), "--out", str(place)]).exit_code == 0
-    unpack(PackedFolder(place), tmp_path_factory.mktemp("unpacked") / "results", to_go_on=False)
-    return {"whole": results, "packed": tmp_path_factory.getbasetemp() / "unpacked0" / "results"}
+    unpack(PackedFolder(place), unpacked, to_go_on=False)
+    return {"whole": results, "packed": unpacked}
 
 
 @pytest.fixture(params=["whole", "packed"])

@@ -1,14 +1,18 @@
 """Tampering with a packed record is found as well, as far as the record can show it."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kdrbench.csv_files import read_csv
+from kdrbench.errors import DamagedError
+from kdrbench.packing.other_limits import OTHER_LIMITS
 from kdrbench.verification.batches import ArraysOfRuns, marks_out_of_place
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
-from support.tampering import PACKED
+from support.tampering import FOLD, PACKED, change, place_of
 
 
 def test_a_sound_packed_record_verifies(packed_record):
@@ -22,6 +26,41 @@ def test_tampering_with_a_packed_record_is_found(packed_record, name):
     tamper(packed_record)
     found = verify(Record(packed_record, own_code=True)).findings
     assert column in {finding.column for finding in found}, [str(finding) for finding in found]
+
+
+def limits_found(record, stated):
+    (record / OTHER_LIMITS).write_text(json.dumps({"folds": stated}))
+    return [str(one) for one in verify(Record(record, own_code=True)).findings if one.column == "time_limit_s"]
+
+
+def test_a_run_that_ended_before_both_limits_may_have_one_that_the_record_states(packed_record):
+    change(packed_record, FOLD, time_limit_s="3600.0")
+    assert limits_found(packed_record, {"3600.0": 1}) == []
+    assert limits_found(packed_record, {"360.0": 1}) == [f"{FOLD}: time_limit_s is 3600.0, should be 5.0"]
+    assert limits_found(packed_record, {}) == [f"{FOLD}: time_limit_s is 3600.0, should be 5.0"]
+
+
+def test_no_more_rows_may_have_another_limit_than_the_record_states(packed_record):
+    rows = [row for row in read_csv(packed_record / "ikdr.csv") if row["experiment"] == "folds"]
+    places = [place_of(row) for row in rows if row["status"] == "converged"][:2]
+    for place in places:
+        change(packed_record, place, time_limit_s="3600.0")
+    assert limits_found(packed_record, {"3600.0": 2}) == []
+    assert limits_found(packed_record, {"3600.0": 1}) == [
+        "folds: time_limit_s is 3600.0 in 2 rows, should be in 1, as the record states"
+    ]
+
+
+@pytest.mark.parametrize("columns", [{"time_s": "6.0"}, {"status": "time_limit", "message": "too long"}])
+def test_a_run_that_one_of_both_limits_stops_may_not(packed_record, columns):
+    change(packed_record, FOLD, time_limit_s="3600.0", **columns)
+    assert f"{FOLD}: time_limit_s is 3600.0, should be 5.0" in limits_found(packed_record, {"3600.0": 1})
+
+
+def test_limits_that_are_none_are_said(packed_record):
+    (packed_record / OTHER_LIMITS).write_text('{"folds": {"3600.0": "many"}}')
+    with pytest.raises(DamagedError, match=r"states no limits .*many rows.*unpack the record again"):
+        verify(Record(packed_record, own_code=True))
 
 
 @pytest.mark.parametrize(

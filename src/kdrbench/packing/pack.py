@@ -18,6 +18,7 @@ from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
+from kdrbench.packing.other_limits import other_limits
 from kdrbench.packing.texts import readme
 from kdrbench.packing.traces import BestKnown, Points, write_traces
 from kdrbench.stages import STAGES
@@ -105,6 +106,7 @@ class Packing:
             "projections_not_stored": arrays.n_left_out,
             "timed": sum(row.provenance.timed for row in rows),
             "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
+            "other_limits_s": other_limits(rows, self.grid.limits(name).time_s),
         }
 
     def _ended(self, bundles: Sequence[Bundle]) -> Iterator[tuple[Bundle, list[Record]]]:

@@ -13,7 +13,7 @@ _README = """\
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
 Of {timed} timed rows {disturbed} were disturbed, and are marked: cores changed their speed, or worked for others too.
-
+{limits}
 | folder | what it holds |
 |---|---|
 | `rows/` | the rows of each experiment, as CSV |
@@ -46,6 +46,21 @@ to half a pixel, and those that decide a number in a table. All other numbers ar
 _WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left out.\n"
 
 
+_LIMITS = """\
+{n} were made under other limits of time than those of the configuration, and ended before both: {which}.
+"""
+
+
+def _of_limits(experiments: Mapping[str, Any]) -> str:
+    """Return the sentence on rows with other limits than their configuration's; nothing where there are none."""
+    found = {name: one["other_limits_s"] for name, one in experiments.items() if one["other_limits_s"]}
+    which = ", ".join(
+        f"{count} of {name} under {float(limit):g} s" for name, one in found.items() for limit, count in one.items()
+    )
+    n_rows = sum(sum(one.values()) for one in found.values())
+    return _LIMITS.format(n=counted(n_rows, "row").capitalize(), which=which) if found else ""
+
+
 def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
     whole, experiments = manifest["whole"], manifest["experiments"]
@@ -58,6 +73,7 @@ def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
         version=manifest["kdrbench_version"],
         timed=timed,
         disturbed=disturbed,
+        limits=_of_limits(experiments),
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         thinned="" if whole else ", thinned",

@@ -21,6 +21,7 @@ from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.packing import check_there
 from kdrbench.packing.arrays import jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
+from kdrbench.packing.other_limits import OTHER_LIMITS, stated
 from kdrbench.packing.traces import read_traces
 from kdrbench.stages import STAGES, build_stage, system_of, table_of
 from kdrbench.stages.merged_tables import read_merged, write_merged_tables
@@ -92,6 +93,11 @@ def _unpack(packed: PackedFolder, config: Config, results: Path, name: str, *, t
         # A stranger's record decides no path that is read here.
         config.pop("include", None)
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
+    try:
+        limits = stated(experiments)
+    except ValueError as error:
+        raise DamagedError(f"{packed.place} has a manifest with {in_words(error)}") from error
+    write_text(place / OTHER_LIMITS, json.dumps(limits, indent=1) + "\n", durable=False)
     read_frozen(place / CONFIG)
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
     there = [name for name in config["run"] if name in experiments]

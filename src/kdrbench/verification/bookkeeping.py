@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import Record, RecordError
+from kdrbench.packing.other_limits import Counts
 from kdrbench.stages.merged_tables import record_in
 from kdrbench.verification.record import Row
 
@@ -22,6 +23,7 @@ _STATIONARY, _SURELY_NOT = 1e-6, 1.1e-6
 _CALIBRATIONS = ("calibration_before_s", "calibration_after_s")
 # A column of the figures of the KPCA trick, whose runs compare accuracies and have no time.
 _UNTIMED = "series"
+_LIMIT = "time_limit_s"
 
 # How a method ends by itself.
 _ENDED = ("converged", "stalled", "max_iterations")
@@ -61,8 +63,13 @@ def against_schema(place: str, row: Row, kind: type[Record]) -> Iterator[Finding
         yield Finding(place, "row", f"none of {kind.__name__}: {error}", "as it was written")
 
 
-def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_file: str) -> Iterator[Finding]:
-    """Yield the columns of a row that differ from what the configuration decides."""
+def against_definition(
+    place: str, row: Row, batch: Batch, grid: Grid, trace_file: str, other_limits: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Yield the columns of a row that differ from what the configuration decides.
+
+    A run that ended before both may have one of the ``other_limits`` of time that the record states.
+    """
     limits = grid.limits(batch.experiment)
     exact = {
         "definition_sha256": batch.definition_sha256,
@@ -73,10 +80,26 @@ def against_definition(place: str, row: Row, batch: Batch, grid: Grid, trace_fil
     for column, should_be in exact.items():
         if row[column] != should_be:
             yield Finding(place, column, row[column], should_be)
-    numbers = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
+    numbers = {_LIMIT: limits.time_s, "memory_limit_mib": limits.memory_mib}
     for column, number in numbers.items():
-        if to_number(row[column]) != number:
+        if to_number(row[column]) != number and not (column == _LIMIT and _is_stated(row, number, other_limits)):
             yield Finding(place, column, row[column], str(number))
+
+
+def _is_stated(row: Row, limit_s: float, other_limits: Collection[str]) -> bool:
+    seconds, limit = to_number(row["time_s"]), to_number(row[_LIMIT])
+    if seconds is None or limit is None or row["status"] not in _ENDED:
+        return False
+    return repr(limit) in other_limits and seconds < min(limit, limit_s)
+
+
+def of_limits(rows: Sequence[tuple[str, Row]], stated: Mapping[str, Counts]) -> Iterator[Finding]:
+    """Yield the experiments of which more rows have another limit of time than the record states."""
+    counts = Counter((row["experiment"], repr(to_number(row[_LIMIT]))) for _, row in rows)
+    for name, limits in stated.items():
+        for limit, count in limits.items():
+            if (found := counts[name, limit]) > count:
+                yield Finding(name, _LIMIT, f"{limit} in {found} rows", f"in {count}, as the record states")
 
 
 def of_itself(place: str, row: Row) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ Source: Szekely, Rizzo, Bakirov, Annals of Statistics 35, 2007, Eq. 2.8 and 2.18
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -168,12 +169,12 @@ def _correlation(points: Array, codes: Codes, slack: Callable[[], Array]) -> Num
     apart, differs = cdist(points, points), np.asarray(codes[:, None] != codes, dtype=float)
     product = (_variation(apart, apart) * _variation(differs, differs)) ** 0.5
     square = max(0.0, _variation(apart, differs)) / product if product > 0 else 0.0
-    value, size = square**0.5, float(np.linalg.norm(centred(apart)))
+    value, size = math.sqrt(square), float(np.linalg.norm(centred(apart)))
 
     def wider() -> float:
         change = float(np.linalg.norm(slack())) / size if size > 0 else 0.0
-        ends = max(0.0, square - change), square + change
-        return _CORRELATION + max(abs(float(end) ** 0.5 - value) for end in ends)
+        low, high = math.sqrt(max(0.0, square - change)), math.sqrt(square + change)
+        return _CORRELATION + max(value - low, high - value)
 
     return Number(value, _CORRELATION, wider)
 

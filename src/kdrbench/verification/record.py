@@ -19,6 +19,7 @@ from kdrbench.conformance.trial import places_in
 from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.packing.arrays import NOT_STORED
+from kdrbench.packing.other_limits import Counts, read_other_limits
 from kdrbench.stages import build_stage, table_of
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.merged_tables import read_words
@@ -63,6 +64,11 @@ class Record:
                 "--own-code if you trust it"
             )
         return load_grid(config, hashed=False)
+
+    @cached_property
+    def other_limits(self) -> dict[str, Counts]:
+        """How many rows of each experiment may have which other limits of time, as the record states."""
+        return read_other_limits(self.folder)
 
     def rows(self) -> dict[str, list[Row]]:
         """Return the rows of the merged table of each system, as their words in the file.

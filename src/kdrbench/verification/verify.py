@@ -19,6 +19,7 @@ from kdrbench.verification.bookkeeping import (
     drifts,
     missing_and_double,
     of_itself,
+    of_limits,
     place_of,
 )
 from kdrbench.verification.record import Record, Row
@@ -94,7 +95,9 @@ def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str
             continue
         result.findings += of_itself(place, row)
         if (batch := by_place.get(place)) is not None:
-            result.findings += against_definition(place, row, batch, grid, traces[batch.path])
+            others = record.other_limits.get(batch.experiment, {})
+            result.findings += against_definition(place, row, batch, grid, traces[batch.path], others)
             rows_of[batch.path].append((place, row))
     result.findings += drifts(placed)
+    result.findings += of_limits(placed, record.other_limits)
     return result
