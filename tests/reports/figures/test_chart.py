@@ -5,11 +5,12 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
 from kdrbench.errors import InputError
-from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol
+from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol, from_png, to_png
 from kdrbench.reports.figures.draw_matplotlib import draw, laid_out, render, write_chart
 
 
@@ -153,3 +154,21 @@ def test_the_legend_shows_a_line_where_a_later_panel_has_but_the_mark_of_a_stopp
     (legend,) = draw(Chart("scaling", "T.", "C.", panels)).legends
     shown = {text.get_text(): handle for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)}
     assert shown["GM"].get_linestyle() == "-"
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (9, 7, 3), (40, 30, 3)])
+@pytest.mark.parametrize("n_colours", [1, 2, 256, 1200])
+def test_pictures_are_kept_as_they_are_and_small_where_colours_are_few(shape, n_colours):
+    rng = np.random.default_rng(0)
+    colours = rng.integers(0, 256, size=(n_colours, *shape[2:]), dtype=np.uint8)
+    pixels = colours[rng.integers(n_colours, size=shape[:2])]
+    text = to_png(pixels)
+    assert (from_png(text) == pixels).all()
+    assert from_png(text).shape == shape
+    if shape == (40, 30, 3) and n_colours == 256:
+        assert len(text) < 0.8 * 4 / 3 * pixels.size
+
+
+def test_the_same_picture_gives_the_same_text_whatever_the_order_of_its_bytes():
+    pixels = np.random.default_rng(0).integers(0, 4, size=(8, 6, 3), dtype=np.uint8)
+    assert to_png(pixels) == to_png(np.asfortranarray(pixels))

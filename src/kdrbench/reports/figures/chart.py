@@ -22,6 +22,8 @@ from kdrbench.palette import COLOURS as COLOURS
 Pixels = NDArray[np.uint8]
 # The text of a panel that has nothing to show.
 NOTHING = "no runs"
+# Axes of an array of colours, and colours of a palette.
+_COLOURED, _PALETTE = 3, 256
 # The place of black, for what is no method or class: lines to compare with, and crosses over other points.
 BLACK = 6
 
@@ -220,11 +222,19 @@ def _series(fields: dict[str, Any]) -> Series:
 
 
 def to_png(pixels: Pixels) -> str:
-    """Return an image, rows x columns x 3 or grey without the 3; the same text for the same pixels."""
+    """Return an image, rows x columns x 3 or grey without the 3; the same text for the same pixels.
+
+    Of few colours a palette is stored, and a byte for each pixel: less than half of what three take.
+    """
     from PIL import Image
 
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
+    image, buffer = Image.fromarray(pixels), io.BytesIO()
+    if pixels.ndim == _COLOURED:
+        colours, places = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
+        if len(colours) <= _PALETTE:
+            image = Image.fromarray(places.reshape(pixels.shape[:2]).astype(np.uint8)).convert("P")
+            image.putpalette(colours.tobytes())
+    image.save(buffer, format="PNG", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
@@ -233,4 +243,4 @@ def from_png(text: str) -> Pixels:
     from PIL import Image
 
     with Image.open(io.BytesIO(base64.b64decode(text)), formats=["PNG"]) as image:
-        return np.asarray(image)
+        return np.asarray(image.convert("RGB") if image.mode == "P" else image)
