@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab, column, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab, address_of, column, eventually
 
 pytestmark = NEEDS_BROWSER
 
@@ -237,7 +237,7 @@ def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
     button.click()
     button.click()
     assert button.inner_text() == "Colours: light"
-    assert "theme=light" in tab.url
+    assert "theme=light" in address_of(tab)
     assert tab.evaluate(ground) == "rgb(255, 255, 255)"
     tab.goto(f"{address}#overview?theme=dark")
     tab.reload()

@@ -1,6 +1,6 @@
 """The toggles and legends of figures."""
 
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
 
 pytestmark = NEEDS_BROWSER
 FIGURE = "figure-first_cost_against_time"
@@ -14,7 +14,7 @@ def test_the_toggles_change_figures_and_stay_in_the_address(opened):
     relative = plot.evaluate("(one) => Math.max(...one.data[0].y)")
     for choice, value in (("cost", "absolute"), ("scale", "linear"), ("time", "linear"), ("runs", "median")):
         tab.locator(f"[data-choice={choice}] button[value={value}]").click()
-        assert f"{choice}={value}" in tab.url
+        assert f"{choice}={value}" in address_of(tab)
     assert plot.evaluate("(one) => one.layout.yaxis.type") == "linear"
     assert plot.evaluate("(one) => one.layout.xaxis.type") == "linear"
     assert "absolute" in plot.evaluate("(one) => one.layout.yaxis.title.text")
@@ -22,12 +22,12 @@ def test_the_toggles_change_figures_and_stay_in_the_address(opened):
     assert 0 < plot.evaluate("(one) => one.data.length") < lines
     # A link elsewhere keeps them, and the page opens with them.
     tab.locator("header nav a", has_text="Runs").click()
-    assert eventually(lambda: "cost=absolute" in tab.url)
+    assert eventually(lambda: "cost=absolute" in address_of(tab))
     for choice, value in (("cost", "relative"), ("scale", "log"), ("time", "log"), ("runs", "all")):
         tab.evaluate(
             "([c, v]) => document.querySelector(`[data-choice=${c}] button[value=${v}]`).click()", [choice, value]
         )
-    assert "absolute" not in tab.url
+    assert "absolute" not in address_of(tab)
     assert plot.evaluate("(one) => one.data.length") == lines
 
 
@@ -43,7 +43,7 @@ def test_the_page_opens_with_the_toggles_of_its_address(browser, address):
         assert axes == ["linear", "log", "cost above best, absolute"]
         pressed = tab.tab.locator("[data-choice] [aria-pressed=true]").evaluate_all("(all) => all.map((b) => b.value)")
         assert pressed == ["absolute", "log", "linear", "all"]
-        assert tab.tab.url.endswith("?cost=absolute&time=linear")
+        assert address_of(tab.tab).endswith("?cost=absolute&time=linear")
     assert not tab.faults
     tab.tab.close()
 

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
 
 pytestmark = NEEDS_BROWSER
 
@@ -55,7 +55,7 @@ def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
         assert "snakemake --cores all first" in dialog.inner_text()
         dialog.locator("#cell-runs").click()
         assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
-        state = parse_qs(tab.url.partition("?")[2])
+        state = parse_qs(address_of(tab).partition("?")[2])
         assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
 
 

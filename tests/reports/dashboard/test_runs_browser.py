@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.browser_tab import NEEDS_BROWSER, column, eventually
+from support.browser_tab import NEEDS_BROWSER, address_of, column, eventually
 
 pytestmark = NEEDS_BROWSER
 METHOD, RUN = 5, 6
@@ -24,7 +24,7 @@ def listed(request):
 def test_the_address_keeps_what_is_typed_and_how_lines_are_sorted(listed):
     table = listed.locator("#table-runs")
     listed.locator("#runs").get_by_label("Filter:").fill("polynomial")
-    assert eventually(lambda: "q=polynomial" in listed.url)
+    assert eventually(lambda: "q=polynomial" in address_of(listed))
     assert eventually(lambda: table.locator("tbody tr").count() == 48)
     listed.evaluate("location.hash = 'runs?q=failed&sort=5-desc'")
     assert eventually(lambda: table.locator("tbody tr").count() == 4)
