@@ -1,6 +1,6 @@
 """The toggles and legends of figures."""
 
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, address_of, eventually
 
 pytestmark = NEEDS_BROWSER
 FIGURE = "figure-first_cost_against_time"
@@ -60,4 +60,14 @@ def test_the_legend_stays_in_sight_of_its_panels(browser, address):
     button = legend.get_by_role("button", name="DG", exact=True)
     button.click()
     assert button.get_attribute("aria-pressed") == "false"
+    tab.tab.close()
+
+
+def test_a_link_to_a_figure_shows_its_title_below_the_chapters(browser, address):
+    tab = Tab(browser, address, TABLET)
+    shown = tab.show(FIGURE)
+    title, chapters = shown.locator(f"#{FIGURE} h2"), shown.locator("header")
+    assert eventually(lambda: shown.evaluate("scrollY") > 0)
+    bar = chapters.bounding_box()
+    assert bar["y"] + bar["height"] <= title.bounding_box()["y"] < TABLET["height"] / 4
     tab.tab.close()
