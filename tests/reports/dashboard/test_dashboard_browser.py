@@ -253,6 +253,16 @@ def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
     tab.close()
 
 
+def test_all_cells_of_the_row_under_the_pointer_have_its_colour(opened):
+    tab = opened("tables")
+    row = tab.locator("#table-first tbody tr", has_text="Accuracy").first
+    colours = "(row) => [...new Set([...row.cells].map((cell) => getComputedStyle(cell).backgroundColor))]"
+    before = row.evaluate(colours)
+    row.locator("td.number").first.hover()
+    assert eventually(lambda: row.evaluate(colours) != before)
+    assert len(row.evaluate(colours)) == 1
+
+
 def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(opened):
     tab = opened("tables")
     cell = tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td.number").first
