@@ -78,18 +78,21 @@ def test_one_figure_is_printed_alone_and_fills_the_page(browser, address, chapte
     shown.close()
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    """Return the address of a page with 60 figures of two panels, 40 tables and 35 claims."""
-    folder = tmp_path_factory.mktemp("large")
+def page_of(folder, n_figures, n_tables):
+    """Return the address of a page with so many figures of two panels and so many tables, and with 35 claims."""
     config = grid_config(["first"], datasets=("wine",))
     runs = grid_runs(config, folder, points=2)
-    charts = [replace(bar_chart(), name=f"sizes{count}", caption="What is big. " * 20) for count in range(60)]
-    tables = [replace(extra_table(), name=f"extra{count}") for count in range(40)]
+    charts = [replace(bar_chart(), name=f"sizes{count}", caption="What is big. " * 20) for count in range(n_figures)]
+    tables = [replace(extra_table(), name=f"extra{count}") for count in range(n_tables)]
     parts = Parts(charts, tables, [a_claim() for _ in range(35)])
     html = render_dashboard(all_runs({"ikdr": runs}), config, folder, compare({"ikdr": runs}, config), parts)
     (folder / "dashboard.html").write_text(html, encoding="utf-8")
     return f"file://{folder}/dashboard.html"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    return page_of(tmp_path_factory.mktemp("large"), 60, 40)
 
 
 def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(browser, large):
@@ -108,3 +111,29 @@ def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(brows
     assert 6 <= pages_of(tab.tab.pdf(prefer_css_page_size=True)) <= 12
     assert not tab.faults
     tab.tab.close()
+
+
+@pytest.mark.parametrize(("n_figures", "n_tables"), [(61, 1), (1, 41)])
+def test_a_page_of_more_than_twelve_pages_prints_answers_and_claims_and_says_so(browser, tmp_path, n_figures, n_tables):
+    tab = Tab(browser, page_of(tmp_path, n_figures, n_tables), PAPER)
+    shown = tab.show("overview")
+    assert shown.locator(".on-paper").is_hidden()
+    shown.emulate_media(media="print")
+    assert eventually(lambda: shown.locator("#claims table:visible").count())
+    said = shown.locator(".on-paper").inner_text()
+    assert re.search(rf"{n_tables} tables? and {n_figures} figures? would take more than twelve pages", said)
+    assert shown.locator("#tables:visible, #figures:visible").count() == 0
+    assert shown.locator("#overview .matrix:visible").count()
+    # What is not printed is not drawn either.
+    assert shown.locator("#figures .main-svg").count() == 0
+    assert 1 <= pages_of(shown.pdf(prefer_css_page_size=True)) <= 12
+    # One of them is still printed alone.
+    shown.emulate_media(media="screen")
+    figure = tab.show("figures").locator("#figure-sizes0")
+    figure.scroll_into_view_if_needed()
+    shown.evaluate("window.print = () => {}")
+    figure.get_by_role("button", name="as PDF").click()
+    shown.emulate_media(media="print")
+    assert shown.locator("figure:visible").count() == 1
+    assert not tab.faults
+    shown.close()

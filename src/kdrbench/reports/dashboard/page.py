@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, counted
 from kdrbench.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
@@ -41,6 +41,8 @@ _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 # Of one check; a reader looks at the first, and thousands slow a browser down.
 _MOST_FINDINGS = 500
+# What twelve printed pages hold beside answers and claims.
+_PRINTED_TABLES, _PRINTED_FIGURES = 40, 60
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -109,6 +111,7 @@ def render_dashboard(
             cells=Cells(config),
             pack=pack,
             late=Late(),
+            not_printed=_not_printed(parts),
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
@@ -145,6 +148,14 @@ def render_dashboard(
             },
         )
     )
+
+
+def _not_printed(parts: Parts) -> str:
+    """Return how many tables and figures paper leaves out; empty where it has room for them."""
+    n_tables, n_figures = len(parts.tables), len(parts.charts)
+    if n_tables <= _PRINTED_TABLES and n_figures <= _PRINTED_FIGURES:
+        return ""
+    return f"{counted(n_tables, 'table')} and {counted(n_figures, 'figure')}"
 
 
 class Late:

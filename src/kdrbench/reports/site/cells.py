@@ -29,6 +29,8 @@ _METHOD = ("method", "learner", "variant")
 _UNITS = {"n_constraints": "constraint", "n_components": "component"}
 # By which number the methods of a system are judged.
 _QUALITIES = ("quality", "accuracy", "knn_accuracy")
+# What else of a table's columns a line is made of.
+_SHOWN = ("time_s", "cost", "quality_metric", *_QUALITIES)
 _COLUMNS = ("Ended", METRIC_TITLES["time_s"], "Cost", "Above best known", "Quality", "Measure")
 _NOTES = (
     "Means over runs; of times and distances from the best known cost the median. The best known cost is the lowest "
@@ -87,8 +89,14 @@ def _table(name: str, axes: list[str], lines: Iterable[Line], of: Callable[[Line
 
 def _lines(record: SiteRecord, system: str, runs: pd.DataFrame) -> Iterator[Line]:
     axes = [axis for axis in _AXES if axis in runs and runs[axis].notna().any() and not _is_result(system, axis)]
-    # At once: pandas warns of each column that is put into a table of some hundred.
-    found = pd.concat([runs, record.gaps.loc[runs.index].rename("gap"), endings_found(runs).rename("ending")], axis=1)
+    # Tables have some hundred columns, which each group would copy.
+    shown = [name for name in dict.fromkeys(["experiment", "dataset", *axes, *_SHOWN]) if name in runs]
+    made = {
+        "clean_s": clean_times(runs)["time_s"].reindex(runs.index),
+        "gap": record.gaps.loc[runs.index],
+        "ending": endings_found(runs),
+    }
+    found = runs[shown].assign(**made)
     for (experiment, dataset, *cell), group in found.groupby(["experiment", "dataset", *axes], sort=False):
         named = dict(zip(axes, cell, strict=True))
         yield Line(
@@ -118,7 +126,7 @@ def _numbers(group: pd.DataFrame) -> Iterator[Entry]:
     """Yield the cells of a line, in the order of the columns."""
     endings = group["ending"].value_counts()
     yield Entry(", ".join(f"{count} {str(name).replace('_', ' ')}" for name, count in endings.items()))
-    clean = clean_times(group)["time_s"].dropna()
+    clean = group["clean_s"].dropna()
     times = clean if len(clean) else group["time_s"].dropna()
     mark = FLAGGED if len(times) and not len(clean) else ""
     yield Entry("-") if times.empty else Entry(duration(times.median()), float(times.median()), mark=mark)

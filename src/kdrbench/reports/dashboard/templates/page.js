@@ -136,7 +136,7 @@ function prepareFigures(charts) {
   const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
   prepareChoices(() => redraw());
   prepareTheme(() => redraw());
-  return { redraw, drawAll: (size) => [...panels.keys()].forEach((place) => drawOnce(place, size)) };
+  return { redraw, drawAll: (size) => [...panels.keys()].filter((place) => place.checkVisibility()).forEach((place) => drawOnce(place, size)) };
 }
 
 function prepareChoices(redraw) {

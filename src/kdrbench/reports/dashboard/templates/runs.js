@@ -155,14 +155,14 @@ function drawTrace(trace, time) {
   plots.forEach(({ place, panel }) => draw(place, panel));
 }
 
-// On paper answers, tables, figures and claims are shown, every figure drawn, three of them side by side.
+// On paper answers, claims, and where they are not too many tables and figures are shown, three figures side by side.
 function preparePrinting({ redraw, drawAll }) {
   const PRINTED = { width: 320, height: 200 };
   const change = () => {
     applyTheme();
     if ("alone" in document.documentElement.dataset) return;
     if (printing.matches) {
-      all(".chapter:not(#published, #runs, #quality)").forEach(prepareChapter);
+      all(".chapter").filter((one) => one.checkVisibility()).forEach(prepareChapter);
       // Each plot measures the page, which is quick while the long tables are not on it.
       document.documentElement.dataset.drawing = "yes";
       redraw(PRINTED);
