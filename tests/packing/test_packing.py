@@ -124,9 +124,9 @@ def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
 
 
 def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
-    config = two_experiments() | {"limits": {"time_s": 2.0, "memory_mib": 1024}}
+    config = two_experiments() | {"limits": {"time_s": 100.0, "memory_mib": 1024}}
     write_results(tmp_path / "results", config, ["first"], time_limit_s=3600.0)
-    write_results(tmp_path / "results", config, ["second"], time_limit_s=2.0)
+    write_results(tmp_path / "results", config, ["second"], time_limit_s=100.0)
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
     assert done.exit_code == 0, done.output
     counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
@@ -134,6 +134,10 @@ def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
     said = " ".join((tmp_path / "packed/README.md").read_text().split())
     assert "4 rows were made under other limits of time than those of the configuration, and ended" in said
     assert "4 of first under 3600 s" in said
+    # A run that the old limit stopped is to be made again, and is none of them.
+    write_results(tmp_path / "stopped", config, time_limit_s=3600.0, status="time_limit", message="stopped")
+    assert kdrbench("pack", tmp_path / "stopped", "--out", tmp_path / "again").exit_code == 0
+    assert "other limits" not in (tmp_path / "again/README.md").read_text()
     unpack(PackedFolder(tmp_path / "packed"), tmp_path / "fresh")
     assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
 

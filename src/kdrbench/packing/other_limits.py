@@ -16,6 +16,7 @@ from typing import Any
 from kdrbench.bench.record import Record
 from kdrbench.bench.untrusted import UnreadableError, content_of
 from kdrbench.errors import DamagedError, in_words
+from kdrbench.status import BY_METHODS
 
 # Beside the configuration of results that were unpacked.
 OTHER_LIMITS = "other_limits.json"
@@ -26,9 +27,14 @@ Counts = dict[str, int]
 
 
 def other_limits(rows: Iterable[Record], limit_s: float) -> Counts:
-    """Return how many rows have each limit of time other than ``limit_s``, in seconds."""
-    found = Counter(row.provenance.time_limit_s for row in rows)
+    """Return how many rows have each limit of time other than ``limit_s``, in seconds, and ended before both."""
+    found = Counter(row.provenance.time_limit_s for row in rows if _ended_before(row, limit_s))
     return {repr(float(other)): count for other, count in sorted(found.items()) if other != limit_s}
+
+
+def _ended_before(row: Record, limit_s: float) -> bool:
+    limit = min(limit_s, row.provenance.time_limit_s)
+    return row.status in BY_METHODS and row.time_s is not None and row.time_s < limit
 
 
 def stated(experiments: Mapping[str, Any]) -> dict[str, Counts]:
