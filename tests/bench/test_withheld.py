@@ -250,6 +250,20 @@ def test_a_keeper_that_is_killed_is_an_error_of_the_bench():
                 keeper.ask(leave)
 
 
+def hang_up(kept):
+    os.closerange(3, 256)
+    time.sleep(600)
+
+
+def test_a_keeper_whose_line_broke_is_not_at_work_while_its_process_is_still_there():
+    with Keeper(lambda: 40) as keeper:
+        with pytest.raises(SupervisionError, match="was killed or stopped"):
+            keeper.ask(hang_up)
+        assert not keeper.is_at_work()
+        keeper.renew()
+        assert keeper.ask(add, 2) == 42
+
+
 def stop(kept):
     os.kill(os.getpid(), signal.SIGSTOP)
 

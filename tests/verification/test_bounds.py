@@ -8,9 +8,9 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.verification import batches
 from kdrbench.verification.members import members_of
+from kdrbench.verification.number import Number
 from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
-from kdrbench.verification.runs import Number
 from kdrbench.verification.verify import verify
 from support.helpers import KERNELS, random_projection
 

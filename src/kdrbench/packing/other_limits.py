@@ -22,7 +22,7 @@ from kdrbench.status import BY_METHODS
 OTHER_LIMITS = "other_limits.json"
 _MOST_BYTES = 2**20
 
-# How many rows have a limit of so many seconds.
+# How many rows have each limit, in seconds.
 Counts = dict[str, int]
 
 

@@ -18,8 +18,9 @@ from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.verification import large, league, optima
 from kdrbench.verification.bookkeeping import Finding, of_trace, to_number
+from kdrbench.verification.number import Number
 from kdrbench.verification.record import ARRAYS, Record, Row
-from kdrbench.verification.runs import Number, RunToVerify
+from kdrbench.verification.runs import RunToVerify
 from kdrbench.verification.samples import samples_of
 
 LEAGUE = "league"

@@ -41,8 +41,8 @@ from kdrbench.verification.classifiers import (
     in_doubt_by_neighbours,
 )
 from kdrbench.verification.members import Array, centred
+from kdrbench.verification.number import Number
 from kdrbench.verification.pairs import LAMBDA
-from kdrbench.verification.runs import Number
 from kdrbench.verification.samples import seed_from, standardiser_of
 
 # Half a unit of the last of 16 bits, as a share of the number.

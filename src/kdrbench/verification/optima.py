@@ -15,8 +15,9 @@ from kdrbench.errors import InputError
 from kdrbench.stages.ikdr.definition import problem_sha256
 from kdrbench.verification.bookkeeping import Finding, to_number
 from kdrbench.verification.large import MOST_SAMPLES
+from kdrbench.verification.number import Number
 from kdrbench.verification.record import Row
-from kdrbench.verification.runs import Number, RunToVerify
+from kdrbench.verification.runs import RunToVerify
 from kdrbench.verification.samples import samples_of
 
 IKDR, ATLAS = "ikdr", "atlas"

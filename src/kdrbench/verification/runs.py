@@ -16,6 +16,7 @@ from kdrbench.errors import InputError
 from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
+from kdrbench.verification.number import Number
 from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, stationarity
 from kdrbench.verification.samples import RunSamples
 
@@ -30,32 +31,6 @@ _SHARE = 1e-12
 _ORTHONORMAL = 0.1
 # Directions of the tangent space up to which curvature is computed again.
 _MOST_DIRECTIONS = 60
-
-
-@dataclass(frozen=True)
-class Number:
-    """A recomputed value, and by how much the recorded one may differ from it by rounding.
-
-    ``wider`` is the bound where ``allowed`` is a part of it that takes less time: few numbers need the rest.
-    """
-
-    value: float
-    allowed: float
-    wider: Callable[[], float] | None = None
-
-    @property
-    def bound(self) -> float:
-        """By how much the recorded value may differ at most."""
-        return self.wider() if self.wider is not None else self.allowed
-
-    def is_near(self, recorded: float) -> bool:
-        """Return whether rounding explains the recorded value."""
-        gap = abs(recorded - self.value)
-        return bool(gap <= self.allowed or gap <= self.bound)
-
-    def in_words(self) -> str:
-        """Return the value and its bound, as findings name them."""
-        return f"{self.value!r} within {self.bound:.1e}"
 
 
 @dataclass(frozen=True)
@@ -159,9 +134,8 @@ class RunToVerify:
 
     def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
         """Return a share of samples that the classifier labels rightly, or wrongly."""
-        if not self.is_rounded:
-            return Number(share, _SHARE)
-        return Number(share, _SHARE, lambda: _SHARE + rounding.share_in_doubt(classifier, samples))
+        wider = (lambda: _SHARE + rounding.share_in_doubt(classifier, samples)) if self.is_rounded else None
+        return Number(share, _SHARE, wider)
 
     def _clustering(self, projection: Array, members: list[Member]) -> dict[str, Number]:
         parameters, paradigm = self.definition["parameters"], self.definition["paradigm"]
@@ -196,13 +170,10 @@ class RunToVerify:
     def _first_order(
         self, at: Callable[[Array], FirstOrder], gradient_at: Callable[[Array], Array], projection: Array
     ) -> dict[str, Number]:
-        """Return cost and stationarity.
-
-        |(I - WW') G| / |G| moves by at most twice what G does, over |G|.
-        """
+        """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
         here = at(projection)
         moved = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
-        still, of_cost, wider = stationarity(projection, here.gradient), here.cost_rounding, None
+        of_cost, wider = here.cost_rounding, None
         if self.is_rounded:
             of_cost += rounding.of_cost(projection, here.gradient)
 
@@ -213,7 +184,7 @@ class RunToVerify:
             moved, wider = by_rounding(1), partial(by_rounding, rounding.STEPS)
         return {
             "cost": Number(here.cost, _COST * abs(here.cost) + of_cost),
-            "stationarity": Number(still, moved, wider),
+            "stationarity": Number(stationarity(projection, here.gradient), moved, wider),
         }
 
     def _known(self) -> tuple[Term, ...]:

@@ -75,6 +75,7 @@ class Keeper(Generic[_Value]):
         try:
             self._line.send((work, arguments))
         except OSError as error:
+            self.close()
             raise LostError(_KILLED) from error
         part: _Part = self._answer()
         return part
@@ -123,6 +124,8 @@ class Keeper(Generic[_Value]):
                     raise LostError(_KILLED)
             raised, value = self._line.recv()
         except (EOFError, OSError) as error:
+            # One that is being killed is not gone yet, and would be taken for one at work.
+            self.close()
             raise LostError(_KILLED) from error
         if raised:
             raise value
