@@ -26,6 +26,8 @@ from kdrbench.licences import DEFAULT
 from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from kdrbench.bench.stage import Config
     from kdrbench.reports.answers.answer import Answer
 
@@ -136,14 +138,27 @@ class _Source:
         from kdrbench.reports.figures.making import can_be_drawn
         from kdrbench.reports.outputs import figures_of, tables_of
 
-        tables = tables_of(self.config)
+        # Those of many rows first: none is left for one core at the end.
+        tables = sorted(tables_of(self.config).items(), key=lambda one: -sum(map(self._size, one[1].experiments)))
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         with Parallel(n_jobs=n_jobs) as parallel:
             answers, *_ = parallel([delayed(self.papers)(), *(delayed(self.figure)(name) for name in figures)])
             # Their pages show figures, and what follows shows them.
-            parallel(delayed(self.table)(name) for name in tables)
-            parallel([delayed(self.site)(answers), delayed(self.dashboard)(answers)])
+            gaps, *_ = parallel([delayed(self.gaps)(), *(delayed(self.table)(name) for name, _ in tables)])
+            parallel([delayed(self.site)(answers, gaps), delayed(self.dashboard)(answers)])
         return len(figures) + len(tables)
+
+    def _size(self, experiment: str) -> int:
+        return (self.merged / "merged" / f"{experiment}.csv").stat().st_size
+
+    def gaps(self) -> pd.Series | None:
+        """Return the distances above the best known costs by run, which the site shows; none without runs of IKDR."""
+        from kdrbench.reports.outputs import TRACES
+        from kdrbench.reports.records import IKDR, read_runs, table_of
+        from kdrbench.reports.site.record import gaps_by_run
+
+        table = self.merged / f"{table_of(IKDR)}.csv"
+        return gaps_by_run(read_runs(table), self.config, self.store / TRACES) if table.is_file() else None
 
     def papers(self) -> list[Answer]:
         """Write published numbers, claims and what was found, which are made of each other, and return the answers."""
@@ -190,7 +205,7 @@ class _Source:
         with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
             write_dashboard(*source, tuple(parts), published, page, found)
 
-    def site(self, answers: list[Answer]) -> None:
+    def site(self, answers: list[Answer], gaps: pd.Series | None) -> None:
         """Write the site of the record."""
         from kdrbench.reports.records import read_results
         from kdrbench.reports.site.pages import write_site
@@ -198,7 +213,7 @@ class _Source:
 
         name = self.config.get("name") or self.store.name
         folder = self.out / "site"
-        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, answers)
+        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, answers, gaps)
         write_site(folder, [record], self.out / "figures")
 
 

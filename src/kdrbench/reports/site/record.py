@@ -24,6 +24,9 @@ from kdrbench.reports.records import IKDR, Config, Results, read_runs, table_of,
 from kdrbench.reports.tables.making import make_table
 from kdrbench.reports.tables.table import Entry, Table
 
+# What tells runs of IKDR apart.
+_RUN = ["experiment", "dataset", "kernel", "method", "partition", "run"]
+
 
 @dataclass(frozen=True)
 class SiteRecord:
@@ -74,13 +77,19 @@ class SiteRecord:
 
 
 def site_record(
-    name: str, results: Results, folder: Path, reports: Path | None = None, answers: list[Answer] | None = None
+    name: str,
+    results: Results,
+    folder: Path,
+    reports: Path | None = None,
+    answers: list[Answer] | None = None,
+    gaps: pd.Series | None = None,
 ) -> SiteRecord:
     """Return a record whose merged tables are written into ``folder``, from which all reports are made.
 
     Figures are those of the folder ``reports``, or of that which the workflow has beside the results; traces are read
     where they are. With the ``answers`` of reports that were just made of the same rows, these are shown, and tables,
-    claims and published numbers are taken from ``reports`` too: they would take several times as long as the rest.
+    claims and published numbers are taken from ``reports`` too: they would take several times as long as the rest. So
+    are ``gaps``, those of :func:`gaps_by_run`.
     """
     write_results(folder, results)
     config = without_code(results.config)
@@ -96,7 +105,7 @@ def site_record(
         results=results,
         config=config,
         runs=runs,
-        gaps=_gaps(systems, config, _store(results) / TRACES),
+        gaps=_gaps(systems, config, _store(results) / TRACES, gaps),
         tables={table.name: table for table in _tables(config, folder, _store(results), done) if table.rows},
         charts={name: chart for name, chart in charts.items() if shown_parts(Parts(charts=[chart])).charts},
         comparisons=_comparisons(systems, config, done),
@@ -144,14 +153,20 @@ def _answers(systems: Mapping[str, pd.DataFrame], config: Config, folder: Path) 
     return [answers[name] for name in config["run"]]
 
 
-def _gaps(systems: Mapping[str, pd.DataFrame], config: Config, folder: Path) -> pd.Series:
+def gaps_by_run(runs: pd.DataFrame, config: Config, folder: Path) -> pd.Series:
+    """Return the gap of each run of IKDR by its axes; ``folder`` has the traces."""
+    traces = traces_of(runs, folder)
+    return gaps_of(runs, traces, known_beside(traces, config)).set_axis(pd.MultiIndex.from_frame(runs[_RUN]))
+
+
+def _gaps(systems: Mapping[str, pd.DataFrame], config: Config, folder: Path, found: pd.Series | None) -> pd.Series:
     """Return the gap of each run of all systems, in their order; only those of IKDR have any."""
 
     def of(system: str, runs: pd.DataFrame) -> pd.Series:
         if system != IKDR:
             return pd.Series(float("nan"), runs.index)
-        traces = traces_of(runs, folder)
-        return gaps_of(runs, traces, known_beside(traces, config))
+        gaps = gaps_by_run(runs, config, folder) if found is None else found
+        return pd.Series(gaps.reindex(pd.MultiIndex.from_frame(runs[_RUN])).to_numpy(), runs.index)
 
     return pd.concat([of(*one) for one in systems.items()], ignore_index=True)
 
