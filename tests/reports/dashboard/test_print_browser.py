@@ -8,6 +8,7 @@ import pytest
 from kdrbench.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.reports.dashboard.runs import all_runs
 from kdrbench.reports.ledger.published_vs_ours import compare
+from kdrbench.reports.outputs import PROFILE
 from support.browser_tab import NEEDS_BROWSER, Tab, eventually
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs
 
@@ -136,4 +137,21 @@ def test_a_page_of_more_than_twelve_pages_prints_answers_and_claims_and_says_so(
     shown.emulate_media(media="print")
     assert shown.locator("figure:visible").count() == 1
     assert not tab.faults
+    shown.close()
+
+
+def test_on_paper_the_matrix_and_the_profile_are_beside_each_other(browser, tmp_path):
+    config = grid_config(
+        ["first"], datasets=(*("wine", "cancer", "face", "mnist"), *("car", "iris", "glass", "ionosphere"))
+    )
+    runs = grid_runs(config, tmp_path, points=2)
+    html = render_dashboard(all_runs({"ikdr": runs}), config, tmp_path, [], Parts([replace(bar_chart(), name=PROFILE)]))
+    (tmp_path / "dashboard.html").write_text(html, encoding="utf-8")
+    tab = Tab(browser, f"file://{tmp_path}/dashboard.html", PAPER)
+    shown = tab.show("overview")
+    shown.emulate_media(media="print")
+    assert eventually(lambda: shown.locator(".leading figure .main-svg").count())
+    matrix, profile = (shown.locator(one).first.bounding_box() for one in (".leading .matrix", ".leading figure"))
+    assert matrix["x"] + matrix["width"] <= profile["x"]
+    assert profile["x"] + profile["width"] <= PAPER["width"] + 1
     shown.close()
