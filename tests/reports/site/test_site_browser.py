@@ -106,6 +106,8 @@ def test_verdicts_and_facts_are_read_without_scrolling_sideways(browser, with_cl
     ]
     assert all(cell["x"] + cell["width"] <= size["width"] for cell in cells)
     assert len({cell["y"] for cell in cells}) == (1 if shown == "beside" else len(cells))
+    # Below each other, the first has the width of the others.
+    assert shown == "beside" or cells[0]["width"] == cells[1]["width"]
     tab.tab.goto(f"file://{with_claims}/data-wine.html")
     name, fact = (tab.tab.locator(f".facts {tag}").nth(3).bounding_box() for tag in ("dt", "dd"))
     assert (fact["y"] > name["y"]) == (shown == "below")
