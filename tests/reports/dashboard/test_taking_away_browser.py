@@ -115,5 +115,10 @@ def test_the_list_of_runs_is_taken_away_whole_as_it_is_filtered_and_sorted(brows
     _, *lines = csv.reader(as_file(tab.tab, "#runs", "CSV"))
     assert [line[3:5] for line in lines] == [["GM", str(fold)] for fold in range(15, -1, -1) for _ in range(4)]
     assert {line[5] for line in lines} == {"converged", "time limit"}
+    # On the page a time is in the unit that suits it, here all are in seconds.
+    assert head[6].endswith(", s")
+    assert all(float(line[6]) > 0 for line in lines if line[6])
+    assert any(line[6] for line in lines)
+    assert "ms" in tab.tab.locator("#table-runs tbody").inner_text()
     assert not tab.faults
     tab.tab.close()

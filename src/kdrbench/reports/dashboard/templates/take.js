@@ -53,7 +53,7 @@ function titlesOf(table) {
   const text = (cell) => piecesOf(one(".dt-column-title", cell) || cell).map(asText).join(" ");
   const rows = [...table.tHead.rows];
   const groups = rows.slice(0, -1).map((row) => [...row.cells].flatMap((cell) => Array(cell.colSpan).fill(text(cell))));
-  return [...rows.at(-1).cells].map((cell, place) => [...groups.map((line) => line[place]), text(cell)].filter(Boolean).join(", "));
+  return [...rows.at(-1).cells].map((cell, place) => [...groups.map((line) => line[place]), text(cell), cell.dataset.unit].filter(Boolean).join(", "));
 }
 
 // The lines as they are filtered and sorted, on whatever page of the list they are. Those that were not on the page
@@ -61,6 +61,8 @@ function titlesOf(table) {
 function bodyOf(table, made) {
   if (!made) return [...table.tBodies].flatMap((body) => [...body.rows]).map((row) => [...row.cells]);
   const chosen = { search: "applied", order: "applied" };
+  // Numbers in one unit, where the page has words such as 1.2 ms.
+  if (table.dataset.exact) return made.rows(chosen).data().toArray();
   const [count, rows] = [made.rows(chosen).count(), made.rows(chosen).nodes().toArray()];
   if (rows.length === count) return rows.map((row) => [...row.cells]);
   const shown = made.cells(null, null, chosen).render("display").toArray();
