@@ -12,6 +12,8 @@ from kdrbench.verification import batches, rounding
 from kdrbench.verification.members import members_of
 from kdrbench.verification.pairs import Pairs, curvature, stationarity
 from kdrbench.verification.record import Record
+from kdrbench.verification.runs import RunToVerify
+from kdrbench.verification.samples import RunSamples
 from kdrbench.verification.verify import verify
 
 
@@ -41,6 +43,22 @@ def test_a_packed_record_verifies(packed):
     assert found.rows == 25
     assert found.numbers > 200
     assert not any("curvature" in reason for reason in found.left_out)
+
+
+def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
+    data = load_dataset("wine")
+    features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
+    samples = RunSamples(features, features[:0], np.arange(178), np.arange(0), np.ones(178, bool))
+    projection = np.linalg.qr(np.random.default_rng(0).standard_normal((13, 3)))[0].astype(np.float32)
+    definition = {"kind": "solver", "paradigm": "supervised", "kernel": {"family": "gaussian", "sigma": 3.0}}
+    run = RunToVerify(definition, samples, data.labels, {}, {"projection": projection}, first_order=True)
+    found, exact = run.numbers()["stationarity"], projection.astype(float)
+    pairs = Pairs.of_labels(features, members_of(definition["kernel"], features, 3), data.labels)
+    here = pairs.first_order(exact)
+    by_sums = 2.0 * here.gradient_rounding / np.linalg.norm(here.gradient)
+    for steps, bound in ((1, found.allowed), (rounding.STEPS, found.bound)):
+        bent = rounding.largest_slope(exact, here.gradient, pairs.gradient, steps)
+        assert bound == pytest.approx(by_sums + rounding.of_stationarity(exact, here.gradient, bent), rel=1e-12)
 
 
 def test_few_numbers_need_the_bounds_that_take_time(packed, monkeypatch):

@@ -28,13 +28,14 @@ Counts = dict[str, int]
 
 def other_limits(rows: Iterable[Record], limit_s: float) -> Counts:
     """Return how many rows have each limit of time other than ``limit_s``, in seconds, and ended before both."""
-    found = Counter(row.provenance.time_limit_s for row in rows if _ended_before(row, limit_s))
+    limits = ((row, row.provenance.time_limit_s) for row in rows)
+    found = Counter(limit for row, limit in limits if ended_before(row.status, row.time_s, limit, limit_s))
     return {repr(float(other)): count for other, count in sorted(found.items()) if other != limit_s}
 
 
-def _ended_before(row: Record, limit_s: float) -> bool:
-    limit = min(limit_s, row.provenance.time_limit_s)
-    return row.status in BY_METHODS and row.time_s is not None and row.time_s < limit
+def ended_before(status: str, time_s: float | None, *limits_s: float) -> bool:
+    """Return whether a run came to its method's own end before each of these limits, in seconds."""
+    return status in BY_METHODS and time_s is not None and time_s < min(limits_s)
 
 
 def stated(experiments: Mapping[str, Any]) -> dict[str, Counts]:

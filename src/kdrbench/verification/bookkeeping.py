@@ -11,8 +11,9 @@ from typing import Any
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import Record, RecordError
-from kdrbench.packing.other_limits import Counts
+from kdrbench.packing.other_limits import Counts, ended_before
 from kdrbench.stages.merged_tables import record_in
+from kdrbench.status import BY_METHODS
 from kdrbench.verification.record import Row
 
 _SHARE = 1e-9
@@ -24,9 +25,6 @@ _CALIBRATIONS = ("calibration_before_s", "calibration_after_s")
 # A column of the figures of the KPCA trick, whose runs compare accuracies and have no time.
 _UNTIMED = "series"
 _LIMIT = "time_limit_s"
-
-# How a method ends by itself.
-_ENDED = ("converged", "stalled", "max_iterations")
 
 
 @dataclass(frozen=True)
@@ -87,10 +85,10 @@ def against_definition(
 
 
 def _is_stated(row: Row, limit_s: float, other_limits: Collection[str]) -> bool:
-    seconds, limit = to_number(row["time_s"]), to_number(row[_LIMIT])
-    if seconds is None or limit is None or row["status"] not in _ENDED:
+    limit = to_number(row[_LIMIT])
+    if limit is None or repr(limit) not in other_limits:
         return False
-    return repr(limit) in other_limits and seconds < min(limit, limit_s)
+    return ended_before(row["status"], to_number(row["time_s"]), limit, limit_s)
 
 
 def of_limits(rows: Sequence[tuple[str, Row]], stated: Mapping[str, Counts]) -> Iterator[Finding]:
@@ -108,13 +106,13 @@ def of_itself(place: str, row: Row) -> Iterator[Finding]:
     status, seconds, limit = row["status"], to_number(row["time_s"]), to_number(row["time_limit_s"])
     if seconds is not None and seconds < 0:
         yield Finding(place, "time_s", row["time_s"], "at least 0")
-    if status in _ENDED and seconds is None and _UNTIMED not in row:
+    if status in BY_METHODS and seconds is None and _UNTIMED not in row:
         yield Finding(place, "time_s", row["time_s"], f"the seconds of a run that is {status}")
     if status == "time_limit" and not row["message"]:
         yield Finding(place, "message", "", "what limit was reached")
-    if status in _ENDED and seconds is not None and limit is not None and seconds >= limit:
+    if status in BY_METHODS and seconds is not None and limit is not None and seconds >= limit:
         yield Finding(place, "status", status, f"time_limit, of a run with {seconds} of {limit} s")
-    if status in _ENDED and "iterations" in row and not (row["iterations"] if row["cost"] else row["quality"]):
+    if status in BY_METHODS and "iterations" in row and not (row["iterations"] if row["cost"] else row["quality"]):
         yield Finding(place, "status", status, "failed, of a run that counts no iterations")
     if (stationarity := to_number(row.get("stationarity", ""))) is not None and row.get("optimality"):
         said = row["optimality"] == "not_stationary"

@@ -172,14 +172,14 @@ class RunToVerify:
     ) -> dict[str, Number]:
         """Return cost and stationarity; |(I - WW') G| / |G| moves by at most twice what G does, over |G|."""
         here = at(projection)
-        moved = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
-        of_cost, wider = here.cost_rounding, None
+        by_sums = 2.0 * here.gradient_rounding / float(np.linalg.norm(here.gradient))
+        of_cost, moved, wider = here.cost_rounding, by_sums, None
         if self.is_rounded:
             of_cost += rounding.of_cost(projection, here.gradient)
 
             def by_rounding(steps: int) -> float:
                 bent = rounding.largest_slope(projection, here.gradient, gradient_at, steps)
-                return moved + rounding.of_stationarity(projection, here.gradient, bent)
+                return by_sums + rounding.of_stationarity(projection, here.gradient, bent)
 
             moved, wider = by_rounding(1), partial(by_rounding, rounding.STEPS)
         return {

@@ -80,7 +80,7 @@ def test_one_figure_is_printed_alone_and_fills_the_page(browser, address, chapte
 
 
 def page_of(folder, n_figures, n_tables):
-    """Return the address of a page with so many figures of two panels and so many tables, and with 35 claims."""
+    """Return the address of a page with figures of two panels, tables, and 35 claims."""
     config = grid_config(["first"], datasets=("wine",))
     runs = grid_runs(config, folder, points=2)
     charts = [replace(bar_chart(), name=f"sizes{count}", caption="What is big. " * 20) for count in range(n_figures)]
