@@ -166,7 +166,7 @@ def test_an_unpacking_that_is_killed_leaves_no_results_and_can_be_repeated(recor
 
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr("kdrbench.stages.merged_tables.write_text", killed)
+        monkeypatch.setattr("kdrbench.bench.publish.write_text", killed)
         unpack(PackedFolder(record), out)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -3,13 +3,14 @@
 import io
 import json
 import lzma
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from kdrbench.commands.reports import write_dashboard
-from kdrbench.errors import InputError
+from kdrbench.errors import DamagedError, InputError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
 from kdrbench.packing.folder import PackedFolder, Writer
@@ -60,6 +61,19 @@ def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
     for name, array in made.items():
         assert kept[name].dtype == array.dtype
         np.testing.assert_array_equal(kept[name], array)
+
+
+def test_two_processes_unpack_what_one_does(packed, tmp_path):
+    with opened(packed) as one, opened(packed, 2) as two:
+        assert files_in(two) == files_in(one)
+        assert (one / "ikdr.csv").is_file()
+
+
+def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
+    damaged = shutil.copytree(packed, tmp_path / "damaged")
+    (damaged / "rows/second.csv.xz").write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"second\.csv\.xz has not the SHA-256"), opened(damaged, 2):
+        pass
 
 
 def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):

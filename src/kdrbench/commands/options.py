@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 class _Record(click.Path):
-    """A folder of results; a packed record becomes one for as long as the command works."""
+    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
@@ -34,7 +34,7 @@ class _Record(click.Path):
             return place
         from kdrbench.packing.unpack import opened
 
-        folder: Path = ctx.with_resource(opened(place))
+        folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
         return folder
 
 
@@ -83,6 +83,10 @@ def _said(param: click.Parameter | None) -> str:
     return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "value"
 
 
+# Eager, so that a packed record is opened by as many.
+processes = click.option(
+    "--jobs", type=Number(least=1, whole=True), default=1, show_default=True, is_eager=True, help="Processes."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 # Eager, so that completion of other words knows it.
 results_folder = click.option(

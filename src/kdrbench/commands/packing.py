@@ -17,6 +17,7 @@ from kdrbench.commands.options import (
     configuration_name,
     frozen_configuration,
     grid_of,
+    processes,
     read_licence,
     root_and_name,
 )
@@ -101,7 +102,7 @@ def unpack(packed: Path, out: Path) -> None:
 @click.argument("results", type=RECORD, default=PAPERS)
 @configuration_name
 @click.option("--out", type=FILE, help="Folder of the reports; reports/RECORD if not said.")
-@click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
+@processes
 def report(results: Path, name: str, out: Path | None, jobs: int) -> None:
     """Make all tables, figures and pages of the record in RESULTS, and its site: without data and without the workflow.
 

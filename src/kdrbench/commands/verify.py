@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record
+from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record, processes
 
 _SHOWN = 20
 
@@ -17,7 +17,7 @@ _SHOWN = 20
 @click.command()
 @click.argument("results", type=RECORD, default=Path("results"))
 @configuration_name
-@click.option("--jobs", type=Number(least=1, whole=True), default=1, show_default=True, help="Processes.")
+@processes
 @click.option(
     "--budget-s", type=Number(least=0), default=300, show_default=True, help="Seconds for runs of over 5,000 samples."
 )

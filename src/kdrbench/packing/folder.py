@@ -69,6 +69,11 @@ class PackedFolder:
         inside = [name for name in self.manifest["files"] if name.startswith(f"{folder}/")]
         return [name.removeprefix(f"{folder}/") for name in inside]
 
+    def size_of_rows(self, experiment: str) -> int:
+        """Return the bytes of an experiment's rows as they are packed, as far as the files are there."""
+        path = self.place / f"{ROWS}/{experiment}.csv{_ENDING}"
+        return path.stat().st_size if path.is_file() else 0
+
     def content(self, name: str) -> bytes:
         """Return what a file of the record unfolds to.
 

@@ -7,13 +7,14 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
-from kdrbench.bench.publish import JobFiles
+from kdrbench.bench.publish import JobFiles, write_table
 from kdrbench.bench.record import Record, record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
@@ -23,9 +24,9 @@ from kdrbench.packing.arrays import jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
 from kdrbench.packing.other_limits import OTHER_LIMITS, stated
 from kdrbench.packing.traces import read_traces
-from kdrbench.stages import STAGES, build_stage, system_of, table_of
-from kdrbench.stages.merged_tables import read_merged, write_merged_tables
-from kdrbench.stages.results import CONFIG, MERGED, read_frozen
+from kdrbench.stages import STAGES, build_stage, system_of
+from kdrbench.stages.merged_tables import merged_lines, read_merged
+from kdrbench.stages.results import CONFIG, MERGED, read_frozen, write_systems
 
 _JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
 _MOST_ROWS = 1_000_000
@@ -34,7 +35,7 @@ _UNPACKING = ".unpacking"
 
 
 @contextmanager
-def opened(place: Path) -> Iterator[Path]:
+def opened(place: Path, n_jobs: int = 1) -> Iterator[Path]:
     """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
 
     That folder has the name of the record, and its configuration runs the experiments of which there are rows. Raises
@@ -46,11 +47,11 @@ def opened(place: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
         folder = Path(root, place.absolute().name)
-        unpack(PackedFolder(place), folder, to_go_on=False)
+        unpack(PackedFolder(place), folder, to_go_on=False, n_jobs=n_jobs)
         yield folder
 
 
-def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True) -> list[str]:
+def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True, n_jobs: int = 1) -> list[str]:
     """Write a folder of results of a packed record, and return the experiments that are complete.
 
     Snakemake finds the jobs of the record done there, and makes those that are missing. To read the record alone, and
@@ -65,7 +66,7 @@ def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True) -> lis
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
         with _unpacked_into(results) as made:
-            return _unpack(packed, config, made, name, to_go_on=to_go_on)
+            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs)
 
 
 @contextmanager
@@ -84,7 +85,9 @@ def _unpacked_into(results: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _unpack(packed: PackedFolder, config: Config, results: Path, name: str, *, to_go_on: bool) -> list[str]:
+def _unpack(
+    packed: PackedFolder, config: Config, results: Path, name: str, *, to_go_on: bool, n_jobs: int
+) -> list[str]:
     place, experiments = results / name, packed.manifest["experiments"]
     if unknown := sorted(set(experiments) - set(config["run"])):
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
@@ -100,9 +103,13 @@ def _unpack(packed: PackedFolder, config: Config, results: Path, name: str, *, t
     write_text(place / OTHER_LIMITS, json.dumps(limits, indent=1) + "\n", durable=False)
     read_frozen(place / CONFIG)
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
-    there = [name for name in config["run"] if name in experiments]
-    rows = {name: _experiment(packed, results, config, name, to_go_on=to_go_on) for name in there}
-    _write_tables(place, config, {name: rows[name] for name in rows if name in complete or not to_go_on})
+    tables = {name: place / MERGED / f"{name}.csv" for name in config["run"] if name in complete or not to_go_on}
+    # Those that take long first, so that none is left for one core at the end.
+    there = sorted((name for name in config["run"] if name in experiments), key=packed.size_of_rows, reverse=True)
+    Parallel(n_jobs=n_jobs)(
+        delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
+    )
+    write_systems(place, config, tables)
     _write_others(packed, results)
     return complete
 
@@ -120,8 +127,10 @@ def _configuration(packed: PackedFolder) -> Config:
     return dict(config)
 
 
-def _experiment(packed: PackedFolder, results: Path, config: Config, name: str, *, to_go_on: bool) -> list[Record]:
-    """Write the files of an experiment's jobs and return its rows."""
+def _write_experiment(
+    packed: PackedFolder, results: Path, config: Config, name: str, table: Path | None, *, to_go_on: bool
+) -> None:
+    """Write the files of an experiment's jobs, and its ``table`` where it has one."""
     system = system_of(config["experiments"][name])
     if system not in STAGES:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
@@ -141,7 +150,8 @@ def _experiment(packed: PackedFolder, results: Path, config: Config, name: str, 
         write_bytes(files.findings, buffer.getvalue(), durable=False)
         write_text(files.traces, _text(map(json.dumps, lines.get(job, []))), durable=False)
         write_text(files.records, _text(map(record_json, jobs[job])), durable=False)
-    return records
+    if table:
+        write_table(table, merged_lines(records))
 
 
 def _text(lines: Iterator[str]) -> str:
@@ -168,18 +178,6 @@ def _job(record: Record, experiment: str) -> str:
             f"a row of {experiment} names the trace {visible(record.provenance.trace_file[:100])!r}, which is no job's"
         )
     return job
-
-
-def _write_tables(place: Path, config: Config, rows: Mapping[str, Sequence[Record]]) -> None:
-    """Write a table of each of these experiments, and of each system of which they are all."""
-    systems: dict[str, list[str]] = {}
-    for name in config["run"]:
-        systems.setdefault(system_of(config["experiments"][name]), []).append(name)
-    tables: dict[Path, Sequence[Record]] = {place / MERGED / f"{name}.csv": records for name, records in rows.items()}
-    for system, names in systems.items():
-        if set(names) <= set(rows):
-            tables[place / f"{table_of(system)}.csv"] = [row for name in names for row in rows[name]]
-    write_merged_tables(tables)
 
 
 def _write_others(packed: PackedFolder, results: Path) -> None:

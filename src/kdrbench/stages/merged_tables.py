@@ -13,9 +13,9 @@ from typing import Any
 
 from kdrbench.bench.provenance import Drift, drift_columns
 from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
-from kdrbench.csv_files import LONGEST_CELL, csv_line, restored
+from kdrbench.csv_files import LONGEST_CELL, restored
 from kdrbench.errors import in_words, visible
-from kdrbench.files import write_text
+from kdrbench.files import write_bytes
 from kdrbench.status import Status
 
 # What a table has beside the columns of its records.
@@ -78,21 +78,10 @@ def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: typ
     return dict(found)
 
 
-def write_merged_tables(tables: Mapping[Path, Sequence[Record]]) -> None:
-    """Write the records of each table as :func:`.merge_records` does, with how their cores drifted.
-
-    Cells of a record that is in several tables are made once, but for its drift, which those beside it decide.
-    """
-    made: dict[int, str] = {}
-    for path, records in tables.items():
-        for record in records:
-            if id(record) not in made:
-                made[id(record)] = csv_line(flat(record).values()).removesuffix("\n")
-        drifts = drift_columns(records)
-        pairs = zip(records, drifts, strict=True)
-        lines = [f"{made[id(record)]},{csv_line(drift.values())}" for record, drift in pairs]
-        header = [csv_line([*flat(records[0]), *drifts[0]])] if lines else []
-        write_text(path, "".join(header + lines))
+def join_tables(tables: Sequence[Path], path: Path) -> None:
+    """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
+    contents = [content for content in map(Path.read_bytes, tables) if content]
+    write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
 
 
 def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:

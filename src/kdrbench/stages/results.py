@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kdrbench.bench.publish import write_table
 from kdrbench.bench.record import Record, RecordError
 from kdrbench.bench.stage import Config
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
@@ -19,7 +20,7 @@ from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
 from kdrbench.stages.ikdr.definition import NO_KERNEL
 from kdrbench.stages.ikdr.scores import Metric
-from kdrbench.stages.merged_tables import read_merged, write_merged_tables
+from kdrbench.stages.merged_tables import join_tables, merged_lines, read_merged
 from kdrbench.stages.registry import DEFAULT, STAGES, build_stage, system_of, table_of
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema
 
@@ -46,12 +47,9 @@ class Results:
     left_out: tuple[str, ...] = ()
 
     @property
-    def systems(self) -> dict[str, list[Record]]:
-        """The rows by system."""
-        by_system: dict[str, list[Record]] = {}
-        for name, records in self.records.items():
-            by_system.setdefault(system_of(self.config["experiments"][name]), []).extend(records)
-        return by_system
+    def systems(self) -> list[str]:
+        """The systems of which there are rows."""
+        return list(dict.fromkeys(system_of(self.config["experiments"][name]) for name in self.records))
 
 
 def read_results(place: Path) -> Results:
@@ -128,8 +126,20 @@ def without_code(config: Config) -> Config:
 def write_results(folder: Path, results: Results) -> None:
     """Write the configuration, a table of each experiment and one of each system, as the workflow does."""
     write_text(folder / CONFIG, json.dumps(results.config, indent=2) + "\n")
-    tables = {folder / MERGED / f"{name}.csv": records for name, records in results.records.items()}
-    write_merged_tables(tables | {folder / f"{table_of(one)}.csv": rows for one, rows in results.systems.items()})
+    tables = {name: folder / MERGED / f"{name}.csv" for name in results.records}
+    for name, records in results.records.items():
+        write_table(tables[name], merged_lines(records))
+    write_systems(folder, results.config, tables)
+
+
+def write_systems(folder: Path, config: Config, tables: Mapping[str, Path]) -> None:
+    """Write the table of each system of which every experiment that is run has one of ``tables``: it joins them."""
+    systems: dict[str, list[str]] = {}
+    for name in config["run"]:
+        systems.setdefault(system_of(config["experiments"][name]), []).append(name)
+    for system, names in systems.items():
+        if set(names) <= set(tables):
+            join_tables([tables[name] for name in names], folder / f"{table_of(system)}.csv")
 
 
 def _check_config(config: Any) -> None:

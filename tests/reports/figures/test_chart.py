@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -94,6 +95,13 @@ def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
     assert not empty.axison
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ISM", "DG", "a", "b"]
+
+
+def test_a_pdf_has_one_font_whatever_its_words_and_numbers():
+    pairs = Series("first effort", [-2.0, 1.0], [-1.0, 1e-3])
+    shown = Chart("fit", "Difficult fits", "", [Panel("Fig", Axis("offset"), Axis("gain"), [pairs])])
+    content = render(laid_out(draw(shown)), "pdf")
+    assert len(set(re.findall(rb"/FontName /([\w+]+)", content))) == 1
 
 
 def test_series_of_unequal_parts_are_refused():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from kdrbench.bench.publish import write_table
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.records import of_papers
@@ -16,7 +17,7 @@ from kdrbench.reports.summary.pages import summary, write_summaries
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.tables.league import rows as league_rows
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
-from kdrbench.stages.merged_tables import write_merged_tables
+from kdrbench.stages.merged_tables import merged_lines
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record
@@ -37,7 +38,7 @@ def write(folder, rows):
         league_record(number=row.pop("run"), experiment="league_small", **row)
         for row in rows.astype(object).where(rows.notna(), None).to_dict("records")
     ]
-    write_merged_tables({folder / "merged/league_small.csv": records})
+    write_table(folder / "merged/league_small.csv", merged_lines(records))
 
 
 def lines_of(page):

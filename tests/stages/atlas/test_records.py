@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from kdrbench.bench.publish import write_table
 from kdrbench.errors import KdrbenchError
-from kdrbench.stages.merged_tables import write_merged_tables
+from kdrbench.stages.merged_tables import merged_lines
 from kdrbench.stages.merging import merge_results
 from kdrbench.stages.results import read_results, write_results
 from support.made_up import atlas_record
@@ -22,7 +23,7 @@ def _charted(place, **columns):
     config |= {"run": ["charts"], "experiments": config["experiments"] | {"charts": atlas | {"starts": 1, "draws": 1}}}
     (folder / "config.json").write_text(json.dumps(config))
     row = {"dataset": "wine", "method": "ism", "number": 0, "experiment": "charts", "cells_of": "first"} | columns
-    write_merged_tables({folder / "merged/charts.csv": [atlas_record(**row)]})
+    write_table(folder / "merged/charts.csv", merged_lines([atlas_record(**row)]))
     return folder
 
 

@@ -14,6 +14,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kdrbench.files import write_bytes, write_text
@@ -117,6 +118,10 @@ def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int
 def laid_out(figure: Figure) -> Figure:
     """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
     with mpl.rc_context(_STYLE):
+        for text in figure.findobj(Text):
+            # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
+            if hasattr(text, "set_fontfeatures"):
+                text.set_fontfeatures(["-liga"])
         if engine := figure.get_layout_engine():
             engine.execute(figure)
             # With any engine, also the one called "none", each file would be drawn twice.
@@ -128,7 +133,8 @@ def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
     buffer = io.BytesIO()
     metadata = _METADATA[kind]
-    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "svg.hashsalt": "kdrbench"}):
+    # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
+    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "kdrbench"}):
         figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 

@@ -198,21 +198,31 @@ def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[fl
 def largest_angles(projections: Sequence[FloatArray]) -> list[float]:
     """Return the largest principal angle in degrees of each pair of d x q matrices that have the same shape.
 
-    That is :func:`kdrbench.league.judges.largest_angle`; here the basis of each span is made once, not once a pair.
+    That is :func:`kdrbench.league.judges.largest_angle`; here the basis of each span is made once, not once a pair, and
+    pairs of the same ranks are one stack.
     """
     spans = [(one.shape, orth(one.astype(float))) for one in projections]
-    return [
-        _largest_angle(one, two)
+    pairs = [
+        sorted((one, two), key=lambda basis: basis.shape[1])
         for (shape, one), (other_shape, two) in combinations(spans, 2)
         if shape == other_shape and one.size and two.size
     ]
+    stacks: dict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
+    for place, (narrow, wide) in enumerate(pairs):
+        stacks[narrow.shape, wide.shape].append(place)
+    angles = np.empty(len(pairs))
+    for places in stacks.values():
+        narrows, wides = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
+        angles[places] = _stacked_angles(narrows, wides)
+    return list(angles.tolist())
 
 
-def _largest_angle(one: FloatArray, two: FloatArray) -> float:
-    """Return the angle between the spans of two orthonormal bases, by its sine where that is more exact."""
-    narrow, wide = sorted((one, two), key=lambda basis: basis.shape[1])
-    products = wide.T @ narrow
-    cosine = float(np.linalg.norm(products, -2))
-    if cosine < np.sqrt(0.5):
-        return float(np.rad2deg(np.arccos(cosine)))
-    return float(np.rad2deg(np.arcsin(min(1.0, float(np.linalg.norm(narrow - wide @ products, 2))))))
+def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> FloatArray:
+    """Return the angles between the spans of pairs of orthonormal bases, by sines where those are more exact."""
+    products = wide.swapaxes(1, 2) @ narrow
+    cosines = np.linalg.svd(products, compute_uv=False)[:, -1]
+    angles = np.arccos(np.minimum(cosines, 1.0))
+    if (small := cosines >= np.sqrt(0.5)).any():
+        rest = narrow[small] - wide[small] @ products[small]
+        angles[small] = np.arcsin(np.minimum(np.linalg.svd(rest, compute_uv=False)[:, 0], 1.0))
+    return np.asarray(np.rad2deg(angles))
