@@ -68,12 +68,19 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def made_packed(made, tmp_path_factory):
-    """The folder of the same record, packed and unpacked: projections in float32, traces thinned."""
-    place, results = tmp_path_factory.mktemp("packed") / "record", tmp_path_factory.mktemp("unpacked") / "results"
+def packed_place(made, tmp_path_factory):
+    """The folder of the same record, packed."""
+    place = tmp_path_factory.mktemp("packed") / "record"
     done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
     assert done.exit_code == 0, done.output
-    unpack(PackedFolder(place), results, to_go_on=False)
+    return place
+
+
+@pytest.fixture(scope="session")
+def made_packed(packed_place, tmp_path_factory):
+    """The folder of the same record, packed and unpacked: projections in float32, traces thinned."""
+    results = tmp_path_factory.mktemp("unpacked") / "results"
+    unpack(PackedFolder(packed_place), results, to_go_on=False)
     return results
 
 

@@ -250,13 +250,17 @@ def test_the_sine_is_that_of_the_largest_angle():
     )
 
 
-def test_the_command_makes_runs_by_the_engine_and_says_what_it_found(record, monkeypatch):
+def test_the_command_makes_runs_by_the_engine_and_says_what_it_found(record, packed_place, monkeypatch):
     tests, source = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
     monkeypatch.setenv("PYTHONPATH", f"{source}:{tests}")
     done = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--cells", "1", "--seed", "3"])
     assert done.exit_code == 0, done.output
     assert ": as recorded" in done.output
     assert "1 run made again, 0 findings" in done.output
+    packed = CliRunner().invoke(main, ["audit", str(packed_place), "--own-code", "--cells", "1", "--seed", "3"])
+    # But for its time.
+    assert packed.output.partition(";")[0] == done.output.partition(";")[0]
+    assert "1 run made again, 0 findings" in packed.output
     nothing = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--time-s", "1e-9"])
     assert nothing.exit_code == 2
     assert "none of the cells" in nothing.output

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, Number, as_json, configuration_name, named_record
+from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("results", type=FILE, default=Path("results"))
+@click.argument("results", type=RECORD, default=Path("results"))
 @configuration_name
 @click.option("--cells", type=Number(least=1, whole=True), default=5, show_default=True, help="How many to make again.")
 @click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True, help="Draws cells and runs.")
