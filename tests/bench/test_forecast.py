@@ -25,10 +25,11 @@ def demo():
     return load_grid(read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml")))
 
 
-def add_rows(results, batch, *endings):
+def add_rows(results, batch, *endings, **columns):
     """Add rows of the first runs of a batch with these statuses, each after 10 s."""
     hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
-    axes = {"experiment": batch.experiment, "wall_s": 10.0, **hashes}
+    limits = {"time_limit_s": 1e6, "memory_limit_mib": 1e6}
+    axes = {"experiment": batch.experiment, "wall_s": 10.0, **limits, **hashes, **columns}
     rows = [record(batch.dataset, batch.cell[-1], run, status=status, **axes) for run, status in enumerate(endings)]
     workspace_of(JobFiles.of(results, ""), batch).append(rows)
 
@@ -81,6 +82,23 @@ def test_rows_decide_where_there_are_some(tmp_path):
     used = sum(512 * path.stat().st_blocks for path in files)
     of_all = (used + 100 * 33_000) / 106
     assert one.disk_bytes == pytest.approx(6 * (used + 100 * of_all) / 106, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"), [("time_limit", {"time_limit_s": 60.0}), ("memory_limit", {"memory_limit_mib": 256})]
+)
+def test_what_a_lower_limit_cut_short_is_a_bound_and_no_measurement(status, limit, tmp_path):
+    grid = grid_of(**CELLS | {"solvers": ["gm"]}, limits={"time_s": 259_200, "memory_mib": 4096})
+    (batch,) = grid.batches()
+    add_rows(tmp_path, batch, status, wall_s=5000.0, **limit)
+    (one,) = forecast(grid, tmp_path)
+    assert (one.to_make, one.measured, one.at_limit) == (3, 0, 0)
+    assert grid.estimated_s(batch) < 5000.0
+    assert one.core_s == pytest.approx(grid.threads * 3 * 5000.0)
+    # Under the limits that cut it, it is what comes again.
+    same = {"time_s": limit.get("time_limit_s", 60.0), "memory_mib": int(limit.get("memory_limit_mib", 4096))}
+    (one,) = forecast(grid_of(**CELLS | {"solvers": ["gm"]}, limits=same), tmp_path)
+    assert (one.measured, one.at_limit) == (3, 3)
 
 
 def test_a_few_runs_change_the_bytes_of_the_others_little(tmp_path):

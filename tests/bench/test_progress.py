@@ -30,7 +30,8 @@ CELLS = {"kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "folds": 4}
 
 def row(batch, number, **values):
     hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
-    return record(batch.dataset, batch.cell[-1], number, experiment=batch.experiment, **hashes | values)
+    limits = {"time_limit_s": 1e6, "memory_limit_mib": 1e6}
+    return record(batch.dataset, batch.cell[-1], number, experiment=batch.experiment, **limits | hashes | values)
 
 
 def workspace_in(results, batch):

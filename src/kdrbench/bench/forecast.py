@@ -18,7 +18,7 @@ from kdrbench.datasets import registry_of
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.status import Status
 
-# The demo's 545 runs take 18 MB: rows, traces, findings and workspaces.
+# What a run of the demo takes on average: rows, traces, findings and workspaces.
 _RUN_BYTES = 33_000
 _KINDS = ("runs", "traces", "findings", WORKSPACES)
 _PRIOR_RUNS = 100
@@ -30,7 +30,8 @@ class Forecast:
     """What an experiment will take. Times and bytes are those of the ``to_make`` of its ``runs``.
 
     ``core_s`` are core-seconds, ``most_core_s`` those if every run reached its time limit. ``measured`` runs are of a
-    cell in which runs have ended; the seconds of the others are estimated. ``at_limit`` runs will reach the limit of
+    cell in which runs have ended, none cut short by a limit below today's; the seconds of the others are estimated.
+    ``at_limit`` runs will reach the limit of
     time or memory: of a measured cell the share that did, else all where the estimate exceeds the time limit.
     ``over_budget`` runs come when the budget of all runs together is used up, in the order of the configuration.
     """
@@ -115,7 +116,7 @@ def _at_limit(grid: Grid, cell: Sequence[BatchProgress], costs: Costs) -> int:
     if not costs.is_measured(first):
         unlimited_s = grid.unlimited_s(first.batch) * costs.ratio(first)
         return left if unlimited_s > grid.limits(first.batch.experiment).time_s else 0
-    ended = {record.run: record.status for one in cell for record in one.ended if record.status != Status.SKIPPED}
+    ended = {record.run: record.status for one in cell for record in one.known}
     return round(left * sum(status in _CUT for status in ended.values()) / len(ended))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
+from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.packages import packages_of_environment
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
@@ -46,7 +47,7 @@ class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
     ``outdated`` is true where the rows were made with other code or packages than there are, so that the workflow will
-    make them again. ``estimated_s`` is about how long one run takes, ``most_s`` how long it can by its limits,
+    make them again. ``estimated_s`` is about how long one run takes, ``most_s`` how long it can by its ``limits``,
     on as many cores as ``threads``.
     """
 
@@ -57,6 +58,7 @@ class BatchProgress:
     outdated: bool = False
     most_s: float = math.inf
     threads: int = 1
+    limits: Limits | None = None
 
     @property
     def n_ended(self) -> int:
@@ -67,6 +69,22 @@ class BatchProgress:
     def left(self) -> int:
         """Number of runs that are to be made: those that have not ended, and those out of date."""
         return len(self.batch.runs) - (0 if self.outdated else self.n_ended)
+
+    @property
+    def known(self) -> list[Record]:
+        """The rows of runs that tell what those to make will take: all but those that were skipped or cut short."""
+        return [record for record in self.ended if record.status != Status.SKIPPED and not self.cut_short(record)]
+
+    def cut_short(self, record: Record) -> bool:
+        """Return whether a run was ended by a limit below that which its kind has now: it would take longer."""
+        made, limits = record.provenance, self.limits
+        if limits is None:
+            return False
+        below = {
+            Status.TIME_LIMIT: made.time_limit_s < limits.time_s,
+            Status.MEMORY_LIMIT: made.memory_limit_mib < limits.memory_mib,
+        }
+        return below.get(Status(record.status), False)
 
     @property
     def begun(self) -> bool:
@@ -84,7 +102,8 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
             found = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
-            progress[batch.path] = replace(found, most_s=grid.most_s(batch.experiment), threads=grid.threads)
+            most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
+            progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
     return [progress[batch.path] for batch in grid.batches()]
 
 
@@ -169,20 +188,25 @@ class Costs:
 
     A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
     as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all, and no
-    longer than its limits allow.
+    longer than its limits allow. What a lower limit cut short says only that a run of its cell takes longer.
     """
 
     def __init__(self, progress: Iterable[BatchProgress]) -> None:
         # By what runs have in common: their actual and their estimated seconds.
         self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+        self._least: dict[tuple[str, ...], float] = {}
         for one in progress:
-            wall_s = {record.run: record.provenance.wall_s for record in one.ended if record.status != Status.SKIPPED}
+            wall_s = {record.run: record.provenance.wall_s for record in one.known}
             for key in _keys(one.batch):
                 self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
+            cell = _keys(one.batch)[0]
+            cut_s = [record.provenance.wall_s for record in one.ended if one.cut_short(record)]
+            self._least[cell] = max([self._least.get(cell, 0.0), *cut_s])
 
     def is_measured(self, one: BatchProgress) -> bool:
-        """Return whether a run of the batch's cell has ended."""
-        return bool(self._seconds[_keys(one.batch)[0]])
+        """Return whether a run of the batch's cell has ended, and none was cut short."""
+        cell = _keys(one.batch)[0]
+        return bool(self._seconds[cell]) and not self._least[cell]
 
     def ratio(self, one: BatchProgress) -> float:
         """Return the actual over the estimated seconds of the runs that tell most of the batch; 1 before any ended.
@@ -194,7 +218,7 @@ class Costs:
 
     def run_s(self, one: BatchProgress) -> float:
         """Return the seconds that a run of the batch is expected to take."""
-        run_s = one.estimated_s * self.ratio(one)
+        run_s = max(one.estimated_s * self.ratio(one), self._least[_keys(one.batch)[0]])
         return run_s if self.is_measured(one) else min(run_s, one.most_s)
 
     def core_s_left(self, progress: Iterable[BatchProgress]) -> float:

@@ -12,6 +12,7 @@ import click
 
 from kdrbench.commands.options import CHECKOUT, FILE, as_json, read_configs, results_folder
 from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
     from kdrbench.bench.forecast import Forecast
@@ -97,6 +98,8 @@ def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) 
 
     yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
+    if not measured and PAPERS.is_dir():
+        yield f"--results {PAPERS} takes those that the record of the papers has measured."
     yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
     yield f"Data to prepare: {_short(of_data / _MB)} MB."
     if budget_s is not None:
