@@ -81,3 +81,20 @@ def test_a_spread_too_small_to_scale_is_said():
     with pytest.raises(InputError, match="which is too small to scale; give larger units"):
         inverse_scale(features)
     assert np.isfinite(inverse_scale(1e20 * features))
+
+
+@pytest.mark.parametrize("name", [*KERNELS, "DNE", "LMNN", "NCA", "LowRankKernelLearner"])
+def test_features_whose_squares_underflow_are_refused_not_learned_wrongly(name):
+    labels = np.arange(24) % 3
+    features = np.random.default_rng(0).standard_normal((24, 4)) + labels[:, None]
+    said = outcome(name, 1e-170 * features, labels)
+    assert "so their squares underflow; scale them, for instance with" in said
+
+
+@pytest.mark.parametrize("scale", [1e120, 1e-80])
+@pytest.mark.parametrize("name", ["rbf_relative", "multiquadric", "LowRankKernelLearner"])
+def test_what_overflows_within_a_fit_is_a_sentence_too(name, scale):
+    labels = np.arange(24) % 3
+    features = np.random.default_rng(0).standard_normal((24, 4)) + labels[:, None]
+    said = outcome(name, scale * features, labels)
+    assert said is True or "scale the" in said

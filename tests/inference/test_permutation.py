@@ -186,6 +186,21 @@ def test_the_linear_time_statistic_tends_to_hsic():
     assert found == pytest.approx(exact, abs=6 * diagonal / np.sqrt(200_000))
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 2.0**-1000])
+def test_the_unit_of_features_does_not_matter(scale):
+    Z, y = SHIFTED[::3, :2], LABELS[::3]
+    assert hsic(scale * Z, y) == pytest.approx(hsic(Z, y), rel=1e-12)
+    one, other = (linear_time_hsic(each, y, n_permutations=99, random_state=0) for each in (Z, scale * Z))
+    assert other.statistic == pytest.approx(one.statistic, rel=1e-12)
+    assert other.p_value == one.p_value
+
+
+def test_a_result_is_printed_in_a_line():
+    tested = linear_time_hsic(SHIFTED, LABELS, n_permutations=99, random_state=0)
+    assert "null" not in repr(tested)
+    assert "p_value=0.01" in repr(tested)
+
+
 def test_dependence_without_correlation_is_found_in_linear_time_and_noise_is_not():
     ring = np.hypot(NOISE[:, 0], NOISE[:, 1]) > 1.2
     assert linear_time_hsic(NOISE[:, :2], ring, n_permutations=99, random_state=0).p_value == 0.01

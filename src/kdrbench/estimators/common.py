@@ -21,6 +21,8 @@ from kdrbench.parameters import FLAG, Declarations, Either, check_parameters, wh
 from kdrbench.progress import FitProgress, fit_progress
 
 VERBOSE = Either((FLAG, whole(0)))
+# Differences whose squares lose digits.
+_LEAST_SPREAD = 1e-150
 # Of a linear map, in double precision and in single.
 _LINEAR, _LINEAR_SINGLE = 1e-6, 1e-4
 
@@ -32,9 +34,27 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     """
     features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     check_classes(labels)
+    check_spread(estimator, features)
     warn_of_kernel_matrix(estimator, features)
     estimator.classes_ = np.unique(labels)
     return features, labels
+
+
+def check_spread(estimator: Any, features: FloatArray, most: float = inf) -> None:
+    """Raise ``InputError`` where features differ by so little that squares underflow, or by more than ``most``.
+
+    Features that do not differ at all are for the method to judge, and so is a kernel matrix.
+    """
+    if getattr(estimator, "kernel", "") == "precomputed":
+        return
+    with np.errstate(over="ignore"):
+        spread = float((features.max(axis=0) - features.min(axis=0)).max())
+    if 0.0 < spread < _LEAST_SPREAD or spread > most:
+        fault = f"more than {most:g}: their powers overflow" if spread > most else "so their squares underflow"
+        raise InputError(
+            f"features differ by {spread:.3g} at most, {fault}; scale them, for instance with "
+            "sklearn.preprocessing.StandardScaler"
+        )
 
 
 def check_classes(labels: Any, unless: str = "") -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import check_classes
+from kdrbench.estimators.common import check_classes, check_spread
 from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
@@ -83,8 +83,11 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
         check_classes(known, _CONTINUOUS if paradigm == "supervised" else "")
         if known.ndim == 1:
             estimator.classes_ = np.unique(known)
-    checked = SparseSamples(features) if issparse(features) else features.astype(np.float64, copy=False)
-    return Known(checked, known, weights, dtype)
+    if issparse(features):
+        return Known(SparseSamples(features), known, weights, dtype)
+    features = features.astype(np.float64, copy=False)
+    check_spread(estimator, features)
+    return Known(features, known, weights, dtype)
 
 
 def accepts_sparse(estimator: Any) -> bool:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, labelled_samples, warn_of_kernel_matrix
+from kdrbench.estimators.common import VERBOSE, check_spread, labelled_samples, warn_of_kernel_matrix
 from kdrbench.estimators.definitions import KERNEL_OPTIONS, PRECOMPUTED, first_factor
 from kdrbench.estimators.footprints import check_kernel_footprint
 from kdrbench.kernels import Kernel
@@ -34,6 +34,8 @@ from kdrbench.parameters import (
 from kdrbench.progress import FitProgress, fit_progress
 
 # Parameters of learn_kernel with the same names.
+# Fourth powers of features, of which curvatures of the dual are made, are finite up to here.
+_MOST_SPREAD = 1e75
 _PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
@@ -164,6 +166,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_parameters(self)
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
+        check_spread(self, features, _MOST_SPREAD)
         check_kernel_footprint(self, features)
         factor, self._rows = first_factor(self, features)
         if constraints is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,9 @@ _CURVATURE = -1e-6
 class Optimum:
     """A local maximum: its ``projection`` (d x q), ``objective`` F, certificate, and the number of starts it ends."""
 
-    projection: FloatArray
+    projection: FloatArray = field(repr=False)
     objective: float
-    certificate: Certificate
+    certificate: Certificate = field(repr=False)
     n_reached: int
 
 
@@ -51,7 +51,7 @@ class Atlas:
     """
 
     optima: tuple[Optimum, ...]
-    reached: NDArray[np.intp]
+    reached: NDArray[np.intp] = field(repr=False)
     angle_deg: float
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,13 @@ class BootstrapAngles:
         Whether the interval of the importance lies above q / d, its mean over features.
     """
 
-    projection: FloatArray
+    projection: FloatArray = field(repr=False)
     angles_deg: FloatArray
-    angle_draws_deg: FloatArray
+    angle_draws_deg: FloatArray = field(repr=False)
     chance_deg: FloatArray
-    loadings: FloatArray
+    loadings: FloatArray = field(repr=False)
     importances: FloatArray
-    importance_intervals: FloatArray
+    importance_intervals: FloatArray = field(repr=False)
     stable_features: NDArray[np.bool_]
 
 

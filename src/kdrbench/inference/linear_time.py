@@ -19,7 +19,7 @@ from kdrbench.inference.permutation import (
     sequential_test,
 )
 from kdrbench.inference.refits import check_samples, embedded, seed_of, seeded
-from kdrbench.inference.statistics import gamma_of, rms_distance
+from kdrbench.inference.statistics import gamma_of, in_unit, rms_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, check_value
 
@@ -74,6 +74,7 @@ def linear_time_hsic(
 
 def _fourier_features(features: FloatArray, n_frequencies: int, rng: np.random.Generator) -> FloatArray:
     """Return C (n x 2m), whose products approximate the centred Gaussian kernel."""
+    features = in_unit(features)
     sigma = rms_distance(features)
     frequencies = rng.standard_normal((features.shape[1], n_frequencies)) / (sigma if sigma > 0.0 else 1.0)
     angles = features @ frequencies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class PermutationTest:
 
     p_value: float
     statistic: float
-    null: FloatArray
+    null: FloatArray = field(repr=False)
     exceedances: int
     n_permutations: int
 

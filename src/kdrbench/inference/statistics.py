@@ -38,6 +38,18 @@ def gamma_of(y: ArrayLike) -> FactoredGamma:
     return target_gamma(targets, Gaussian(rms_distance(targets.reshape(len(targets), -1))))
 
 
+def in_unit(features: FloatArray) -> FloatArray:
+    """Return the features less those of the first row, over a power of two: the largest is in [1/2, 1), or 0.
+
+    A kernel whose bandwidth is relative to distances is the same then, and squares neither overflow nor underflow.
+    """
+    # Halves, so that differences do not overflow.
+    halves = 0.5 * features
+    shifted = halves - halves[:1]
+    _, exponent = np.frexp(np.abs(shifted).max(initial=0.0))
+    return np.asarray(np.ldexp(shifted, -exponent))
+
+
 def rms_distance(features: FloatArray) -> float:
     """Return the root mean square distance of all n^2 pairs of rows: the square root of twice the total variance.
 
@@ -55,6 +67,7 @@ def hsic(features: FloatArray, y: ArrayLike) -> float:
     Source: Gretton, Bousquet, Smola, Schoelkopf, "Measuring statistical dependence with Hilbert-Schmidt norms", ALT
     2005, Eq. 9.
     """
+    features = in_unit(features)
     sigma = rms_distance(features)
     if sigma == 0.0:
         return 0.0

@@ -24,7 +24,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
-from kdrbench.solvers.geometry.stiefel import outside
+from kdrbench.solvers.geometry.stiefel import outside, require_finite
 from kdrbench.solvers.geometry.tangents import Tangents
 
 _MOST_INNER = 200
@@ -63,6 +63,7 @@ class FormedModel:
 
     def __init__(self, tangents: Tangents) -> None:
         self._tangents = tangents
+        require_finite(tangents.hessian)
         self._values, self._vectors = np.linalg.eigh(tangents.hessian)
         self._slope = -(self._vectors.T @ tangents.fold(tangents.gradient))
 
