@@ -161,11 +161,11 @@ def test_every_package_that_is_imported_belongs_to_the_library_or_to_an_extra():
         (NO_WORKFLOW, ["data", "list"], 0, "wine"),
         (NO_WORKFLOW, ["list", "solvers"], 0, "ism_safeguarded"),
         (NO_WORKFLOW, ["run", "wine", "linear", "ism", "--time-limit", "9"], 0, "^converged"),
-        (NO_WORKFLOW, ["doctor"], 0, r"pip install 'kdrbench\[workflow\]'"),
-        (NO_WORKFLOW, ["compare", "ism", "dg"], 2, r"needs the package pandas.*'kdrbench\[workflow\]'$"),
-        (["data"], ["data", "fetch", "ionosphere"], 2, r"needs the package pooch.*'kdrbench\[data\]'"),
-        (["rivals"], ["run", "wine", "linear", "grassmann_trust_region"], 2, r"pymanopt.*'kdrbench\[rivals\]'$"),
-        (OF_USERS, ["--help"], 2, r"^kdrbench: the program kdrbench needs the package click.*'kdrbench\[cli\]'$"),
+        (NO_WORKFLOW, ["doctor"], 0, r"pip install '.*\[workflow\]'"),
+        (NO_WORKFLOW, ["compare", "ism", "dg"], 2, r"needs the package pandas.*'.*\[workflow\]'$"),
+        (["data"], ["data", "fetch", "ionosphere"], 2, r"needs the package pooch.*'.*\[data\]'"),
+        (["rivals"], ["run", "wine", "linear", "grassmann_trust_region"], 2, r"pymanopt.*'.*\[rivals\]'$"),
+        (OF_USERS, ["--help"], 2, r"^kdrbench: the program kdrbench needs the package click.*'.*\[cli\]'$"),
     ],
 )
 def test_the_program_works_without_an_extra_or_says_which_to_install(lacking, words, code, said, tmp_path):
@@ -188,8 +188,8 @@ def test_the_program_works_without_an_extra_or_says_which_to_install(lacking, wo
         ("InterpretableKDR(2, solver='grassmann_trust_region').fit(X, y)", "grassmann_trust_region needs the package"),
         ("InterpretableKDR(2, solver='grassmann_conjugate_gradient').fit(X, y)", "needs the package pymanopt"),
         ("InterpretableKDR(2, evaluation={'evaluator': 'autograd'}).fit(X, y)", "evaluator autograd needs the package"),
-        ("load_dataset('ionosphere')", r"a download needs the package pooch.*: pip install 'kdrbench\[data\]'$"),
-        ("unique_colours(None, width=1, height=1)", r"is an image needs the package PIL.*'kdrbench\[data\]'$"),
+        ("load_dataset('ionosphere')", r"a download needs the package pooch.*: pip install '.*\[data\]'$"),
+        ("unique_colours(None, width=1, height=1)", r"is an image needs the package PIL.*'.*\[data\]'$"),
     ],
 )
 def test_a_call_says_in_one_sentence_which_extra_it_needs(call, said):

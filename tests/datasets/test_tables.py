@@ -56,7 +56,7 @@ def test_a_parquet_file_is_a_data_set(tmp_path):
 def test_a_parquet_file_needs_an_extra_that_is_named(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_text("no")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = r"a\.parquet, a Parquet file, needs the package pyarrow, .*: pip install 'kdrbench\[parquet\]'"
+    message = r"a\.parquet, a Parquet file, needs the package pyarrow, .*: pip install '.*\[parquet\]'"
     with pytest.raises(MissingPackageError, match=message):
         load_own("mine", {"loader": "parquet", "path": str(tmp_path / "a.parquet"), "target": "y"})
 

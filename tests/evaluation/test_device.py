@@ -359,7 +359,7 @@ def test_a_device_without_float64_is_refused(up, monkeypatch):
 
 def test_without_the_package_of_names_one_sentence_says_what_to_install(up, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'kdrbench\[gpu\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '.*\[gpu\]'"):
         checked_features(up(np.ones((3, 2))))
     assert namespace_of(np.ones(3)) is np
 

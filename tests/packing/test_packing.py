@@ -3,7 +3,12 @@
 import io
 import json
 import lzma
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -276,3 +281,19 @@ def test_all_say_the_same_of_the_record_of_the_papers_while_there_is_none(result
 def test_pandas_alone_reads_the_rows(packed, results):
     rows = pd.read_csv(packed / "rows/first.csv.xz")
     assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
+
+
+def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
+    out = tmp_path / "waits"
+    # Reading a pipe that nothing writes to, the command waits with the record unpacked.
+    os.mkfifo(out)
+    surroundings = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "kdrbench", "plan", "--config", str(out), "--results", str(packed)]
+    with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not list(tmp_path.glob("kdrbench-*/*/config.json")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("kdrbench-*"))

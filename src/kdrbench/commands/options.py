@@ -32,8 +32,11 @@ class _Record(click.Path):
         check_there(place)
         if not place.is_dir():
             return place
+        from kdrbench.bench.isolation.core_lock import leave_when_told
         from kdrbench.packing.unpack import opened
 
+        # What is unpacked is removed then, too.
+        leave_when_told()
         folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
         return folder
 
