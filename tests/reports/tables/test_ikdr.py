@@ -210,7 +210,7 @@ def test_only_published_variants_have_published_numbers():
 
 def test_latex_escapes_what_is_special():
     assert escape("50% of a_b & {c} $1 #2 ~ ^ \\ -1") == (
-        r"50\% of a\_b \& \{c\} \$1 \#2 \textasciitilde{} \textasciicircum{} \textbackslash{} -1"
+        r"50\% of a\_b \& \{c\} \$1 \#2 $\sim$ \^{} \textbackslash{} -1"
     )
 
 
@@ -222,6 +222,9 @@ def test_latex_compiles_to_a_page_that_shows_the_cells(tmp_path):
         shown = subprocess.run(["pdftotext", "-layout", tmp_path / "table.pdf", "-"], capture_output=True, text=True)
         assert "20ms \u00b1 10ms" in shown.stdout
         assert "failed" in shown.stdout
+    if shutil.which("pdffonts"):
+        fonts = subprocess.run(["pdffonts", tmp_path / "table.pdf"], capture_output=True, text=True, check=True).stdout
+        assert "Type 3" not in fonts
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")

@@ -22,16 +22,19 @@ _SPECIAL = {
     "_": r"\_",
     "{": r"\{",
     "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
+    "~": r"$\sim$",
+    "^": r"\^{}",
     "\u00b1": r"$\pm$",
+    "\u00d7": r"$\times$",
     ">": r"$>$",
     "<": r"$<$",
+    "|": r"$|$",
+    '"': "''",
     "\u2020": r"$^\dagger$",
     "\u2021": r"$^\ddagger$",
 }
+# In the encoding of Computer Modern, whose outlines every TeX has: with T1 many have bitmaps alone.
 _PAGE = r"""\documentclass{article}
-\usepackage[T1]{fontenc}
 \usepackage{booktabs}
 \usepackage{graphicx}
 \usepackage[paperwidth=%(width)scm,paperheight=%(height)scm,margin=1cm]{geometry}
