@@ -181,4 +181,4 @@ def _endings(tables: tuple[Path, ...]) -> Iterator[str]:
     words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
     yield f"{counted(runs, 'run')}{several}: {words}"
     if drifted := sum(row["drifted"] == "True" for row in rows):
-        yield f"{drifted} of them on cores whose speed drifted by more than 10 %: their times are marked"
+        yield f"{counted(drifted, 'row')} made on cores whose speed drifted by more than 10 %: their times are marked"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import counted
+from kdrbench.errors import counted, joined
 from kdrbench.reports.answers.matrix import Matrix, Standing
 from kdrbench.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
 from kdrbench.reports.clean_times import clean_times
@@ -122,15 +122,17 @@ def _missed(matrix: Matrix) -> str:
 
 
 def _published(matrix: Matrix, settings: dict[str, Settings]) -> str:
-    """Return the best of the solvers as published, where neither of the first two is one of them."""
+    """Return the best of the solvers as published, ties included, where none of the first two is one of them."""
     published = [one for one in matrix.overall if settings.get(one.solver) is Settings.PUBLISHED]
     if not published or published[0] in matrix.overall[:2]:
         return ""
     best = published[0]
     if not best.fine:
         return "As published, no solver does so."
-    name = method_label(best.solver)
-    return f"Of the solvers as published, {name} does so most often: in {best.fine} of {counted(best.runs, 'run')}."
+    ties = [method_label(one.solver) for one in published if (one.fine, one.runs) == (best.fine, best.runs)]
+    word, each = ("do", "each ") if len(ties) > 1 else ("does", "")
+    often = f"{each}in {best.fine} of {counted(best.runs, 'run')}"
+    return f"Of the solvers as published, {joined(ties)} {word} so most often: {often}."
 
 
 def largest_sentences(runs: pd.DataFrame) -> list[str]:
