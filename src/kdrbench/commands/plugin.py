@@ -70,7 +70,7 @@ def new(
         write_text(path, text)
         click.echo(f"written: {path}")
     plugin, test = paths
-    click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (pip install pytest, where it is not)")
+    click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
     if entry := _NEW[kind][1]:
         click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
 
