@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.errors import counted
 from kdrbench.estimators.common import VERBOSE, LabelledTransformer
 from kdrbench.estimators.footprints import Samples, of_alignment
 from kdrbench.kernels import Combination, Kernel
@@ -17,7 +18,7 @@ from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gau
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
-from kdrbench.progress import FitProgress
+from kdrbench.progress import FitProgress, begin_stage
 
 
 class AlignedKernel(LabelledTransformer):
@@ -93,6 +94,7 @@ class AlignedKernel(LabelledTransformer):
     def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
         kernels = check_single_kernels(self._base_kernels(features.shape[1]))
         pairs = SamplePairs(features, features)
+        begin_stage(progress, f"alignment of {counted(len(kernels), 'kernel')}")
         kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
         scale = 1.0 / _spread(pairs, kernel, len(features))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))

@@ -38,7 +38,7 @@ from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.metric_learning.learner import ShownLearner
 from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
-from kdrbench.progress import FitProgress
+from kdrbench.progress import FitProgress, begin_stage
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
@@ -127,7 +127,6 @@ class KPCATrick(LabelledTransformer):
         "n_components": COMPONENTS,
         "n_folds": whole(2),
     }
-
     _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
 
     def __init__(
@@ -181,7 +180,9 @@ class KPCATrick(LabelledTransformer):
         elif self.selection is None:
             kernel = self._given(features)
         else:
+            begin_stage(progress, f"kernel chosen by {self.selection}")
             kernel, self.selection_ = self._selected(learner, features, labels)
+        begin_stage(progress, "coordinates of the kernel, and the learner on them")
         self.kernel_ = None if isinstance(kernel, str) else kernel
         self.map_ = metric_learning.KPCATrick(kernel, ShownLearner.of(learner, progress), self.n_components).fit(
             features, labels
