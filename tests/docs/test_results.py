@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdrbench.commands.options import read_configs
+from kdrbench.reduction.methods import METHODS
 from kdrbench.stages.config import load_grid
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +113,14 @@ def test_a_typed_table_of_an_experiment_is_noticed():
     assert not unnamed(typed.replace("-1.5", "760"))
     assert unnamed(typed.replace("`table4_supervised`, ", "").replace("| cost |", "| as printed |"))
     assert not unnamed(typed.replace("table4_supervised", "mine"))
+
+
+def test_the_page_on_the_league_says_why_the_small_one_lacks_a_method():
+    asked = read_configs((ROOT / "config.yaml",))["experiments"]["league_small"]["methods"]
+    lacking = [entry.title for name, entry in METHODS.items() if name not in asked]
+    said = sentences((ROOT / "docs/league.md").read_text())
+    assert lacking
+    assert [one for one in lacking if not any(one in sentence and "since" in sentence for sentence in said)] == []
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
