@@ -145,6 +145,15 @@ def test_clusters_are_predicted_where_there_are_clusters():
     assert not is_clusterer(supervised)
 
 
+def test_a_search_may_change_the_paradigm_alone():
+    # Of labels n_clusters is ignored, as the docstring says.
+    given = InterpretableKDR(2, n_clusters=3)
+    np.testing.assert_array_equal(given.fit(X, Y).components_, InterpretableKDR(2).fit(X, Y).components_)
+    assert is_clusterer(given.set_params(paradigm="unsupervised"))
+    assert len(set(given.fit(X).labels_)) == 3
+    assert re.search(r"n_clusters`` is\s+ignored", InterpretableKDR.__doc__)
+
+
 def weighted_sum(model, features, targets, weights):
     """Return F(W) of its definition, by loops."""
     mean = weights @ targets / weights.sum()

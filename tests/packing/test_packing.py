@@ -142,6 +142,20 @@ def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
     assert "Of 8 timed rows 4 were disturbed" in (tmp_path / "packed/README.md").read_text()
 
 
+def test_a_record_counts_its_rows_of_a_checkout_with_uncommitted_changes(tmp_path):
+    config = two_experiments()
+    write_results(tmp_path / "results", config, ["first"], git_dirty=True)
+    write_results(tmp_path / "results", config, ["second"], git_dirty=False)
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
+    assert [one["uncommitted"] for one in counts.values()] == [4, 0]
+    said = " ".join((tmp_path / "packed/README.md").read_text().split())
+    assert "4 rows were made in a checkout with uncommitted changes: 4 of first." in said
+    write_results(tmp_path / "clean", config, git_dirty=False)
+    assert kdrbench("pack", tmp_path / "clean", "--out", tmp_path / "again").exit_code == 0
+    assert "uncommitted" not in (tmp_path / "again/README.md").read_text()
+
+
 def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
     config = two_experiments() | {"limits": {"time_s": 100.0, "memory_mib": 1024}}
     write_results(tmp_path / "results", config, ["first"], time_limit_s=3600.0)

@@ -45,6 +45,19 @@ def test_it_has_the_files_of_its_manifest_and_no_others():
     assert manifest["complete"] is True
 
 
+def test_its_readme_counts_the_rows_of_uncommitted_changes():
+    record = PackedFolder(REFERENCE)
+    found = {
+        name: sum(row["git_dirty"] == "True" for row in record.rows(f"rows/{name}.csv"))
+        for name in record.manifest["experiments"]
+    }
+    which = ", ".join(f"{count} of {name}" for name, count in found.items() if count)
+    said = f"{sum(found.values())} rows were made in a checkout with uncommitted changes: {which}."
+    assert which
+    assert said in (REFERENCE / "README.md").read_text()
+    assert {name: one["uncommitted"] for name, one in record.manifest["experiments"].items()} == found
+
+
 def test_no_other_results_are_committed():
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         pytest.skip("no checkout of git: what is committed cannot be listed")

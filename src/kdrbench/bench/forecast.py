@@ -18,7 +18,7 @@ from kdrbench.datasets import registry_of
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.status import Status
 
-# What a run of the demo takes on average: rows, traces, findings and workspaces.
+# Of a run of the demo: its row, trace, findings and workspace.
 _RUN_BYTES = 33_000
 _KINDS = ("runs", "traces", "findings", WORKSPACES)
 _PRIOR_RUNS = 100

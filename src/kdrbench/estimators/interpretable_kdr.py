@@ -54,8 +54,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
         scores; or labellings that the clusters shall differ from.
     n_clusters, mu : int, float or None
-        Number of clusters (``alternative``: by default that of the first labelling; supervised: not used), and how much
-        weighs what is known.
+        Number of clusters (``alternative``: by default that of the first labelling), and how much weighs what is known.
+        Where ``paradigm="supervised"``, ``n_clusters`` is ignored, so that a search may change ``paradigm`` alone.
     paradigm_params : dict or None
         Supervised: ``target_kernel`` for continuous y. The others: ``degrees``, ``centred``, ``rule``, ``tolerance``,
         ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.

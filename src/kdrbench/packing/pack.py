@@ -106,6 +106,7 @@ class Packing:
             "projections_not_stored": arrays.n_left_out,
             "timed": sum(row.provenance.timed for row in rows),
             "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
+            "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),
             "other_limits_s": other_limits(rows, self.grid.limits(name).time_s),
         }
 

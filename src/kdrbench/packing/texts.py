@@ -13,7 +13,7 @@ _README = """\
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
 Of {timed} timed rows {disturbed} were disturbed, and are marked: cores changed their speed, or worked for others too.
-{limits}
+{limits}{uncommitted}
 | folder | what it holds |
 |---|---|
 | `rows/` | the rows of each experiment, as CSV |
@@ -51,6 +51,11 @@ _LIMITS = """\
 """
 
 
+_UNCOMMITTED = """\
+{n} were made in a checkout with uncommitted changes: {which}.
+"""
+
+
 def _of_limits(experiments: Mapping[str, Any]) -> str:
     """Return the sentence on rows with other limits than their configuration's; nothing where there are none."""
     found = {name: one["other_limits_s"] for name, one in experiments.items() if one["other_limits_s"]}
@@ -59,6 +64,13 @@ def _of_limits(experiments: Mapping[str, Any]) -> str:
     )
     n_rows = sum(sum(one.values()) for one in found.values())
     return _LIMITS.format(n=counted(n_rows, "row").capitalize(), which=which) if found else ""
+
+
+def _of_uncommitted(experiments: Mapping[str, Any]) -> str:
+    """Return the sentence on rows whose sources no commit holds; nothing where there are none."""
+    found = {name: one["uncommitted"] for name, one in experiments.items() if one["uncommitted"]}
+    which = ", ".join(f"{count} of {name}" for name, count in found.items())
+    return _UNCOMMITTED.format(n=counted(sum(found.values()), "row"), which=which) if found else ""
 
 
 def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
@@ -74,6 +86,7 @@ def readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
         timed=timed,
         disturbed=disturbed,
         limits=_of_limits(experiments),
+        uncommitted=_of_uncommitted(experiments),
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         thinned="" if whole else ", thinned",

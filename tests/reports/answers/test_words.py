@@ -1,6 +1,7 @@
 """The sentences of answers read like sentences whatever the numbers are: none, one, all, equal or without end."""
 
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,10 +9,13 @@ import pytest
 from kdrbench.reports.answers.answer import answer_of
 from kdrbench.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
 from kdrbench.reports.answers.solvers import largest_sentences
+from kdrbench.reports.claims.claim import Records
+from kdrbench.reports.claims.kpca_figures import tricks_agree
 from kdrbench.reports.tables.labels import method_label
 from support.dashboard_grid import grid_config
 from support.report_rows import run, trace_line
 
+ROWS = Path(__file__).parents[3] / "results/reference/rows"
 BEST, WORSE = [(1.0, -100.0)], [(1.0, -99.0)]
 # What no sentence may hold: ratios that say nothing, counts of nothing, plurals of one, numbers that are none.
 ODD = re.compile(r"\b1(\.0[0-4]\d*)? times|\bof 0\b|\b1 \w+s\b(?! than)|\b(inf|nan|None)\b|  |\.\.", re.I)
@@ -111,9 +115,32 @@ def test_what_degree_two_does_is_named_by_its_direction(after, verb):
 def test_tricks_that_agree_are_not_compared_further():
     shared = {"dataset": "wine", "varied": "n", "value": 50.0, "run": 0, "accuracy": 0.5}
     rows = [shared | {"method": method} for method in ("kpca", "exact")]
-    assert figure_sentences(pd.DataFrame(rows), 4) == [
-        "Over 1 pair of setting and draw the KPCA trick and the kernel trick are equally accurate."
+    said = "Over 1 pair of setting and draw the KPCA trick and the kernel trick, exact or with a ridge, are equally"
+    assert figure_sentences(pd.DataFrame(rows), 4) == [f"{said} accurate."]
+    by_qz = [shared | {"method": "qz", "condition": 1e4}]
+    assert figure_sentences(pd.DataFrame(rows + by_qz), 4)[1:] == ["So it is by QZ, in 1 pair."]
+
+
+def test_where_the_kernel_trick_by_qz_differs_is_said_with_the_condition_and_by_how_much():
+    rows = [
+        {"dataset": "glass", "varied": "n", "value": value, "run": 0, "method": method, "accuracy": accuracy}
+        | {"condition": condition}
+        for value, condition, by_qz in ((1.0, 1e5, 0.7), (2.0, 1e18, 0.55), (3.0, 3e18, 0.71))
+        for method, accuracy in (("kpca", 0.7), ("ridge", 0.7), ("qz", by_qz))
     ]
+    assert figure_sentences(pd.DataFrame(rows), 5)[1:] == [
+        "By QZ the kernel trick differs in 2 of 3 pairs, by up to 0.150, from condition number 1e+18 on."
+    ]
+
+
+def test_the_answer_on_both_tricks_names_the_difference_that_the_claim_names():
+    figures = {number: pd.read_csv(ROWS / f"kpca_figure{number}.csv.xz") for number in (4, 5)}
+    largest = [
+        float(re.search(r"By QZ .* by up to (0\.\d{3}), from condition number", " ".join(sentences))[1])
+        for sentences in (figure_sentences(rows, number) for number, rows in figures.items())
+    ]
+    claimed = tricks_agree(Records(tricks=pd.concat(figures.values(), ignore_index=True))).evidence
+    assert f"by up to {max(largest):.3f} (in " in claimed
 
 
 def test_noise_without_accuracies_is_not_a_number():

@@ -56,7 +56,7 @@ def test_the_lowest_error_on_every_data_set():
     assert lowest_error(errors(ours=0.02)).decision is Decision.CONFIRMED
     one = lowest_error(errors(lda=lambda data, *_: 0.0 if data == "car" else 0.02))
     assert (one.decision, one.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %); at most 1.0 points higher")
-    assert one.evidence.endswith("not on Car, 1.0% against 0.0% of LDA")
+    assert one.evidence.endswith("not on Car, ISM 1.0% against 0.0% of LDA")
     assert lowest_error(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
     lost = lowest_error(errors(ours=lambda data, *_: None if data == "wine" else 0.01))
     assert "Wine, where ISM has no error" in lost.evidence
@@ -88,7 +88,7 @@ def test_the_rule_must_choose_the_q_of_the_printed_costs():
     assert rule_of_q(records(*chosen())).decision is Decision.CONFIRMED
     other = rule_of_q(records(*chosen(wine=1)))
     assert (other.decision, other.measure) == (Decision.CONTRADICTED, "6 of 8 cases (75 %); off by at most 3")
-    assert other.evidence == "equal in 6 of 8 cases (75 %); Wine 1 for 4; Wine 1 for 4"
+    assert other.evidence == "equal in 6 of 8 cases (75 %); Wine, supervised: 1 for 4; Wine, unsupervised: 1 for 4"
     assert rule_of_q(records(*chosen()[:2])).decision is Decision.UNDECIDED
 
 

@@ -60,6 +60,8 @@ def test_nothing_to_count_decides_nothing():
 
 def test_only_all_are_a_hundred_per_cent():
     assert share_of(199, 200, "run") == "199 of 200 runs (99 %)"
+    assert share_of(2, 6155, "run") == "2 of 6155 runs (< 1 %)"
+    assert share_of(0, 6155, "run") == "0 of 6155 runs (0 %)"
     assert share_of(200, 200, "run") == "200 of 200 runs (100 %)"
     assert share_of(1, 1, "run") == "1 of 1 run (100 %)"
 

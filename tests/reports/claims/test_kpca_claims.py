@@ -58,7 +58,7 @@ def test_the_data_are_those_of_the_printed_tables():
 def test_kernel_versions_must_win_28_of_30():
     found = kernel_versions_win(kpca([0.9, 0.88]))
     assert (found.decision, found.measure) == (CONFIRMED, "won 28 of 30 cells (93 %); lost 1")
-    assert found.evidence == "won 28, level 1, lost 1 of 30 cells; lost: Balance LMNN"
+    assert found.evidence == "won 28, level 1, lost 1 of 30 cells; lost: Balance KLMNN"
     assert kernel_versions_win(kpca([0.9] * 3)).decision is MOSTLY
     assert kernel_versions_win(kpca([0.9] * 8)).decision is CONTRADICTED
     # What reads the same in two digits is level.

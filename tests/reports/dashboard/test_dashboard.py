@@ -116,6 +116,14 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
 
 
+def test_every_row_of_a_changed_checkout_is_counted_and_names_its_commit(grid):
+    config, runs, _ = grid
+    runs = runs.assign(git_dirty=[True] * 3 + [False] * (len(runs) - 3), git_commit="0123456789abcdef")
+    (check,) = [check for check in checks_of(runs, config) if check.name == "changed"]
+    assert [(one.run, one.words) for one in check.findings] == [(place, "commit 0123456789") for place in range(3)]
+    assert check.findings[0].subject == "ISM, Wine, Gaussian kernel, run 0"
+
+
 def test_no_run_of_a_reference_is_missing(grid):
     config, runs, _ = grid
     name = config["run"][0]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from kdrbench.reports.claims.claim import Decision, Found
 from kdrbench.reports.summary.markdown import escape
 from kdrbench.reports.summary.pages import print_summary, summary, write_summaries
 from kdrbench.reports.summary.print import page_in_latex
@@ -75,11 +76,49 @@ def test_numbers_without_a_known_reason_are_counted_by_what_was_searched(source)
 def test_cells_that_a_claim_names_lead_to_their_runs(source):
     source = replace(source, reports="reports")
     name = "NeurIPS 2019, Table 4, supervised: Wine, Gaussian, DG"
-    found = Story(source).linked(f"higher in 2: {name} by 1_2 %; {name}, converged by 3 %; Wine alone")
+    found = Story(source).linked(f"higher in 2: {name} by 1_2 %; {name}, converged by 3 %; Wine alone", "ISM+")
     address = "reports/dashboard.html#runs?experiment=first&data=Wine&kernel=Gaussian&method=DG"
     assert found == (
         f"higher in 2: [{name}]({address}) by 1\\_2 %; [{name}, converged]({address}%2C%20converged) by 3 %; Wine alone"
     )
+
+
+def test_short_names_of_cells_lead_to_the_runs_of_the_papers_of_a_claim(source):
+    source = replace(source, reports="reports")
+    story, short = Story(source), "beaten on Wine by Gaussian, 0.97; Wine, supervised: 1 apart"
+    address = "reports/dashboard.html#runs?experiment=first&data=Wine"
+    assert story.linked(short, "NeurIPS 2019") == (
+        f"beaten on [Wine by Gaussian]({address}&kernel=Gaussian&method=ISM), 0.97; "
+        f"[Wine, supervised]({address}&method=ISM): 1 apart"
+    )
+    assert story.linked(short, "ISM+") == short
+
+
+def test_cells_of_learners_lead_to_their_runs(source):
+    line = replace(source.comparisons[0], paper="kpca_trick", setting="classification", first=True)
+    lines = [replace(line, dataset="pima", method=name) for name in ("knca", "aknca")]
+    source = replace(source, reports="reports")
+    source.__dict__["comparisons"] = lines
+    found = Story(source).linked("lost: Pima AKNCA", "KPCA trick 2010")
+    assert re.fullmatch(r"lost: \[Pima AKNCA\]\(reports/dashboard\.html#runs\?.*data=Pima.*\)", found)
+
+
+@pytest.mark.parametrize(
+    ("decision", "heading", "has_note"),
+    [
+        (Decision.CONTRADICTED, "What does not, and why", True),
+        (Decision.MOSTLY, "What nearly does", True),
+        (Decision.CONFIRMED, "What reproduces", False),
+    ],
+)
+def test_a_claim_that_does_not_hold_has_its_note_and_each_decision_its_part(source, decision, heading, has_note):
+    claim = source.claims[0][0]
+    source.__dict__["claims"] = [(claim, Found(decision, "in 3 of 4 cells", "On training samples 4 of 4 do."))]
+    page = summary("what_we_found", source)
+    (part,) = [part for part in page.split("\n## ") if f"- **{escape(claim.words)}**" in part]
+    assert part.startswith(heading)
+    assert ("in 3 of 4 cells. On training samples 4 of 4 do." in part) is has_note
+    assert ("## What nearly does" in page) is (decision is Decision.MOSTLY)
 
 
 def test_ends_are_counted_by_their_curvature_and_by_what_ended_them(source):

@@ -7,13 +7,14 @@ from pathlib import Path
 import pandas as pd
 
 from kdrbench.errors import count_of, counted, joined
+from kdrbench.reports.figures.kpca_figures import QZ, beside_kpca
 from kdrbench.reports.records import NOISE, Config
 from kdrbench.reports.tables.kpca_cells import kpca_cells
 from kdrbench.reports.tables.kpca_tests import differences_of
 from kdrbench.reports.tables.labels import dataset_label, learner_name, low_rank_label
 from kdrbench.reports.tables.numbers import agreement, percentage
 
-_DEGREE, _KERNEL_TRICKS = 2, ("exact", "ridge")
+_DEGREE = 2
 
 
 def learner_sentences(runs: pd.DataFrame) -> list[str]:
@@ -61,23 +62,40 @@ def _degrees(runs: pd.DataFrame) -> list[str]:
 
 
 def _tricks(runs: pd.DataFrame) -> list[str]:
-    """Return how the accuracies of the two tricks compare over all settings and draws."""
-    axes = ["dataset", "varied", "value", "run"]
-    ours = runs[runs["method"] == "kpca"].set_index(axes)["accuracy"]
-    theirs = runs[runs["method"].isin(_KERNEL_TRICKS)].set_index(axes)["accuracy"]
-    both = pd.concat([ours, theirs], axis=1, keys=["kpca", "kernel"], join="inner")
-    if both.empty:
+    """Return how the accuracies of the two tricks compare over all settings and draws, by each way to solve one."""
+    points = beside_kpca(runs)
+    gaps = (points["accuracy_kpca"] - points["accuracy"]).round(12)
+    by_qz = points["method"] == QZ
+    usual = _usual_ways(gaps[~by_qz])
+    return usual + _by_qz(points[by_qz].assign(gap=gaps[by_qz].abs()), alike=not gaps[~by_qz].any())
+
+
+def _usual_ways(gaps: pd.Series) -> list[str]:
+    """Return how much more accurate the KPCA trick is than the kernel trick as it is solved where that is possible."""
+    if gaps.empty:
         return []
-    gaps = (both["kpca"] - both["kernel"]).round(12)
+    pairs, other = counted(len(gaps), "pair"), "the kernel trick, exact or with a ridge,"
     if not gaps.any():
-        pairs = counted(len(both), "pair")
-        return [f"Over {pairs} of setting and draw the KPCA trick and the kernel trick are equally accurate."]
+        return [f"Over {pairs} of setting and draw the KPCA trick and {other} are equally accurate."]
     counts = [int((gaps > 0).sum()), int((gaps == 0).sum()), int((gaps < 0).sum())]
     return [
-        f"Over {counted(len(both), 'pair')} of setting and draw the KPCA trick is more accurate than the kernel trick "
+        f"Over {pairs} of setting and draw the KPCA trick is more accurate than {other} "
         f"in {count_of(counts[0])}, equally in {count_of(counts[1])} and less in {count_of(counts[2])}; the largest "
-        f"difference is {_percent(float(gaps.abs().max()))}."
+        f"difference is {agreement(float(gaps.abs().max()))}."
     ]
+
+
+def _by_qz(points: pd.DataFrame, *, alike: bool) -> list[str]:
+    """Return in how many points the kernel trick by QZ differs, and from which condition number of K on."""
+    if points.empty:
+        return []
+    differing, pairs = points[points["gap"] > 0], counted(len(points), "pair")
+    if differing.empty:
+        return [f"So it is by QZ, in {pairs}." if alike else f"By QZ it is equally accurate in {pairs}."]
+    most = agreement(float(differing["gap"].max()))
+    sentence = f"By QZ the kernel trick differs in {len(differing)} of {pairs}, by up to {most}"
+    least = differing["condition"].min()
+    return [sentence + ("." if pd.isna(least) else f", from condition number {least:.2g} on.")]
 
 
 def low_rank_sentences(runs: pd.DataFrame) -> list[str]:

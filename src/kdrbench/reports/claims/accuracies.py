@@ -17,7 +17,7 @@ LEAST_ACCURACY = 0.95
 LEVEL = 5e-4
 _BASELINES = ("svm", "lda", "pca_svm")
 # The experiments that run the rule, and the setting of ISM+ whose q fits the printed costs.
-_RULES = {"ismplus_eigengap": "supervised", "ismplus_eigengap_clusters": "unsupervised"}
+RULES_OF_Q = {"ismplus_eigengap": "supervised", "ismplus_eigengap_clusters": "unsupervised"}
 
 
 def accuracy_above(records: Records) -> Found:
@@ -108,14 +108,14 @@ def _beaten(dataset: str, errors: dict[str, float | None]) -> str:
     if known[best] >= ours - LEVEL:
         lost = [method_label(name) for name, error in errors.items() if error is None]
         return f"{dataset_label(dataset)}, where {' and '.join(lost)} has no error" if lost else ""
-    return f"{dataset_label(dataset)}, {ours:.1%} against {known[best]:.1%} of {method_label(best)}"
+    return f"{dataset_label(dataset)}, ISM {ours:.1%} against {known[best]:.1%} of {method_label(best)}"
 
 
 def rule_of_q(records: Records) -> Found:
     """Decide "the maximum eigengap chooses q": by the Gaussian kernel it is the q that the printed costs fit."""
     coverage = Coverage()
     asked: dict[tuple[str, str], int] = {}
-    for rule, setting in _RULES.items():
+    for rule, setting in RULES_OF_Q.items():
         components = printed_components("ismplus", setting)
         wanted = [(dataset, "gaussian", "ism") for dataset in components]
         coverage += experiment_cells(records, rule, wanted, (Split.NONE, 1), ("n_components",))
@@ -125,9 +125,9 @@ def rule_of_q(records: Records) -> Found:
         found = {(cell.source, cell.dataset): mean_of(cell, "n_components") for cell in coverage.cells}
         equal = sum(q == asked[place] for place, q in found.items())
         others = [
-            f"{dataset_label(dataset)} {'lost' if q is None else f'{q:g}'} for {asked[rule, dataset]}"
-            for (rule, dataset), q in found.items()
-            if q != asked[rule, dataset]
+            f"{dataset_label(place[1])}, {RULES_OF_Q[place[0]]}: {'lost' if q is None else f'{q:g}'} for {asked[place]}"
+            for place, q in found.items()
+            if q != asked[place]
         ]
         evidence = f"equal in {share_of(equal, len(found), 'case')}"
         off = max((abs(q - asked[place]) for place, q in found.items() if q is not None), default=0.0)

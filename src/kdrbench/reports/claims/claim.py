@@ -159,8 +159,12 @@ def reached(number: float, *, least: float | None = None, most: float | None = N
 
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:
-    """Return "195 of 203 runs (96 %)"; rounded down, so that only all are 100 %."""
-    return f"{n_holding} of {counted(n_total, unit)}" + (f" ({100 * n_holding // n_total} %)" if n_total else "")
+    """Return "195 of 203 runs (96 %)"; rounded down, so that only all are 100 %, and "< 1 %" of a few among many."""
+    if not n_total:
+        return f"{n_holding} of {counted(n_total, unit)}"
+    percent = 100 * n_holding // n_total
+    shown = "< 1 %" if n_holding and not percent else f"{percent} %"
+    return f"{n_holding} of {counted(n_total, unit)} ({shown})"
 
 
 def listed(names: list[str], most: int = 3) -> str:

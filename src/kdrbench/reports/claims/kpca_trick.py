@@ -26,7 +26,7 @@ from kdrbench.reports.claims.claim import (
 from kdrbench.reports.claims.deciding_rows import means_of, missing_splits, open_cells, papers_rows
 from kdrbench.reports.claims.kpca_figures import READS_THE_SAME, kernels_succeed, same_plane, tricks_agree
 from kdrbench.reports.clean_times import clean_times
-from kdrbench.reports.tables.labels import dataset_label
+from kdrbench.reports.tables.labels import dataset_label, learner_name
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # What the printed tables give: cells that cross-validated and aligned kernels win, and those lost by the
@@ -64,7 +64,7 @@ def _wins(kpca: pd.DataFrame, means: pd.DataFrame, variant: str, won_printed: in
     won, level = int((gains > 0).sum()), int((gains == 0).sum())
     lost = len(gains) - won - level
     evidence = f"won {won}, level {level}, lost {lost} of {counted(len(means), 'cell')}"
-    if names := _names(gains[~(gains >= 0)].index):
+    if names := _names(gains[~(gains >= 0)].index, variant):
         evidence += f"; lost: {listed(names)}"
     if missing := missing_splits(kpca, PLAIN, variant):
         known = means.dropna()
@@ -148,8 +148,8 @@ def _gains(kpca: pd.DataFrame) -> pd.Series:
     return means[CROSS_VALIDATED] - means[ALIGNED]
 
 
-def _names(index: pd.Index) -> list[str]:
-    return [f"{dataset_label(str(dataset))} {str(learner).upper()}" for dataset, learner in index]
+def _names(index: pd.Index, variant: str = PLAIN) -> list[str]:
+    return [f"{dataset_label(str(one))} {learner_name(str(learner), variant).upper()}" for one, learner in index]
 
 
 _WHERE = "Tables 1 to 3"

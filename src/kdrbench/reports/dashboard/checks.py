@@ -99,7 +99,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
         Check(
             "changed",
             "Made by changed sources",
-            "Runs of a checkout that differed from its commit.",
+            "Rows made in a checkout that differed from its commit.",
             list(_changed(runs)),
             asked=bool(runs["git_dirty"].notna().any()),
         ),
@@ -138,9 +138,10 @@ def _flagged(runs: pd.DataFrame, column: str, title: str, meaning: str) -> Check
 
 
 def _changed(runs: pd.DataFrame) -> Iterator[Finding]:
-    changed = runs[runs["git_dirty"].astype(str) == "True"]
-    for (experiment, commit), group in changed.groupby(["experiment", "git_commit"], sort=False):
-        yield Finding(str(experiment), f"commit {str(commit)[:10]}", f"{counted(len(group), 'run')}")
+    chosen = runs["git_dirty"].astype(str) == "True"
+    places = chosen.to_numpy().nonzero()[0].tolist()
+    for place, row in zip(places, runs[chosen].to_dict("records"), strict=True):
+        yield Finding(row["experiment"], run_name(row), f"commit {str(row['git_commit'])[:10]}", place)
 
 
 def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ _PAGE = r"""\documentclass[twocolumn]{article}
 \usepackage[a4paper,margin=1.5cm,columnsep=7mm]{geometry}
 \usepackage{tabularx}
 \setlength{\parindent}{0pt}
-\setlength{\parskip}{2pt}
+\setlength{\parskip}{1pt}
 \setlength{\tabcolsep}{3pt}
 \newcommand{\itemdot}{\hangindent=1em\hangafter=1$\bullet$\ }
 \begin{document}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
@@ -25,8 +25,8 @@ from kdrbench.reports.ledger.published_vs_ours import (
 from kdrbench.reports.records import of_papers
 from kdrbench.reports.summary.endings import Finding, endings
 from kdrbench.reports.summary.markdown import Markdown, escape, link
+from kdrbench.reports.summary.named_cells import named_cells
 from kdrbench.reports.summary.source import Source
-from kdrbench.reports.tables.labels import CONVERGED
 from kdrbench.reports.tables.published_numbers import paper_label
 from kdrbench.reports.tables.verdicts import Verdict
 
@@ -46,6 +46,9 @@ class Story:
     """A record as the page of what was found tells it."""
 
     source: Source
+    # Of a claim that does not hold, or not quite, the page says what a fair reader should know beside the numbers.
+    explained: tuple[Decision, ...] = (Decision.MOSTLY, Decision.CONTRADICTED)
+    _cells: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -99,26 +102,15 @@ class Story:
             for why, found in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
         ]
 
-    def linked(self, words: str) -> Markdown:
-        """Return words with the cells that they name as links to their runs."""
-        links = {escape(name): link(name, address) for name, address in self._cells.items()}
-        # Of "SM" and "SM, converged" the longer one.
+    def linked(self, words: str, papers: str) -> Markdown:
+        """Return words of a claim of ``papers`` with the cells that they name as links to their runs."""
+        if papers not in self._cells:
+            self._cells[papers] = named_cells(self.source, papers)
+        links = {escape(name): link(name, address) for name, address in self._cells[papers].items()}
+        # Of "SM" and "SM, converged" the longer one; of "Wine KNCA" not the end of "Wine AKNCA".
         names = "|".join(map(re.escape, sorted(links, key=len, reverse=True)))
         text = escape(words)
-        return Markdown(re.sub(names, lambda found: links[found[0]], text) if names else text)
-
-    @cached_property
-    def _cells(self) -> dict[str, str]:
-        """Where the runs of each printed cell are, by its name in the claims; of its converged variant as well."""
-        found: dict[str, str] = {}
-        for one in self.source.comparisons:
-            dataset, kernel, method = labels_of(one)
-            place = f"{paper_label(one.paper)}, {place_label(one.table)}, {one.setting}: {dataset}, {kernel}, "
-            if one.first and one.experiment in self.source.experiments:
-                for variant in (method, f"{method}, {CONVERGED}"):
-                    state = {"experiment": one.experiment, "data": dataset, "kernel": kernel, "method": variant}
-                    found.setdefault(place + variant, self.source.address("runs", **state))
-        return found
+        return Markdown(re.sub(rf"(?<!\w)(?:{names})(?!\w)", lambda found: links[found[0]], text) if names else text)
 
     def endings(self) -> list[Finding]:
         """Return what the record says of saddles and cycles."""
