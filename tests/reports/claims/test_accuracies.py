@@ -33,7 +33,7 @@ def test_accuracy_of_a_cell_without_all_folds_is_lost():
         row for row in accuracies(quality=0.99) if (row["dataset"], row["run"]) != ("face", 9) or row["kernel"] > "h"
     ]
     found = accuracy_above(records(*rows))
-    assert (found.decision, found.measure) == (Decision.MOSTLY, "22 of 24 cells (91 %); at least 99.0%")
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "22 of 24 cells (92 %); at least 99.0%")
     assert "Face, Gaussian, ISM lost for missing or failed runs" in found.evidence
 
 
@@ -96,7 +96,7 @@ def test_the_rule_is_mostly_right_where_four_of_five_are():
     rows = chosen()
     rows[0]["n_components"] = 3
     found = rule_of_q(records(*rows))
-    assert (found.decision, found.measure) == (Decision.MOSTLY, "7 of 8 cases (87 %); off by at most 1")
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "7 of 8 cases (88 %); off by at most 1")
 
 
 def test_a_configuration_of_your_own_changes_no_q_that_is_expected():

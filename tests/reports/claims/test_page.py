@@ -30,7 +30,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
         "n < 5.",
         "Paper",
         "Table 1",
-        lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (77 %)"),
+        lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)"),
     )
     found = [(claim, claim.decide(Records()))]
     write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"], Path("results/demo"))
@@ -40,7 +40,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     assert "merged tables in <code>results/demo</code>" in page
     assert "1 claim: 0 confirmed, 0 mostly confirmed, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
-    assert "<td>7 of 9 (77 %)</td>" in page
+    assert "<td>7 of 9 (78 %)</td>" in page
     assert "n = 7 &amp; more" in page
     assert json.loads((tmp_path / "claims.json").read_text()) == [
         {
@@ -48,7 +48,7 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
             "paper": "Paper",
             "where": "Table 1",
             "verdict": "contradicted",
-            "measure": "7 of 9 (77 %)",
+            "measure": "7 of 9 (78 %)",
             "evidence": "n = 7 & more",
             "note": "so",
         }

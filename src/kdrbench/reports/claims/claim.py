@@ -159,10 +159,10 @@ def reached(number: float, *, least: float | None = None, most: float | None = N
 
 
 def share_of(n_holding: int, n_total: int, unit: str) -> str:
-    """Return "195 of 203 runs (96 %)"; rounded down, so that only all are 100 %, and "< 1 %" of a few among many."""
+    """Return "195 of 203 runs (96 %)"; rounded, but only all are 100 %, and "< 1 %" of a few among many."""
     if not n_total:
         return f"{n_holding} of {counted(n_total, unit)}"
-    percent = 100 * n_holding // n_total
+    percent = 100 if n_holding == n_total else min(99, (200 * n_holding + n_total) // (2 * n_total))
     shown = "< 1 %" if n_holding and not percent else f"{percent} %"
     return f"{n_holding} of {counted(n_total, unit)} ({shown})"
 
