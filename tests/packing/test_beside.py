@@ -74,6 +74,25 @@ def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, c
     assert f"first on wine with kernel gaussian: {reason}" in left_out
 
 
+def test_experiments_of_other_problems_stay_packed(own, tmp_path):
+    config = two_experiments()
+    config["experiments"]["second"] |= {"components": {"wine": 3}}
+    write_results(tmp_path / "results", config)
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    for path in (tmp_path / "packed").glob("*/second.*"):
+        path.write_bytes(b"not read")
+    runs, left_out, _ = both(own, tmp_path / "packed")
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    assert left_out == ["second on wine with kernel gaussian: another n_components"]
+
+
+def test_a_record_of_other_problems_alone_says_so(packed, tmp_path):
+    write_results(tmp_path, own_config(components={"wine": 3}))
+    runs, left_out, _ = both(tmp_path, packed)
+    assert set(runs["method"]) == {"dg"}
+    assert left_out == [f"{name} on wine with kernel gaussian: another n_components" for name in ("first", "second")]
+
+
 def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
     config = own_config() | {"seed": 1}
     config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
