@@ -46,17 +46,23 @@ class Line(StrEnum):
     DASH_DOT = "dashdot"
     LONG_DASHED = "longdash"
     LONG_DASH_DOT = "longdashdot"
+    TWO_DASHES = "9px,4px,9px,12px"
+    DASH_TWO_DOTS = "16px,5px,3px,5px,3px,5px"
     DOTS = "2px,4px"
     TWO_DOTS = "2px,3px,2px,9px"
     THREE_DOTS = "2px,3px,2px,3px,2px,9px"
     FOUR_DOTS = "2px,3px,2px,3px,2px,3px,2px,9px"
     RARE_DOTS = "2px,12px"
     LONG_DOTS = "5px,6px"
+    RARE_LONG_DOTS = "5px,14px"
+    UNEQUAL_DOTS = "5px,3px,2px,9px"
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """Lengths of strokes and gaps in pixels of a thin line; none of others."""
-        return tuple(int(one.removesuffix("px")) for one in self.split(",")) if "px" in self else ()
+        if "px" not in self or self in (Line.TWO_DASHES, Line.DASH_TWO_DOTS):
+            return ()
+        return tuple(int(one.removesuffix("px")) for one in self.split(","))
 
 
 class Symbol(StrEnum):
@@ -70,6 +76,8 @@ class Symbol(StrEnum):
     DIAMOND = "diamond"
     PENTAGON = "pentagon"
     STAR = "star"
+    HEXAGON = "hexagon"
+    TRIANGLE_DOWN = "triangle-down"
 
 
 class Scale(StrEnum):

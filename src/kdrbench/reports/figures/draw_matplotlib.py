@@ -29,6 +29,8 @@ _SYMBOLS = {
     Symbol.DIAMOND: "D",
     Symbol.PENTAGON: "p",
     Symbol.STAR: "*",
+    Symbol.HEXAGON: "h",
+    Symbol.TRIANGLE_DOWN: "v",
 }
 # Lengths of strokes and gaps, in widths of the line.
 _LINES: dict[Line, Any] = {
@@ -38,6 +40,8 @@ _LINES: dict[Line, Any] = {
     Line.DASH_DOT: "-.",
     Line.LONG_DASHED: (0, (9, 3)),
     Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+    Line.TWO_DASHES: (0, (4, 2, 4, 6)),
+    Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
     **{line: (0, line.lengths) for line in Line if line.lengths},
 }
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
@@ -45,6 +49,8 @@ COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
 # Of the legend and of each heading, of a letter, and of a row that has a name, in inches.
 _LINE_HEIGHT, _LETTER_WIDTH, _ROW_HEIGHT = 0.18, 0.066, 0.15
+# Letters of a legend by their share of a usual one's size, and lines from which on they are smaller.
+_LEGEND_LETTERS, _MOST_LINES = {"medium": 1.0, "small": 0.833, "x-small": 0.694}, 5
 _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
@@ -104,15 +110,26 @@ def _drawn(chart: Chart) -> Figure:
     return figure
 
 
-def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
-    """Add a legend that is no wider than the figure, and return its lines."""
+def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> float:
+    """Add a legend that is no wider than the figure, and return its height in lines; many names are in small letters.
+
+    Beside a record there are three times the methods, and a line for each would take half of a column's figure.
+    """
     if len(handles) < 2:
         return 0
+    longest = max(map(len, handles))
+    sizes = {size: _columns(len(handles), longest * share, width) for size, share in _LEGEND_LETTERS.items()}
+    size = next((one for one, ncols in sizes.items() if -(-len(handles) // ncols) <= _MOST_LINES), [*sizes][-1])
+    named: dict[str, Any] = {"loc": "outside upper center", "ncols": sizes[size], "fontsize": size, "frameon": False}
+    # In letters: as long as beside usual ones, so that dots can be told apart.
+    named |= {"handlelength": 2.0 / _LEGEND_LETTERS[size]}
+    figure.legend(list(handles.values()), list(handles), **named)
+    return -(-len(handles) // sizes[size]) * _LEGEND_LETTERS[size]
+
+
+def _columns(count: int, letters: float, width: float) -> int:
     # A handle takes half an inch.
-    fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
-    ncols = max(1, min(len(handles), 6, fitting))
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
-    return -(-len(handles) // ncols)
+    return max(1, min(count, 6, int(width / (_LETTER_WIDTH * letters + 0.45))))
 
 
 def laid_out(figure: Figure) -> Figure:
