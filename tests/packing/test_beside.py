@@ -128,7 +128,7 @@ def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
 def test_the_matrix_says_why_a_reference_has_no_times(own, packed):
     done = kdrbench("compare", "--results", own, "--with", packed)
     assert "No times are compared of" in done.stdout
-    assert "scaled by the calibration kernel, and not known without a calibration" in done.stdout
+    assert "Figures show them scaled by the calibration kernel, and not without a calibration" in done.stdout
 
 
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
