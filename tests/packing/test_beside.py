@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,36 @@ def test_a_reference_that_is_not_there_is_named(own, tmp_path):
     done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
     assert done.exit_code == 2
     assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
+
+
+def test_a_method_of_ones_own_with_the_name_of_one_of_the_reference_is_refused(packed, tmp_path):
+    config = own_config(solvers=["gm"])
+    write_results(tmp_path, config)
+    for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
+        path.write_text(path.read_text().replace('"gm"', '"gm_reference"').replace(",gm,", ",gm_reference,"))
+    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
+    assert done.exit_code == 2
+    assert f"{tmp_path} has a method called 'gm_reference': names that end in _reference are those" in done.stderr
+    assert "call it gm_own and run it again" in done.stderr
+
+
+def test_a_reference_without_its_traces_is_refused_in_words(own, results, tmp_path):
+    for name in ("config.json", "ikdr.csv"):
+        (tmp_path / "named").mkdir(exist_ok=True)
+        shutil.copy(results / name, tmp_path / "named" / name)
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "named")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'named'} has rows and not their traces (first/" in done.stderr
+    # The folder of a configuration with a name is beside the traces of all.
+    for kind in ("traces", "findings"):
+        (tmp_path / kind).symlink_to(results / kind)
+    assert kdrbench("compare", "--results", own, "--with", tmp_path / "named").exit_code == 0
+
+
+def test_a_method_is_not_compared_with_itself(own):
+    done = kdrbench("compare", "dg", "dimension_growth", "--results", own)
+    assert done.exit_code == 2
+    assert "both solvers are 'dg'; name two that differ" in done.stderr
 
 
 def test_methods_of_a_reference_are_called_so():

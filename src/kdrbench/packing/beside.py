@@ -30,7 +30,7 @@ from kdrbench.bench.record import Record
 from kdrbench.bench.stage import Config
 from kdrbench.bench.untrusted import arrays_in
 from kdrbench.datasets.own import registry_of
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, visible
 from kdrbench.files import write_bytes, write_text
 from kdrbench.packing import check_there, place_of
 from kdrbench.packing.same_problems import alike_kernels, differing_kernels, of_ikdr, part_beside, read_part
@@ -62,6 +62,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     if not place.is_dir():
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     mine = read_results(results)
+    _check_names(results, mine)
     unpacked = opened(place, wanted=partial(part_beside, mine))
     with unpacked as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:
         both = Beside(mine, store, read_results(folder) if folder == place else read_part(folder))
@@ -72,6 +73,18 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
             )
         both.write(Path(root))
         yield Path(root), both.left_out
+
+
+def _check_names(place: Path, own: Results) -> None:
+    """Raise ``InputError`` for a method of one's own with the name of one of the reference, which takes its place."""
+    experiments = [own.config["experiments"][name] for name in own.config["run"]]
+    named = {name for one in experiments for section in ("solvers", "baselines") for name in one.get(section, [])}
+    for name in sorted(name for name in named if str(name).endswith(REFERENCE)):
+        raise InputError(
+            f"{place} has a method called {visible(name[:100])!r}: names that end in {REFERENCE} are those of the "
+            f"record's methods beside one's own; call it {visible(name.removesuffix(REFERENCE)[:100]) or 'mine'}_own "
+            "and run it again, or compare without a record"
+        )
 
 
 @dataclass
@@ -196,8 +209,15 @@ class _Included:
     def _left(self, trace_file: str) -> tuple[Mapping[Any, Any], Mapping[str, Any]]:
         """Return the points and arrays of a job; each file is read once."""
         if trace_file not in self._read:
-            findings = (self.source / "findings" / trace_file).with_suffix(".npz")
-            points = read_points(self.source / "traces" / trace_file)
+            # Traces of a configuration with a name are those of all, in the folder above.
+            roots = [one for one in (self.source, self.source.parent) if (one / "traces" / trace_file).is_file()]
+            if not roots:
+                raise InputError(
+                    f"{self.source} has rows and not their traces ({visible(trace_file[:100])} is not there); name a "
+                    "packed record, or a folder of results that has the folder traces, in itself or beside it"
+                )
+            findings = (roots[0] / "findings" / trace_file).with_suffix(".npz")
+            points = read_points(roots[0] / "traces" / trace_file)
             self._read[trace_file] = points, arrays_in(findings, packed=True) or {}
         return self._read[trace_file]
 
