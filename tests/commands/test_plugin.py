@@ -196,6 +196,23 @@ def test_a_new_experiment_on_data_of_the_papers_is_of_their_problems(tmp_path, m
     assert mine["components"] == {"wine": papers["components"]["wine"]}
 
 
+def test_a_new_experiment_takes_registered_data_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_solver.py").write_text(SOLVER)
+    done = kdrbench("new", "experiment", "mine", "my_solver.py", "Wine", "cancer")
+    assert done.exit_code == 0, done.output
+    grid = grid_of(tmp_path, "mine", monkeypatch)
+    mine, papers = (grid.config["experiments"][name] for name in ("mine", "table4_supervised"))
+    assert mine["datasets"] == ["wine", "cancer"]
+    assert mine["components"] == {name: papers["components"][name] for name in ("wine", "cancer")}
+    assert mine["folds"] == papers["folds"]
+    assert "Table 4, as in the record of the papers" in (tmp_path / "config.mine.yaml").read_text()
+    assert kdrbench("new", "experiment", "other", "my_solver.py", "wine", "iris").exit_code == 0
+    other = grid_of(tmp_path, "other", monkeypatch).config["experiments"]["other"]
+    assert (other["datasets"], other["folds"], other["components"]["iris"]) == (["wine", "iris"], 5, 3)
+    assert "record of the papers" not in (tmp_path / "config.other.yaml").read_text()
+
+
 def test_a_new_experiment_has_fewer_components_than_features(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Three classes of three features: with q = 3 all solvers would tie.
@@ -244,6 +261,7 @@ def test_a_new_experiment_without_parts_works_too(tmp_path, monkeypatch):
         (["experiment", "a b"], "an experiment is named by letters"),
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
+        (["experiment", "a", "wines"], "Did you mean 'wine'"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
         (["experiment", "a", "ism", "--drop", "b"], "--drop is for tables of data, and none is among"),
         (["experiment", "a", "ism", "--drop-missing"], "--drop-missing is for tables of data, and none is among"),

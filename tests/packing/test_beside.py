@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,25 @@ def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, c
     assert f"first on wine with kernel gaussian: {reason}" in left_out
 
 
+def test_experiments_of_other_problems_stay_packed(own, tmp_path):
+    config = two_experiments()
+    config["experiments"]["second"] |= {"components": {"wine": 3}}
+    write_results(tmp_path / "results", config)
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    for path in (tmp_path / "packed").glob("*/second.*"):
+        path.write_bytes(b"not read")
+    runs, left_out, _ = both(own, tmp_path / "packed")
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    assert left_out == ["second on wine with kernel gaussian: another n_components"]
+
+
+def test_a_record_of_other_problems_alone_says_so(packed, tmp_path):
+    write_results(tmp_path, own_config(components={"wine": 3}))
+    runs, left_out, _ = both(tmp_path, packed)
+    assert set(runs["method"]) == {"dg"}
+    assert left_out == [f"{name} on wine with kernel gaussian: another n_components" for name in ("first", "second")]
+
+
 def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
     config = own_config() | {"seed": 1}
     config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
@@ -109,7 +129,7 @@ def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
 def test_the_matrix_says_why_a_reference_has_no_times(own, packed):
     done = kdrbench("compare", "--results", own, "--with", packed)
     assert "No times are compared of" in done.stdout
-    assert "scaled by the calibration kernel, and not known without a calibration" in done.stdout
+    assert "Figures show them scaled by the calibration kernel, and not without a calibration" in done.stdout
 
 
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
@@ -141,6 +161,36 @@ def test_a_reference_that_is_not_there_is_named(own, tmp_path):
     done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
     assert done.exit_code == 2
     assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
+
+
+def test_a_method_of_ones_own_with_the_name_of_one_of_the_reference_is_refused(packed, tmp_path):
+    config = own_config(solvers=["gm"])
+    write_results(tmp_path, config)
+    for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
+        path.write_text(path.read_text().replace('"gm"', '"gm_reference"').replace(",gm,", ",gm_reference,"))
+    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
+    assert done.exit_code == 2
+    assert f"{tmp_path} has a method called 'gm_reference': names that end in _reference are those" in done.stderr
+    assert "call it gm_own and run it again" in done.stderr
+
+
+def test_a_reference_without_its_traces_is_refused_in_words(own, results, tmp_path):
+    for name in ("config.json", "ikdr.csv"):
+        (tmp_path / "named").mkdir(exist_ok=True)
+        shutil.copy(results / name, tmp_path / "named" / name)
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "named")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'named'} has rows and not their traces (first/" in done.stderr
+    # The folder of a configuration with a name is beside the traces of all.
+    for kind in ("traces", "findings"):
+        (tmp_path / kind).symlink_to(results / kind)
+    assert kdrbench("compare", "--results", own, "--with", tmp_path / "named").exit_code == 0
+
+
+def test_a_method_is_not_compared_with_itself(own):
+    done = kdrbench("compare", "dg", "dimension_growth", "--results", own)
+    assert done.exit_code == 2
+    assert "both solvers are 'dg'; name two that differ" in done.stderr
 
 
 def test_methods_of_a_reference_are_called_so():

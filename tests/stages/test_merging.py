@@ -1,16 +1,23 @@
 """Records of several folders as one: what is kept, and what is refused with which words."""
 
+import csv
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
+from kdrbench.csv_files import csv_text
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import replacing_folder
+from kdrbench.packing.unpack import Part, opened
 from kdrbench.reports.records import read_runs
+from kdrbench.stages.asked import not_asked_for
 from kdrbench.stages.results import read_results
 from support.record_folders import folder_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def merge(out, *places):
@@ -71,6 +78,33 @@ def test_another_definition_of_a_solver_is_refused(tmp_path):
     config["solvers"]["dg"]["variant"] = "published"
     (there / "config.json").write_text(json.dumps(config))
     assert "solvers.dg.variant is not given and published" in refused(tmp_path / "both", here, there)
+
+
+def test_rows_that_a_configuration_does_not_ask_for_are_refused(tmp_path):
+    here, there = folder_of(tmp_path / "here"), folder_of(tmp_path / "there", experiments=["second"])
+    table = there / "merged/second.csv"
+    lines = list(csv.DictReader(table.read_text().splitlines()))
+    moved = [line | {"run": str(int(line["run"]) + 50)} for line in lines]
+    crossed = lines[0] | {"kernel": "none"}
+    for added, first in ((moved, "second/wine/gaussian/ism/50"), ([crossed], "second/wine/none/ism/0")):
+        table.write_text(csv_text(lines[0], (line.values() for line in [*lines, *added])))
+        said = refused(tmp_path / "both", here, there)
+        assert f"{there} has rows that its configuration does not ask for: {first}" in said
+    assert "merge its table again where its runs are" in said
+
+
+def of_systems(config):
+    """An experiment of each system, and of the splits that IKDR has."""
+    names = ["noise", "atlas", "lowrank_gyrb", "kpca_figure4", "semi_supervised_5", "table4_draws", "ismplus_table6"]
+    datasets = {one for name in names for one in config["experiments"][name]["datasets"]}
+    return Part(frozenset(names), frozenset(datasets), frozenset(map(str, range(10_000))))
+
+
+def test_all_rows_of_the_record_of_the_papers_are_asked_for():
+    with opened(ROOT / "results/reference", wanted=of_systems) as folder:
+        results = read_results(folder)
+        assert len(results.systems) == 5
+        assert not_asked_for(results) == []
 
 
 def test_rows_of_other_definitions_and_data_are_named(tmp_path):

@@ -92,6 +92,8 @@ def _two_solvers(
     runs = _runs(folder, experiment)
     methods = list(map(str, runs["method"].unique()))
     first, second = known_as(first, methods), known_as(second, methods)
+    if first == second and first in methods:
+        raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
     _check_included((first, second), methods, left_out)
     pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
     if as_json or pairs:

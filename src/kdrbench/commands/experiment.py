@@ -16,14 +16,17 @@ from kdrbench.commands.options import CHECKOUT
 from kdrbench.conformance.subject import find_subject
 from kdrbench.conformance.trial import try_apart
 from kdrbench.datasets import registry_of
+from kdrbench.datasets.registry import load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
 from kdrbench.reports.claims.printed_tables import FOLDS, TABLE_4
 from kdrbench.reports.protocol import printed_components
+from kdrbench.solvers.registry import known_as
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
 _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"), "solver": ("solvers", "method")}
 _FOLDS = 5
+_OF_PAPERS = "     # those of NeurIPS 2019, Table 4, as in the record of the papers"
 _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
 
 
@@ -32,6 +35,7 @@ def new_experiment(
 ) -> tuple[str, str]:
     """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
 
+    A part may be the name of a registered data set, which needs no definition.
     Of tables the columns ``drop`` are left out, and with ``drop_missing`` rows that lack a value. Raises ``InputError``
     for a name that is none, and for a part that is no solver, kernel, data set or table.
     """
@@ -42,14 +46,15 @@ def new_experiment(
     if options and not any(map(table_of, parts)):
         word = "--drop" if drop else "--drop-missing"
         raise InputError(f"{word} is for tables of data, and none is among the parts; leave it out")
-    for part in parts:
+    registered = list(dict.fromkeys(filter(None, map(_registered, parts))))
+    for part in (part for part in parts if not _registered(part)):
         section, short, definition = _defined(part, options)
         if short in sections.setdefault(section, {}):
             raise InputError(f"two {section} would be called {short!r}; rename one of the files")
         sections[section][short] = definition
     named = {section: [*sections.get(section, {}), *beside] for section, beside in _BESIDE.items()}
-    if own := sections.get("datasets"):
-        named["datasets"] = list(own)
+    if data := [*registered, *sections.get("datasets", {})]:
+        named["datasets"] = data
     # Columns of like settings are side by side.
     named["solvers"] = sorted(named["solvers"], key=lambda solver: solver != _BESIDE["solvers"][0])
     file = f"config.{name}.yaml"
@@ -62,6 +67,7 @@ def new_experiment(
         sections="".join(f"\n{_block(section, own)}" for section, own in sections.items()),
         components=_components(named["datasets"], sections),
         folds=_folds(named["datasets"]),
+        why=_OF_PAPERS if _of_papers(named["datasets"]) else "",
         **words,
     )
 
@@ -72,6 +78,12 @@ def command_of(path: Path) -> str:
     return (
         f"snakemake {f'--snakefile {CHECKOUT}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
     )
+
+
+def _registered(part: str) -> str:
+    """Return the name of a registered data set that a part is; empty for any other part."""
+    name = known_as(part, known := load_registry())
+    return name if name in known else ""
 
 
 def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -103,7 +115,11 @@ def _printed() -> Mapping[str, int]:
 
 def _folds(datasets: Sequence[str]) -> int:
     """Return the papers' folds for their data; classes of other data may be too small for as many."""
-    return FOLDS if set(datasets) <= set(_printed()) else _FOLDS
+    return FOLDS if _of_papers(datasets) else _FOLDS
+
+
+def _of_papers(datasets: Sequence[str]) -> bool:
+    return set(datasets) <= set(_printed())
 
 
 def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:

@@ -49,7 +49,10 @@ def new(
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
 
     An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
-    tables of data as file.csv:COLUMN, where the column holds the classes.
+    tables of data as file.csv:COLUMN, where the column holds the classes. A part may be the name of a data set that
+    `kdrbench list datasets` has; without any it is wine. Where all data are those of NeurIPS 2019, Table 4 (wine,
+    cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
+    Other data have five folds, and components by their classes.
     """
     if kind == _EXPERIMENT:
         _write_experiment(name, parts, into, drop, drop_missing)

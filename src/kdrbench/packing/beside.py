@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,13 @@ from kdrbench.bench.record import Record
 from kdrbench.bench.stage import Config
 from kdrbench.bench.untrusted import arrays_in
 from kdrbench.datasets.own import registry_of
-from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, visible
 from kdrbench.files import write_bytes, write_text
 from kdrbench.packing import check_there, place_of
+from kdrbench.packing.same_problems import alike_kernels, differing_kernels, of_ikdr, part_beside, read_part
 from kdrbench.packing.unpack import opened
-from kdrbench.stages.ikdr.definition import NO_KERNEL, problem_part
+from kdrbench.stages.ikdr.definition import NO_KERNEL
 from kdrbench.stages.ikdr.solver_definitions import REFERENCE
-from kdrbench.stages.ikdr.stage import shared_definition
 from kdrbench.stages.registry import DEFAULT, system_of
 from kdrbench.stages.results import Results, read_results, without_code, write_results
 
@@ -61,8 +61,11 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     check_there(place)
     if not place.is_dir():
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
-    with opened(place) as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:
-        both = Beside(read_results(results), store, read_results(folder))
+    mine = read_results(results)
+    _check_names(results, mine)
+    unpacked = opened(place, wanted=partial(part_beside, mine))
+    with unpacked as folder, tempfile.TemporaryDirectory(prefix="kdrbench-") as root:
+        both = Beside(mine, store, read_results(folder) if folder == place else read_part(folder))
         if own := both.own.left_out:
             raise InputError(
                 f"{results} has experiments of a system of its own ({', '.join(own)}), whose rows are not read beside "
@@ -70,6 +73,18 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
             )
         both.write(Path(root))
         yield Path(root), both.left_out
+
+
+def _check_names(place: Path, own: Results) -> None:
+    """Raise ``InputError`` for a method of one's own with the name of one of the reference, which takes its place."""
+    experiments = [own.config["experiments"][name] for name in own.config["run"]]
+    named = {name for one in experiments for section in ("solvers", "baselines") for name in one.get(section, [])}
+    for name in sorted(name for name in named if str(name).endswith(REFERENCE)):
+        raise InputError(
+            f"{place} has a method called {visible(name[:100])!r}: names that end in {REFERENCE} are those of the "
+            f"record's methods beside one's own; call it {visible(name.removesuffix(REFERENCE)[:100]) or 'mine'}_own "
+            "and run it again, or compare without a record"
+        )
 
 
 @dataclass
@@ -114,12 +129,13 @@ class Beside:
         mine, registry = self.own.config, registry_of(self.own.config)
         numbers = {row.run for row in self.own.records[name]}
         seen: set[tuple[Any, ...]] = set()
-        for theirs, rows in self.theirs.records.items():
-            if system_of(self.theirs.config["experiments"][theirs]) != DEFAULT:
-                continue
+        for theirs in of_ikdr(self.theirs.config):
+            rows = self.theirs.records.get(theirs, [])
             for dataset in mine["experiments"][name]["datasets"]:
-                kernels = dict(self._kernels(name, theirs, registry.get(dataset)))
-                kernels |= {NO_KERNEL: NO_KERNEL} if kernels else {}
+                both = mine, name, self.theirs.config, theirs, registry.get(dataset)
+                kernels = alike_kernels(*both)
+                for kernel, differing in differing_kernels(*both):
+                    self._leave_out(dataset, f"{theirs} on {dataset} with kernel {kernel}: another {differing}")
                 for row in rows:
                     key = dataset, kernels.get(row.kernel), row.method, row.run  # type: ignore[attr-defined]
                     if row.dataset != dataset or row.run not in numbers or key[1] is None or key in seen:
@@ -130,26 +146,9 @@ class Beside:
                     seen.add(key)
                     yield row, key[1]
 
-    def _kernels(self, name: str, theirs: str, entry: DatasetEntry | None) -> Iterator[tuple[str, str]]:
-        """Yield the reference's kernels with which it solves the same problems of a data set, each with one's own."""
-        one, other = self.own.config, self.theirs.config
-        if entry is None or entry.name not in other["experiments"][theirs]["datasets"]:
-            return
-        here, there = one["experiments"][name], other["experiments"][theirs]
-        for kernel in there["kernels"]:
-            of_theirs = _problem(there, entry, other, kernel)
-            alike = [mine for mine in here["kernels"] if _problem(here, entry, one, mine) == of_theirs]
-            if alike:
-                yield kernel, alike[0]
-            elif kernel in here["kernels"] and here["paradigm"] == there["paradigm"]:
-                of_mine = _problem(here, entry, one, kernel)
-                differing = ", ".join(key for key in of_mine if of_mine[key] != of_theirs.get(key))
-                self._leave_out(entry.name, f"{theirs} on {entry.name} with kernel {kernel}: another {differing}")
-
     def _explain(self, name: str, there: set[str]) -> None:
         """Say of data sets of which no row is included why, where it is not said yet."""
-        names = [one for one in self.theirs.records if system_of(self.theirs.config["experiments"][one]) == DEFAULT]
-        defined = [self.theirs.config["experiments"][one] for one in names]
+        defined = [self.theirs.config["experiments"][one] for one in of_ikdr(self.theirs.config)]
         for dataset in self.own.config["experiments"][name]["datasets"]:
             with_it = [one for one in defined if dataset in one["datasets"]]
             problems = (f"{one['paradigm']} with {', '.join(one['kernels'])}" for one in with_it)
@@ -161,11 +160,6 @@ class Beside:
         self._explained.add(dataset)
         if reason not in self.left_out:
             self.left_out.append(reason)
-
-
-def _problem(experiment: Config, entry: DatasetEntry, config: Config, kernel: str) -> dict[str, Any]:
-    definition = {**shared_definition(experiment, entry), "kernel": dict(config["kernels"][kernel])}
-    return {**problem_part(definition), "seed": config["seed"]}
 
 
 def _copied(config: Config) -> dict[str, Any]:
@@ -215,8 +209,15 @@ class _Included:
     def _left(self, trace_file: str) -> tuple[Mapping[Any, Any], Mapping[str, Any]]:
         """Return the points and arrays of a job; each file is read once."""
         if trace_file not in self._read:
-            findings = (self.source / "findings" / trace_file).with_suffix(".npz")
-            points = read_points(self.source / "traces" / trace_file)
+            # Traces of a configuration with a name are those of all, in the folder above.
+            roots = [one for one in (self.source, self.source.parent) if (one / "traces" / trace_file).is_file()]
+            if not roots:
+                raise InputError(
+                    f"{self.source} has rows and not their traces ({visible(trace_file[:100])} is not there); name a "
+                    "packed record, or a folder of results that has the folder traces, in itself or beside it"
+                )
+            findings = (roots[0] / "findings" / trace_file).with_suffix(".npz")
+            points = read_points(roots[0] / "traces" / trace_file)
             self._read[trace_file] = points, arrays_in(findings, packed=True) or {}
         return self._read[trace_file]
 

@@ -7,8 +7,9 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,29 @@ _MOST_ROWS = 1_000_000
 _UNPACKING = ".unpacking"
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of a record is read: rows of these experiments, data sets and runs, with their traces and arrays.
+
+    Numbers of runs are written as in a table.
+    """
+
+    experiments: frozenset[str]
+    datasets: frozenset[str]
+    runs: frozenset[str]
+
+    def has(self, words: Mapping[str, str]) -> bool:
+        """Return whether a row, as the words of its table, is one of them."""
+        return words["dataset"] in self.datasets and words["run"] in self.runs
+
+
 @contextmanager
-def opened(place: Path, n_jobs: int = 1) -> Iterator[Path]:
+def opened(place: Path, n_jobs: int = 1, wanted: Callable[[Config], Part] | None = None) -> Iterator[Path]:
     """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
 
-    That folder has the name of the record, and its configuration runs the experiments of which there are rows. Raises
-    ``InputError`` for the record of the papers where it is not there.
+    That folder has the name of the record, and its configuration runs the experiments of which there are rows. With
+    ``wanted``, which is given that configuration, only a part is unpacked; merged tables of the other experiments are
+    not there. Raises ``InputError`` for the record of the papers where it is not there.
     """
     check_there(place)
     if not is_packed(place):
@@ -47,15 +65,22 @@ def opened(place: Path, n_jobs: int = 1) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
         folder = Path(root, place.absolute().name)
-        unpack(PackedFolder(place), folder, to_go_on=False, n_jobs=n_jobs)
+        unpack(PackedFolder(place), folder, to_go_on=False, n_jobs=n_jobs, wanted=wanted)
         yield folder
 
 
-def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True, n_jobs: int = 1) -> list[str]:
+def unpack(
+    packed: PackedFolder,
+    results: Path,
+    *,
+    to_go_on: bool = True,
+    n_jobs: int = 1,
+    wanted: Callable[[Config], Part] | None = None,
+) -> list[str]:
     """Write a folder of results of a packed record, and return the experiments that are complete.
 
     Snakemake finds the jobs of the record done there, and makes those that are missing. To read the record alone, and
-    not ``to_go_on``, the configuration has no name, and merged tables hold what there is.
+    not ``to_go_on``, the configuration has no name, and merged tables hold what there is, or what is ``wanted`` of it.
 
     Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
     Nothing is in the folder then: what is unpacked comes into it at the end, the configuration last.
@@ -66,7 +91,7 @@ def unpack(packed: PackedFolder, results: Path, *, to_go_on: bool = True, n_jobs
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
         with _unpacked_into(results) as made:
-            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs)
+            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
 
 
 @contextmanager
@@ -86,7 +111,14 @@ def _unpacked_into(results: Path) -> Iterator[Path]:
 
 
 def _unpack(
-    packed: PackedFolder, config: Config, results: Path, name: str, *, to_go_on: bool, n_jobs: int
+    packed: PackedFolder,
+    config: Config,
+    results: Path,
+    name: str,
+    *,
+    to_go_on: bool,
+    n_jobs: int,
+    wanted: Callable[[Config], Part] | None,
 ) -> list[str]:
     place, experiments = results / name, packed.manifest["experiments"]
     if unknown := sorted(set(experiments) - set(config["run"])):
@@ -101,16 +133,20 @@ def _unpack(
     except ValueError as error:
         raise DamagedError(f"{packed.place} has a manifest with {in_words(error)}") from error
     write_text(place / OTHER_LIMITS, json.dumps(limits, indent=1) + "\n", durable=False)
-    read_frozen(place / CONFIG)
+    checked = read_frozen(place / CONFIG)
+    part = wanted(checked) if wanted else None
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
-    tables = {name: place / MERGED / f"{name}.csv" for name in config["run"] if name in complete or not to_go_on}
+    there = [name for name in config["run"] if name in experiments and (part is None or name in part.experiments)]
+    with_table = complete if to_go_on else there
+    tables = {name: place / MERGED / f"{name}.csv" for name in config["run"] if name in with_table}
     # Those that take long first, so that none is left for one core at the end.
-    there = sorted((name for name in config["run"] if name in experiments), key=packed.size_of_rows, reverse=True)
     Parallel(n_jobs=n_jobs)(
-        delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
+        delayed(_write_experiment)(packed, results, config, name, tables.get(name), part, to_go_on=to_go_on)
+        for name in sorted(there, key=packed.size_of_rows, reverse=True)
     )
     write_systems(place, config, tables)
-    _write_others(packed, results)
+    if part is None:
+        _write_others(packed, results)
     return complete
 
 
@@ -128,22 +164,33 @@ def _configuration(packed: PackedFolder) -> Config:
 
 
 def _write_experiment(
-    packed: PackedFolder, results: Path, config: Config, name: str, table: Path | None, *, to_go_on: bool
+    packed: PackedFolder,
+    results: Path,
+    config: Config,
+    name: str,
+    table: Path | None,
+    part: Part | None,
+    *,
+    to_go_on: bool,
 ) -> None:
-    """Write the files of an experiment's jobs, and its ``table`` where it has one."""
+    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone."""
     system = system_of(config["experiments"][name])
     if system not in STAGES:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
-    records = _records(packed, name, system)
+    records = _records(packed, name, system, part)
     jobs: dict[str, list[Record]] = {}
     for record in records:
         jobs.setdefault(_job(record, name), []).append(record)
-    lines = read_traces(packed, name)
+    lines, arrays_of = read_traces(packed, name), read_arrays(packed, name)
+    if part is not None:
+        # Of rows that are not wanted the jobs have traces and arrays too.
+        lines = {job: lines[job] for job in jobs if job in lines}
+        arrays_of = {job: arrays_of[job] for job in jobs if job in arrays_of}
     if others := sorted(set(lines) - set(jobs)):
         raise DamagedError(f"{packed.place} has a trace of {visible(others[0][:100])!r}, a job without rows")
     # To compress takes longer than to read, and what is read alone is removed soon.
     save = np.savez_compressed if to_go_on else np.savez
-    for job, arrays in jobs_in(read_arrays(packed, name), set(jobs)):
+    for job, arrays in jobs_in(arrays_of, set(jobs)):
         files = JobFiles.of(results, job)
         buffer = io.BytesIO()
         save(buffer, allow_pickle=False, **arrays)
@@ -158,11 +205,11 @@ def _text(lines: Iterator[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _records(packed: PackedFolder, name: str, system: str) -> list[Record]:
+def _records(packed: PackedFolder, name: str, system: str, part: Part | None) -> list[Record]:
     with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
         table = Path(folder, f"{name}.csv")
         table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
-        records = list(read_merged(table, build_stage(system).record))
+        records = list(read_merged(table, build_stage(system).record, part.has if part else None))
     if len(records) > _MOST_ROWS:
         raise DamagedError(f"{packed.place} has {len(records)} rows of {name}; at most {_MOST_ROWS} are read")
     if others := {record.experiment for record in records} - {name}:

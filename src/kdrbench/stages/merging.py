@@ -14,6 +14,7 @@ from typing import Any
 from kdrbench.bench.record import Record
 from kdrbench.bench.stage import Config
 from kdrbench.errors import InputError
+from kdrbench.stages.asked import not_asked_for
 from kdrbench.stages.results import Results, charted_by
 
 # What rows of one experiment have in common, whichever record they are of.
@@ -36,13 +37,20 @@ def merge_results(all_results: Sequence[Results], name: str) -> Results:
     """Return the records as one, called ``name``, each row once; experiments in the order of the records.
 
     Raises ``InputError`` that lists what differs: definitions of an experiment or of what it names, rows made for
-    other definitions, the same run measured twice, or an experiment measured on unlike machines.
+    other definitions, the same run measured twice, or an experiment measured on unlike machines; and rows that a
+    configuration does not ask for.
     """
     for results in all_results:
         if results.left_out:
             raise InputError(
                 f"{results.place} has experiments of a system of its own ({', '.join(results.left_out)}): what their "
                 "rows mean only its code says, which is not run here; merge single tables (merged/EXPERIMENT.csv)"
+            )
+        if unasked := not_asked_for(results):
+            raise InputError(
+                f"{results.place} has rows that its configuration does not ask for: "
+                f"{_listed([_place(record) for record in unasked])}. To go on, merge its table again where its runs "
+                "are, or leave it out"
             )
     merged = reduce(_both, all_results)
     return Results(merged.place, {**merged.config, "name": name}, merged.records)
@@ -162,6 +170,9 @@ def _place(record: Record) -> str:
 
 def _refuse(fault: str, faults: Sequence[str], first: Results, second: Results, advice: str) -> None:
     """Raise ``InputError`` with the records, their fault, its first cases and what to do."""
+    raise InputError(f"{first.place} and {second.place} {fault}: {_listed(faults)}. To go on, {advice}")
+
+
+def _listed(faults: Sequence[str]) -> str:
     more = f"; and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
-    listed = "; ".join(faults[:_MOST])
-    raise InputError(f"{first.place} and {second.place} {fault}: {listed}{more}. To go on, {advice}")
+    return "; ".join(faults[:_MOST]) + more

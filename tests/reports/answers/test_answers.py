@@ -264,3 +264,17 @@ def test_answers_can_be_written_as_json(race):
 
     said = answer(*race)
     assert json.loads(json.dumps(asdict(said)))["matrix"]["experiment"] == "e"
+
+
+def test_scaled_times_of_a_reference_are_compared_with_none_and_disturb_no_other():
+    near = pd.DataFrame(
+        [
+            {"experiment": "e", "dataset": "wine", "kernel": "gaussian", "run": 0, "method": method, "clean": timed}
+            | {"timed": timed, "needed_1e-2": needed, "needed_1e-6": needed}
+            for method, needed, timed in (("mine", 2.0, True), ("dg", 4.0, True), ("ism_reference", 1.0, False))
+        ]
+    )
+    found = ratios(near).set_index("method")
+    assert found["ratio_1e-6"].loc[["mine", "dg"]].tolist() == [1.0, 2.0]
+    assert np.isnan(found["ratio_1e-6"]["ism_reference"])
+    assert not found["disturbed"].any()

@@ -246,6 +246,17 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     assert data["traces"][0] is not None
 
 
+def test_runs_of_a_reference_are_counted_apart():
+    methods = ["mine", "ism_reference", "dg_reference", "pca_reference"]
+    rows = [run("wine", method, 0, batch_sha256=method) for method in methods]
+    rows[-1] |= {"kernel": "none"}
+    counts = counts_of(all_runs({"ikdr": pd.DataFrame(rows)}))
+    assert {"4 runs, 3 of the reference", "4 results, 3 of the reference", "3 solvers, 2 of the reference"} <= set(
+        counts
+    )
+    assert counts[-1] == "1 baseline, 1 of the reference"
+
+
 def test_claims_are_counted_by_paper():
     all_claims, paper = claims_of([a_claim(), a_claim() | {"verdict": "undecided"}])
     assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")

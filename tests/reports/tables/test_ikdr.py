@@ -166,6 +166,13 @@ def test_a_solver_that_declares_no_settings_is_not_headed_as_published():
     assert made.columns[2:] == ["ISM", "ISM", "mine", "mine, converged"]
 
 
+def test_columns_of_a_reference_are_called_so_also_where_the_line_above_says_the_variant():
+    both = {f"{name}_reference": settings for name, settings in SETTINGS.items()} | SETTINGS
+    experiment = EXPERIMENT | {"solvers": ["ism", "ism_reference", "ism_converged", "ism_converged_reference"]}
+    made = ikdr_table("e", compared_cells(RUNS, experiment, settings=both), experiment)
+    assert made.columns[2:] == ["ISM", "ISM, reference"] * 2
+
+
 def saying(method, stationarity, **columns):
     optimality = "not_stationary" if stationarity > 1.01e-6 else "second_order"
     return run("wine", method, 0, stationarity=stationarity, optimality=optimality, **columns)

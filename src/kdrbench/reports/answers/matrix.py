@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from kdrbench.errors import counted
 from kdrbench.paired import holm, signed_rank_p
 from kdrbench.reports.answers.nearness import COARSE, FINE, column, ratios
 from kdrbench.reports.records import REFERENCE
-from kdrbench.reports.tables.labels import by_method, method_label
+from kdrbench.reports.tables.labels import by_method
 from kdrbench.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.reports.tables.significance import SIGNIFICANT
 from kdrbench.status import Status
@@ -20,7 +21,7 @@ from kdrbench.status import Status
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 _TIMES_OF_REFERENCE = (
-    "they are those of another machine, scaled by the calibration kernel, and not known without a calibration"
+    "they come from another machine. Figures show them scaled by the calibration kernel, and not without a calibration"
 )
 
 
@@ -94,8 +95,9 @@ class Matrix:
     @property
     def untimed_note(self) -> str:
         """Why methods of a reference have no ratio of times; empty where there are none."""
-        names = [method_label(one.solver) for one in self.overall if one.solver.endswith(REFERENCE)]
-        return f"No times are compared of {'; '.join(names)}: {_TIMES_OF_REFERENCE}." if names else ""
+        count = sum(one.solver.endswith(REFERENCE) for one in self.overall)
+        of_them = counted(count, "method")
+        return f"No times are compared of {of_them} of the reference: {_TIMES_OF_REFERENCE}." if count else ""
 
     def is_best(self, cell: Standing) -> bool:
         """Whether a cell came within 1e-6 in all runs, none of them stopped, and in the least time that counts."""

@@ -24,7 +24,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.clean_times import clean_times
 from kdrbench.reports.figures.cost_against_time import TIME, curve_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
-from kdrbench.reports.records import NO_KERNEL, Config, read_traces
+from kdrbench.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
 from kdrbench.status import Status
 
 # Of the best known cost: what the papers' tests reach, and what only converged solvers reach.
@@ -95,15 +95,17 @@ def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING
 def ratios(near: pd.DataFrame) -> pd.DataFrame:
     """Add ``ratio_<accuracy>``, the time needed over the least of any solver in the problem, and ``disturbed``.
 
-    Problems without a time of any solver have no ratio, nor have those that are not compared.
+    Problems without a time of any solver have no ratio, nor have those that are not compared. Scaled times of methods
+    of a reference are compared with none, and disturb no other.
     """
     problem = [near[name] for name in PROBLEM]
+    included = near["method"].astype(str).str.endswith(REFERENCE)
     timed = near["timed"].astype(str) != "False" if "timed" in near else pd.Series(True, near.index)
-    clean = near["clean"].groupby(problem, sort=False).transform("all")
+    clean = (near["clean"] | included).groupby(problem, sort=False).transform("all")
     compared = clean if (clean & timed).any() else timed
     columns: dict[str, object] = {"disturbed": not (clean & timed).any()}
     for accuracy in ACCURACIES:
-        needed = near[column("needed", accuracy)].astype(float)
+        needed = near[column("needed", accuracy)].astype(float).where(~included)
         least = needed.groupby(problem, sort=False).transform("min")
         ratio = (needed / least).where(np.isfinite(least) & compared & timed)
         columns[column("ratio", accuracy)] = ratio

@@ -15,6 +15,7 @@ from kdrbench.reports.records import (
     IKDR,
     NO_KERNEL,
     OWN_RULE,
+    REFERENCE,
     Config,
     n_runs,
 )
@@ -28,23 +29,34 @@ _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
-    """Return what there is, as "2 runs"; results are rows, of which a run may leave several."""
+    """Return what there is, as "2 runs"; results are rows, of which a run may leave several.
+
+    It is said how many of the runs, results and methods are of a reference beside them.
+    """
     of_ikdr = runs[runs["system"] == IKDR]
+    included = runs[runs["method"].astype(str).str.endswith(REFERENCE)]
     counts = [
-        counted(n_runs(runs), "run"),
-        counted(len(runs), "result"),
+        _with(included, counted(n_runs(runs), "run"), n_runs(included)),
+        _with(included, counted(len(runs), "result"), len(included)),
         counted(runs["experiment"].nunique(), "experiment"),
         counted(runs["dataset"].nunique(), "data set"),
     ]
     if of_ikdr.empty:
         return counts
     baselines = of_ikdr["kernel"] == NO_KERNEL
+    solvers, others = (of_ikdr.loc[chosen, "method"].unique() for chosen in (~baselines, baselines))
     return [
         *counts,
         counted(of_ikdr.loc[~baselines, "kernel"].nunique(), "kernel"),
-        counted(of_ikdr.loc[~baselines, "method"].nunique(), "solver"),
-        counted(of_ikdr.loc[baselines, "method"].nunique(), "baseline"),
+        *(
+            _with(included, counted(len(names), word), sum(str(name).endswith(REFERENCE) for name in names))
+            for names, word in ((solvers, "solver"), (others, "baseline"))
+        ),
     ]
+
+
+def _with(included: pd.DataFrame, said: str, count: int) -> str:
+    return said if included.empty else f"{said}, {count} of the reference"
 
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:

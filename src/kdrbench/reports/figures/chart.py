@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.palette import COLOURS as COLOURS
+from kdrbench.reports.figures.lines import Line as Line
+from kdrbench.reports.figures.lines import Symbol as Symbol
 
 Pixels = NDArray[np.uint8]
 # The text of a panel that has nothing to show.
@@ -35,41 +37,6 @@ class Mark(StrEnum):
     STEPS = "steps"
     POINTS = "points"
     BARS = "bars"
-
-
-class Line(StrEnum):
-    """How a line is broken, by its name in Plotly; those of methods of a reference are lengths, and thin."""
-
-    SOLID = "solid"
-    DASHED = "dash"
-    DOTTED = "dot"
-    DASH_DOT = "dashdot"
-    LONG_DASHED = "longdash"
-    LONG_DASH_DOT = "longdashdot"
-    DOTS = "2px,4px"
-    TWO_DOTS = "2px,3px,2px,9px"
-    THREE_DOTS = "2px,3px,2px,3px,2px,9px"
-    FOUR_DOTS = "2px,3px,2px,3px,2px,3px,2px,9px"
-    RARE_DOTS = "2px,12px"
-    LONG_DOTS = "5px,6px"
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Lengths of strokes and gaps in pixels of a thin line; none of others."""
-        return tuple(int(one.removesuffix("px")) for one in self.split(",")) if "px" in self else ()
-
-
-class Symbol(StrEnum):
-    """What marks the points of a series; a cross says that a run was stopped."""
-
-    NONE = "none"
-    DOT = "dot"
-    CROSS = "cross"
-    SQUARE = "square"
-    TRIANGLE = "triangle"
-    DIAMOND = "diamond"
-    PENTAGON = "pentagon"
-    STAR = "star"
 
 
 class Scale(StrEnum):

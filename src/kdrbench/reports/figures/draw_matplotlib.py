@@ -19,6 +19,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
+from kdrbench.reports.figures.legend import LETTER_WIDTH, add_legend
 
 _SYMBOLS = {
     Symbol.NONE: "",
@@ -29,6 +30,8 @@ _SYMBOLS = {
     Symbol.DIAMOND: "D",
     Symbol.PENTAGON: "p",
     Symbol.STAR: "*",
+    Symbol.HEXAGON: "h",
+    Symbol.TRIANGLE_DOWN: "v",
 }
 # Lengths of strokes and gaps, in widths of the line.
 _LINES: dict[Line, Any] = {
@@ -38,13 +41,15 @@ _LINES: dict[Line, Any] = {
     Line.DASH_DOT: "-.",
     Line.LONG_DASHED: (0, (9, 3)),
     Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+    Line.TWO_DASHES: (0, (4, 2, 4, 6)),
+    Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
     **{line: (0, line.lengths) for line in Line if line.lengths},
 }
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
 _SHAPE, _PICTURE_SHAPE = 0.8, 1.0
-# Of the legend and of each heading, of a letter, and of a row that has a name, in inches.
-_LINE_HEIGHT, _LETTER_WIDTH, _ROW_HEIGHT = 0.18, 0.066, 0.15
+# Of a line of the legend and of a heading, and of a row that has a name, in inches.
+_LINE_HEIGHT, _ROW_HEIGHT = 0.18, 0.15
 _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
@@ -97,22 +102,11 @@ def _drawn(chart: Chart) -> Figure:
             axes.set_axis_off()
         if not panels:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
-    lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
+    lines = add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     height = max(width / columns * shape, _ROW_HEIGHT * named)
     figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
     return figure
-
-
-def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> int:
-    """Add a legend that is no wider than the figure, and return its lines."""
-    if len(handles) < 2:
-        return 0
-    # A handle takes half an inch.
-    fitting = int(width / (_LETTER_WIDTH * max(map(len, handles)) + 0.45))
-    ncols = max(1, min(len(handles), 6, fitting))
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=ncols, frameon=False)
-    return -(-len(handles) // ncols)
 
 
 def laid_out(figure: Figure) -> Figure:
@@ -171,16 +165,16 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
         handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
         if not series.faint:
             handles.setdefault(series.key, handle)
-    axes.set_title(textwrap.fill(panel.title, int(width / _LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
+    axes.set_title(textwrap.fill(panel.title, int(width / LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
     if panel.is_empty:
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])
         axes.set_yticks([])
         return {}
     for name, axis in (("x", panel.x), ("y", panel.y)):
-        _set_axis(axes, name, axis, int(0.75 * width / _LETTER_WIDTH))
+        _set_axis(axes, name, axis, int(0.75 * width / LETTER_WIDTH))
     names = dict.fromkeys(str(name) for series in panel.series for name in series.x)
-    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * _LETTER_WIDTH > width / 2:
+    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * LETTER_WIDTH > width / 2:
         axes.tick_params(axis="x", labelrotation=90, labelsize="small")
     axes.grid(alpha=0.25)
     return handles

@@ -24,7 +24,7 @@ import pandas as pd
 from kdrbench.reports.answers.nearness import until
 from kdrbench.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
-from kdrbench.reports.figures.styles import Style, note_of_reference, styles_of
+from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.reports.records import NO_KERNEL, REFERENCE
 from kdrbench.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, method_label
@@ -45,6 +45,12 @@ _CAPTION = (
     "ran; oracle calls, all alike and the start as one, are counted of supervised problems only. "
     f"{TIMES_MEAN}"
 )
+# Of each panel of times where there are methods of a reference, and of the whole figure.
+_WITHOUT_REFERENCE = ", without the reference's times"
+_NOTE = (
+    " Methods of a reference, in thin dotted lines, are in the panels of calls alone: their times are scaled from "
+    "another machine by the calibration kernel, and are ranked nowhere."
+)
 
 
 def chart_of(source: Source) -> Chart:
@@ -58,20 +64,24 @@ def performance_profile(
     """Return the profiles of time and of oracle calls, at either accuracy.
 
     The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
-    ``defined`` are those that the configuration defines, from which those of the user's own have their styles.
+    ``defined`` are those that the configuration defines, from which those of the user's own have their styles. Methods
+    of a reference are not among the times: those of another machine are not ranked with one's own, here as elsewhere.
     """
     # A method of a reference without a calibration has neither times nor points.
     unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))
+    own = [name for name in solvers if not name.endswith(REFERENCE)]
     styles, panels = styles_of([*defined, *solvers]), []
-    for abscissa in (TIME, CALLS):
+    for abscissa, shown in ((TIME, own), (CALLS, solvers)):
         needed = _needed(compared, traces, abscissa, known)
+        without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
         panels += [
-            _panel(needed[accuracy].reindex(columns=solvers), abscissa, accuracy, styles) for accuracy in ACCURACIES
+            _panel(needed[accuracy].reindex(columns=shown), abscissa, accuracy, styles, without)
+            for accuracy in ACCURACIES
         ]
     problems = len(compared[_PROBLEM].drop_duplicates())
-    caption = _CAPTION.format(solvers=len(solvers), problems=problems) + note_of_reference(solvers)
+    caption = _CAPTION.format(solvers=len(solvers), problems=problems) + (_NOTE if len(own) < len(solvers) else "")
     return Chart("performance_profile", "Performance profile over all problems", caption, panels, len(ACCURACIES))
 
 
@@ -130,7 +140,7 @@ def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKno
     return needed
 
 
-def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style]) -> Panel:
+def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style], without: str) -> Panel:
     series = [
         Series(
             method_label(solver),
@@ -144,7 +154,7 @@ def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: di
         if len(needed)
     ]
     return Panel(
-        f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems",
+        f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems{without}",
         Axis(f"multiple of the least {SOLVER_TIME}" if abscissa is TIME else "multiple of the fewest calls", Scale.LOG),
         Axis("share of problems solved"),
         series,

@@ -22,6 +22,7 @@ _ROUNDS = (
     ((Line.SOLID, Symbol.DOT), (Line.DASHED, Symbol.SQUARE)),
     ((Line.DOTTED, Symbol.TRIANGLE), (Line.DASH_DOT, Symbol.DIAMOND)),
     ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
+    ((Line.TWO_DASHES, Symbol.HEXAGON), (Line.DASH_TWO_DOTS, Symbol.TRIANGLE_DOWN)),
 )
 # Of each of these lines that of the same method from a reference.
 _OF_REFERENCE = {
@@ -31,9 +32,12 @@ _OF_REFERENCE = {
     Line.DASH_DOT: Line.FOUR_DOTS,
     Line.LONG_DASHED: Line.RARE_DOTS,
     Line.LONG_DASH_DOT: Line.LONG_DOTS,
+    Line.TWO_DASHES: Line.RARE_LONG_DOTS,
+    Line.DASH_TWO_DOTS: Line.UNEQUAL_DOTS,
 }
 _BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = range(len(COLOURS))
-# Round and colour of the solvers of config.yaml; what shares a colour is akin. Controls are none of the bright ones.
+# Round and colour of all solvers of config.yaml, those that a configuration does not define included: a record beside
+# it may have them. What shares a colour is akin. Controls are none of the bright ones.
 _SOLVERS = {
     "ism": (0, _BLUE),
     "dg": (0, _RED),
@@ -44,11 +48,18 @@ _SOLVERS = {
     "scipy": (2, _ORANGE),
     "ism_2018": (0, _SKY),
     "ism_10": (1, _BLUE),
+    "ism_published_1_d": (2, _BLUE),
+    "ism_random": (3, _BLUE),
+    "ism_published": (3, _SKY),
+    "dg_10": (1, _RED),
+    "dg_greedy": (3, _RED),
+    "sm_10": (1, _GREEN),
+    "gm_10": (1, _PURPLE),
     "random": (1, _BLACK),
     "shuffled_labels": (2, _BLACK),
     "first_axes": (1, _SKY),
     "principal_axes": (2, _SKY),
-    "discriminant_axes": (2, _BLUE),
+    "discriminant_axes": (3, _BLACK),
 }
 # These are never beside the solvers above.
 _LOW_RANK = {

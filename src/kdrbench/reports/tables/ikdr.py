@@ -13,7 +13,7 @@ from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.reports.clean_times import SCALED, UNTIMED
-from kdrbench.reports.records import NO_KERNEL, Config, Settings, Split, split_of
+from kdrbench.reports.records import NO_KERNEL, REFERENCE, Config, Settings, Split, split_of
 from kdrbench.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, Cell
 from kdrbench.reports.tables.html import Section
 from kdrbench.reports.tables.ikdr_cells import IkdrCell
@@ -21,6 +21,7 @@ from kdrbench.reports.tables.labels import (
     DEFINITIONS,
     METRIC_TITLES,
     NO_CELL,
+    OF_REFERENCE,
     TIMES_MEAN,
     dataset_label,
     kernel_label,
@@ -97,12 +98,15 @@ def _variants(methods: list[str], declared: Mapping[str, Settings]) -> list[Grou
 
 
 def _headings(methods: list[str], declared: Mapping[str, Settings]) -> list[str]:
-    """Return the columns' titles: without the variant where the line above says it."""
+    """Return the columns' titles: without the variant where the line above says it, and never without the reference."""
     alone = len(_variants(methods, declared)) > 1
     return [
-        method_alone(name) if alone and declared.get(name) is not Settings.OTHER else method_label(name)
-        for name in methods
+        _alone(name) if alone and declared.get(name) is not Settings.OTHER else method_label(name) for name in methods
     ]
+
+
+def _alone(name: str) -> str:
+    return method_alone(name) + (OF_REFERENCE if name.endswith(REFERENCE) else "")
 
 
 def _entry(cell: IkdrCell | None) -> Entry:

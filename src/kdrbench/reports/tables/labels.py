@@ -9,6 +9,8 @@ from kdrbench.solvers.registry import SHORT, known_as
 CONVERGED = "converged"
 # Suffixes of names: how a method is run that has a published variant too.
 _VARIANTS = (CONVERGED, "escaping")
+# What is said behind a method of a reference.
+OF_REFERENCE = ", reference"
 # What a cell shows that no run could fill.
 NO_CELL = "-"
 # What every time is that a report shows, and the only other one, which tables and details of runs show beside it.
@@ -97,7 +99,7 @@ def kernel_label(name: str) -> str:
 def method_label(name: str) -> str:
     """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
     if name.endswith(REFERENCE):
-        return f"{method_label(name.removesuffix(REFERENCE))}, reference"
+        return f"{method_label(name.removesuffix(REFERENCE))}{OF_REFERENCE}"
     label, stem = method_alone(name), stem_of(name)
     return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
 
