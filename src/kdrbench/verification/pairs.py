@@ -33,11 +33,17 @@ class FirstOrder:
 
 @dataclass(frozen=True)
 class Curvature:
-    """The smallest curvature l / s at W: its ``value``, the ``scale`` s, and its unit ``direction`` Z, d x q."""
+    """The smallest curvature l / s at W: its ``value``, the ``scale`` s, and its unit ``direction`` Z, d x q.
+
+    ``eigengap`` is the smallest eigenvalue of W'PW less the largest of P outside W, over s / 2, where dF/dW = 2 P W.
+    ``eigengap_needed`` is the largest <Z, dP[Z] W> over unit tangents Z, on the same scale.
+    """
 
     value: float
     scale: float
     direction: Array
+    eigengap: float
+    eigengap_needed: float
 
 
 @dataclass
@@ -133,6 +139,16 @@ class Pairs:
             result += self._pulled(member, rows, (gamma * derivatives[1]) @ _with_ones(samples), samples)
         return result
 
+    def surrogate(self, projection: Array) -> Array:
+        """Return P, d x d and symmetric, with dF/dW = 2 P W."""
+        result = np.zeros((self.features.shape[1],) * 2)
+        for rows, member, gamma, derivatives in self._blocks(projection):
+            weights, left = gamma * derivatives[1], self.features[rows].T
+            across = left @ (weights @ self.features)
+            own = (left * weights.sum(axis=1)) @ left.T
+            result += across if member.of_products else 2.0 * (own - across)
+        return 0.5 * (result + result.T)
+
     def turned(self, projection: Array, directions: Sequence[Array]) -> list[Array]:
         """Return the derivative of the gradient along each of the ``directions`` Z, d x q."""
         results = [np.zeros_like(projection) for _ in directions]
@@ -197,21 +213,55 @@ def curvature(pairs: Pairs, projection: Array, most: int) -> Curvature | None:
     Directions are those of the rows of X, outside of which F does not change. ``None`` where there are more than
     ``most`` of them, or none.
     """
-    _, sizes, directions = np.linalg.svd(pairs.features, full_matrices=False)
-    kept = directions[sizes > sizes[0] * max(pairs.features.shape) * _EPS].T
-    if np.linalg.norm(projection - kept @ (kept.T @ projection)) > np.sqrt(_EPS):
-        kept = np.eye(len(projection))
-    outer = kept - projection @ (projection.T @ kept)
-    complement = np.linalg.svd(outer, full_matrices=False).U[:, : kept.shape[1] - projection.shape[1]]
+    complement = _complement(pairs, projection)
     n_outer, q = complement.shape[1], projection.shape[1]
     if not 0 < n_outer * q <= most:
         return None
-    inner = projection.T @ pairs.gradient(projection)
+    surrogate = pairs.surrogate(projection)
+    inner, outer = (2.0 * space.T @ surrogate @ space for space in (projection, complement))
     units = np.eye(n_outer * q).reshape(-1, n_outer, q)
     images = pairs.turned(projection, [complement @ unit for unit in units])
     hessian = np.array(
         [(unit @ inner - complement.T @ image).ravel() for unit, image in zip(units, images, strict=True)]
     )
-    scale = float(np.abs(np.linalg.eigvalsh(0.5 * (inner + inner.T))).max())
+    scale = _largest(inner)
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-    return Curvature(float(values[0]) / scale, scale, complement @ vectors[:, 0].reshape(n_outer, q))
+    # H[Z] is Z W'G less 2 dP[Z] W and 2 P Z, as far as they are outside W: this is 2 dP[Z] W.
+    turns = np.kron(np.eye(n_outer), inner) - np.kron(outer, np.eye(q)) - hessian
+    return Curvature(
+        float(values[0]) / scale,
+        scale,
+        complement @ vectors[:, 0].reshape(n_outer, q),
+        eigengap(pairs, projection, surrogate),
+        float(np.linalg.eigvalsh(0.5 * (turns + turns.T))[-1]) / scale,
+    )
+
+
+def eigengap(pairs: Pairs, projection: Array, surrogate: Array | None = None) -> float:
+    """Return the smallest eigenvalue of W'PW less the largest of P outside W, over the largest |eigenvalue| of W'PW.
+
+    ``surrogate`` is P, where it is known.
+    """
+    surrogate = pairs.surrogate(projection) if surrogate is None else surrogate
+    complement = _complement(pairs, projection)
+    inner, outer = (space.T @ surrogate @ space for space in (projection, complement))
+    largest = float(np.linalg.eigvalsh(outer)[-1])
+    n, d = pairs.features.shape
+    if complement.shape[1] < d - projection.shape[1] and n >= d:
+        # Along features that do not vary P is zero.
+        largest = max(largest, 0.0)
+    return (float(np.linalg.eigvalsh(inner)[0]) - largest) / _largest(inner)
+
+
+def _complement(pairs: Pairs, projection: Array) -> Array:
+    """Return orthonormal directions of the rows of X that are orthogonal to W, d x m."""
+    _, sizes, directions = np.linalg.svd(pairs.features, full_matrices=False)
+    kept = directions[sizes > sizes[0] * max(pairs.features.shape) * _EPS].T
+    if np.linalg.norm(projection - kept @ (kept.T @ projection)) > np.sqrt(_EPS):
+        kept = np.eye(len(projection))
+    outer = kept - projection @ (projection.T @ kept)
+    return np.asarray(np.linalg.svd(outer, full_matrices=False).U[:, : kept.shape[1] - projection.shape[1]])
+
+
+def _largest(symmetric: Array) -> float:
+    return float(np.abs(np.linalg.eigvalsh(symmetric)).max())

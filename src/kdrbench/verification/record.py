@@ -141,3 +141,6 @@ def _check_points(points: Mapping[Any, list[dict[str, Any]]]) -> None:
     for point in chain.from_iterable(points.values()):
         if not (is_number(point["time_s"]) and is_number(point["cost"])):
             raise ValueError("a time or a cost is no number")
+        others = [point[name] for name in ("stationarity", "calls") if point.get(name) is not None]
+        if not all(map(is_number, others)):
+            raise ValueError("a stationarity or a count is no number")

@@ -68,9 +68,9 @@ def of_stationarity(projection: Array, gradient: Array, bent: float) -> float:
     return turned + (1.0 + stationarity) * bent * change / size
 
 
-def of_scale(projection: Array, least: Curvature) -> float:
-    """Return the part of the bound for the smallest curvature without derivatives of G; g is s at least."""
-    return (1.0 + abs(least.value)) * UNIT * float(np.linalg.norm(projection))
+def of_scale(projection: Array, value: float) -> float:
+    """Return the part of the bound for a curvature of this ``value`` without derivatives of G; g is s at least."""
+    return (1.0 + abs(value)) * UNIT * float(np.linalg.norm(projection))
 
 
 def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float) -> float:

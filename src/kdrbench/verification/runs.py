@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
 from kdrbench.verification.number import Number
-from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, stationarity
+from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, eigengap, stationarity
 from kdrbench.verification.samples import RunSamples
 
 # Costs of the record are compared to this share, as its own gate does; rounding comes on top.
@@ -31,6 +31,9 @@ _SHARE = 1e-12
 _ORTHONORMAL = 0.1
 # Directions of the tangent space up to which curvature is computed again.
 _MOST_DIRECTIONS = 60
+# Up to which the referee knows an eigengap.
+_DIRECTIONS_OF_GAPS = 400
+SECOND_ORDER = ("curvature", "eigengap", "eigengap_needed")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class RunToVerify:
             "n_train": len(samples.train),
             "n_test": int(samples.judged.sum()) if hidden else len(samples.test),
             "n_features": samples.train.shape[1],
+            "n_constant_features": samples.n_constant_features,
         }
         return {name: Number(size, 0.0) for name, size in sizes.items()}
 
@@ -108,7 +112,9 @@ class RunToVerify:
         if self.first_order:
             return found
         if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
-            found["curvature"] = self._curvature(pairs, projection, least)
+            found |= self._second_order(pairs, projection, least)
+        elif 0 < (len(projection) - projection.shape[1]) * projection.shape[1] <= _DIRECTIONS_OF_GAPS:
+            found["eigengap"] = self._of_second_order(eigengap(pairs, projection), projection, None)
         train, labels = self.samples.train @ projection, self._classes
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
@@ -122,15 +128,22 @@ class RunToVerify:
             "train_accuracy": self._share(right, classifier, train),
         }
 
-    def _curvature(self, pairs: Pairs, projection: Array, least: Curvature) -> Number:
-        if not self.is_rounded:
-            return Number(least.value, _CURVATURE)
+    def _second_order(self, pairs: Pairs, projection: Array, least: Curvature) -> dict[str, Number]:
+        """Return curvature and eigengaps: eigenvalues of parts of one operator, whose change is bounded as a whole."""
 
-        def wider() -> float:
+        def wider(value: float) -> float:
             bent = rounding.largest_slope(projection, pairs.gradient(projection), pairs.gradient)
-            return _CURVATURE + rounding.of_curvature(projection, pairs, least, bent)
+            return rounding.of_curvature(projection, pairs, replace(least, value=value), bent)
 
-        return Number(least.value, _CURVATURE + rounding.of_scale(projection, least), wider)
+        values = {name: getattr(least, "value" if name == "curvature" else name) for name in SECOND_ORDER}
+        return {name: self._of_second_order(value, projection, wider) for name, value in values.items()}
+
+    def _of_second_order(self, value: float, projection: Array, wider: Callable[[float], float] | None) -> Number:
+        allowed = _CURVATURE * max(1.0, abs(value))
+        if not self.is_rounded:
+            return Number(value, allowed)
+        more = None if wider is None else lambda: allowed + wider(value)
+        return Number(value, allowed + rounding.of_scale(projection, value), more)
 
     def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
         """Return a share of samples that the classifier labels rightly, or wrongly."""
