@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 
 from joblib import Parallel, delayed
 
@@ -26,6 +27,7 @@ from kdrbench.verification.bookkeeping import (
 )
 from kdrbench.verification.described import SUPERVISED, of_description
 from kdrbench.verification.endings import of_ending
+from kdrbench.verification.manifest import of_figures, of_stated
 from kdrbench.verification.marks import of_marks
 from kdrbench.verification.optima import IKDR, sha256_of
 from kdrbench.verification.ranges import of_ranges
@@ -66,7 +68,8 @@ def verify(
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
-    for finding in of_all_stored(record, rows_of, ask.data):
+    total.findings += of_stated(record, rows_of)
+    for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record)):
         if isinstance(finding, str):
             total.left_out[finding] += 1
         else:
