@@ -95,6 +95,7 @@ FORGERIES = {
             ("kernel_weights", "1, 1"),
         )
     },
+    "a time that its clock has not shown": (lambda r: halved(r, SVM, "time_s"), "time_s"),
     "an NMI below zero": (lambda r: change(r, CLUSTERS, quality="-0.5"), "quality"),
     "a baseline with weights": (lambda r: change(r, SVM, kernel_weights="1"), "kernel_weights"),
     "weights of sum two": (lambda r: change(r, COMBINED, kernel_weights="1, 1"), "kernel_weights"),

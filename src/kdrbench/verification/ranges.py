@@ -29,6 +29,8 @@ _NOT_NEGATIVE = frozenset(
 _WITHIN_S = ("time_s", "warm_s", "warm_iqr_s", "tuning_wall_s", "learning_wall_s")
 _CPU_S = ("cpu_s", "warm_cpu_s", "tuning_cpu_s", "learning_cpu_s")
 _ROUNDING = 1e-9
+# Seconds of the same clock, added in another order.
+_SAME = 1e-9
 # The clock of a process and that of its method are read one after the other: the referee's bound.
 _CLOCKS_S = 0.1
 # Years of a run, pebibytes of memory, and counts, beyond which nothing was measured.
@@ -59,8 +61,8 @@ def _counts(kind: type[Record]) -> tuple[str, ...]:
 
 def _of_seconds(place: str, row: Row) -> Iterator[Finding]:
     """Yield the seconds of a row that are more than its process took; CPU seconds count for each of its cores."""
-    wall_s = to_number(row["wall_s"]) or 0.0
     yield from _outside(place, row, "wall_s", 0.0, _MOST)
+    wall_s = max(0.0, to_number(row["wall_s"]) or 0.0)
     cores = len(row["cores"].split(",")) if row["cores"] else _MOST_CORES
     # A clock that claims more seconds than passed marks its row as unaccounted.
     yield from _outside(place, row, "unclocked_s", -_MOST if row["unaccounted"] == "True" else -_CLOCKS_S, wall_s)
@@ -68,6 +70,25 @@ def _of_seconds(place: str, row: Row) -> Iterator[Finding]:
         yield from _outside(place, row, column, 0.0, wall_s + _CLOCKS_S)
     for column in _CPU_S:
         yield from _outside(place, row, column, 0.0, cores * wall_s + _CLOCKS_S)
+    yield from _of_clocks(place, row, wall_s)
+
+
+def _of_clocks(place: str, row: Row, wall_s: float) -> Iterator[Finding]:
+    """Yield a time that is not what the clocks of its run showed: wall_s less unclocked_s, and less its repeats.
+
+    The least that m repeats can take is half of them, rounded up, at their median. Other rows of a run have times of
+    their own, so that one is no more than what the clocks showed.
+    """
+    seconds, unclocked_s = to_number(row["time_s"]), to_number(row["unclocked_s"])
+    # A time without CPU seconds is that of the trace, of a run that left no result.
+    if seconds is None or unclocked_s is None or not row["cpu_s"]:
+        return
+    spare_s, room_s = wall_s - unclocked_s - seconds, _SAME * (wall_s + abs(unclocked_s))
+    repeats = int(row.get("repeats") or 0)
+    least_s = (repeats + 1) // 2 * (to_number(row.get("warm_s", "")) or 0.0)
+    if spare_s < least_s - room_s or ("repeats" in row and not repeats and spare_s > room_s):
+        clocked_s = wall_s - unclocked_s - least_s
+        yield Finding(place, "time_s", row["time_s"], f"{clocked_s:.6g}{' at most' if repeats else ''}, as clocked")
 
 
 def _outside(place: str, row: Row, column: str, least: float, most: float) -> Iterator[Finding]:
