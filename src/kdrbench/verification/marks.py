@@ -17,9 +17,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 def of_marks(place: str, row: Row, grid: Grid) -> Iterator[Finding]:
     """Yield the marks of a row that are not what its experiment and its other columns make them."""
-    timed = str(grid.timed(row["experiment"]))
-    if row["timed"] != timed:
-        yield Finding(place, "timed", row["timed"], f"{timed}, as the configuration says")
+    # A timed run stays where its experiment is timed no more.
+    if row["timed"] != "True" and grid.timed(row["experiment"]):
+        yield Finding(place, "timed", row["timed"], "True, as the configuration says")
     calibrations = [column for column in _CALIBRATIONS if row[column]]
     if row["timed"] == "True" and not calibrations:
         yield Finding(place, _CALIBRATIONS[0], "", "a time, as a timed row has two of them")

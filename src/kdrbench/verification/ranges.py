@@ -43,7 +43,7 @@ _SEED = "seed"
 
 def of_ranges(place: str, row: Row, kind: type[Record]) -> Iterator[Finding]:
     """Yield the columns of a row whose numbers are out of range."""
-    for column in _counts(kind):
+    for column in _counts(kind):  # type: ignore[arg-type]
         yield from _outside(place, row, column, 0.0, _MOST)
     for column in sorted(_SHARES & row.keys()):
         yield from _outside(place, row, column, -_ROUNDING, 1.0 + _ROUNDING)
