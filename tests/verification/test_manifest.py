@@ -46,7 +46,7 @@ def add(place, name, content):
 
 def found_in(place):
     with opened(place) as folder:
-        findings = verify(Record(folder, own_code=True)).findings
+        findings = verify(Record(folder, own_code=True), figures=["clusters_scatter"]).findings
     return {(finding.place, finding.column) for finding in findings}
 
 
@@ -110,7 +110,9 @@ def test_charts_of_the_configuration_are_counted(place):
     assert "charts/clusters_scatter.json" not in PackedFolder(place).manifest["files"]
     add(place, "charts/clusters_scatter.json", b"{}")
     with opened(place) as folder:
-        assert list(of_figures(Record(folder, own_code=True))) == ["figures that show samples of data"]
+        assert list(of_figures(Record(folder, own_code=True), ["clusters_scatter"])) == [
+            "figures that show samples of data"
+        ]
 
 
 def test_results_that_were_not_packed_state_nothing(made):

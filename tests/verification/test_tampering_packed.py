@@ -11,7 +11,7 @@ from kdrbench.errors import DamagedError
 from kdrbench.packing.other_limits import OTHER_LIMITS
 from kdrbench.verification.batches import ArraysOfRuns, marks_out_of_place
 from kdrbench.verification.bookkeeping import Finding
-from kdrbench.verification.endings import of_ending
+from kdrbench.verification.marks import of_ending
 from kdrbench.verification.record import Record
 from kdrbench.verification.traces import lowest_ends
 from kdrbench.verification.verify import verify

@@ -18,6 +18,7 @@ from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.verification import large, league, optima
 from kdrbench.verification.bookkeeping import Finding, to_number
+from kdrbench.verification.described import SUPERVISED
 from kdrbench.verification.number import Number
 from kdrbench.verification.record import ARRAYS, Record, Row
 from kdrbench.verification.runs import RunToVerify
@@ -135,7 +136,7 @@ class BatchToVerify:
         left = ArraysOfRuns(self.record, batch)
         for place, row in rows:
             own = points.get((batch.cell_name, int(row["run"])), [])
-            supervised, least = batch.definition["paradigm"] == "supervised", self.least.get(place)
+            supervised, least = batch.definition["paradigm"] == SUPERVISED, self.least.get(place)
             result.findings += of_trace(place, row, own, supervised=supervised, least=least)
             self._row(result, batch, place, row, left)
         result.findings += marks_out_of_place(rows, left)

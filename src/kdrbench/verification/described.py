@@ -11,7 +11,7 @@ from kdrbench.status import BY_METHODS
 from kdrbench.verification.bookkeeping import Finding, to_number
 from kdrbench.verification.optima import ATLAS, IKDR
 from kdrbench.verification.record import Row
-from kdrbench.verification.runs import SECOND_ORDER
+from kdrbench.verification.second_order import SECOND_ORDER
 
 SUPERVISED = "supervised"
 # Weights are written with four digits.

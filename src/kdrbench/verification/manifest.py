@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kdrbench.bench.grid import Grid
 from kdrbench.packing.other_limits import other_limits
 from kdrbench.packing.stated import Stated
-from kdrbench.reports.outputs import figures_of, shown_data
 from kdrbench.stages import build_stage
 from kdrbench.stages.merged_tables import record_in, was_disturbed
 from kdrbench.stages.plugin_checks import plugin_checks
@@ -64,14 +62,15 @@ def _counted(grid: Grid, rows_of: Rows, stated: Stated) -> dict[str, dict[str, A
     return found
 
 
-def of_figures(record: Record) -> Iterator[Finding | str]:
-    """Yield the files beside a record that nothing of its configuration makes, and for each other figure that it is."""
-    config = record.grid.config
-    drawn = {name for name, report in figures_of(config).items() if shown_data(config, report)}
-    asked = defaultdict(set[str], charts=drawn, checks=set(plugin_checks(config)))
-    for folder in ("charts", "checks"):
+def of_figures(record: Record, figures: Collection[str] | None = None) -> Iterator[Finding | str]:
+    """Yield the files beside a record that nothing of its configuration makes, and for each other figure that it is.
+
+    ``figures`` are those that show samples of data, if they are known.
+    """
+    asked = {"charts": figures, "checks": plugin_checks(record.grid.config)}
+    for folder, names in asked.items():
         for path in sorted((record.results / folder).glob("*.json")):
-            if path.stem not in asked[folder]:
+            if names is not None and path.stem not in names:
                 yield Finding(f"{folder}/{path.stem}", "file", "there", "absent: nothing of the configuration makes it")
             else:
                 yield "figures that show samples of data" if folder == "charts" else "findings of plug-ins"

@@ -33,12 +33,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.svm import SVC
 
 from kdrbench.verification.members import Array
-from kdrbench.verification.pairs import Curvature, Pairs
+from kdrbench.verification.pairs import Pairs
+
+if TYPE_CHECKING:
+    from kdrbench.verification.second_order import Curvature
 
 # Half the distance between neighbours in float32, as a share of the number.
 UNIT = 2.0**-24

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,15 +17,14 @@ from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
 from kdrbench.verification.number import Number
-from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, eigengap, stationarity
+from kdrbench.verification.pairs import FirstOrder, Pairs, stationarity
 from kdrbench.verification.samples import RunSamples
+from kdrbench.verification.second_order import curvature, eigengap, number_of, of_second_order
 
 # Costs of the record are compared to this share, as its own gate does; rounding comes on top.
 _COST = 1e-9
 # An entry of W'W is a sum of d products of size 1 in all, and one of the gap is known no better.
 _ENTRY = 8 * np.finfo(float).eps
-# Curvature at a point stationary to 1e-6 is known no better.
-_CURVATURE = 1e-6
 _SHARE = 1e-12
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
@@ -33,7 +32,6 @@ _ORTHONORMAL = 0.1
 _MOST_DIRECTIONS = 60
 # Up to which the referee knows an eigengap.
 _DIRECTIONS_OF_GAPS = 400
-SECOND_ORDER = ("curvature", "eigengap", "eigengap_needed")
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,9 @@ class RunToVerify:
         if self.first_order:
             return found
         if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
-            found |= self._second_order(pairs, projection, least)
+            found |= of_second_order(pairs, projection, least, self.is_rounded)
         elif 0 < (len(projection) - projection.shape[1]) * projection.shape[1] <= _DIRECTIONS_OF_GAPS:
-            found["eigengap"] = self._of_second_order(eigengap(pairs, projection), projection, None)
+            found["eigengap"] = number_of(eigengap(pairs, projection), projection, self.is_rounded)
         train, labels = self.samples.train @ projection, self._classes
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
@@ -127,23 +125,6 @@ class RunToVerify:
             "quality": self._share(tested, classifier, test),
             "train_accuracy": self._share(right, classifier, train),
         }
-
-    def _second_order(self, pairs: Pairs, projection: Array, least: Curvature) -> dict[str, Number]:
-        """Return curvature and eigengaps: eigenvalues of parts of one operator, whose change is bounded as a whole."""
-
-        def wider(value: float) -> float:
-            bent = rounding.largest_slope(projection, pairs.gradient(projection), pairs.gradient)
-            return rounding.of_curvature(projection, pairs, replace(least, value=value), bent)
-
-        values = {name: getattr(least, "value" if name == "curvature" else name) for name in SECOND_ORDER}
-        return {name: self._of_second_order(value, projection, wider) for name, value in values.items()}
-
-    def _of_second_order(self, value: float, projection: Array, wider: Callable[[float], float] | None) -> Number:
-        allowed = _CURVATURE * max(1.0, abs(value))
-        if not self.is_rounded:
-            return Number(value, allowed)
-        more = None if wider is None else lambda: allowed + wider(value)
-        return Number(value, allowed + rounding.of_scale(projection, value), more)
 
     def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
         """Return a share of samples that the classifier labels rightly, or wrongly."""

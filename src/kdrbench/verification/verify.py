@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -26,9 +26,8 @@ from kdrbench.verification.bookkeeping import (
     to_number,
 )
 from kdrbench.verification.described import SUPERVISED, of_description
-from kdrbench.verification.endings import of_ending
 from kdrbench.verification.manifest import of_figures, of_stated
-from kdrbench.verification.marks import of_marks
+from kdrbench.verification.marks import of_ending, of_marks
 from kdrbench.verification.optima import IKDR, sha256_of
 from kdrbench.verification.ranges import of_ranges
 from kdrbench.verification.record import Record, Row
@@ -47,13 +46,15 @@ def verify(
     most: int = large.MOST_SAMPLES,
     budget_s: float = BUDGET_S,
     seed: int = 0,
+    figures: Collection[str] | None = None,
 ) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
     systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
-    ``mirror`` is where data are looked for first; a data set that cannot be had is a finding.
+    ``figures`` are those that show samples and may be stored, by name, if they are known. ``mirror`` is where data are
+    looked for first; a data set that cannot be had is a finding.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -69,7 +70,7 @@ def verify(
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
     total.findings += of_stated(record, rows_of)
-    for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record)):
+    for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record, figures)):
         if isinstance(finding, str):
             total.left_out[finding] += 1
         else:
