@@ -24,9 +24,9 @@ neighbouring rights to them.""",
         "https://creativecommons.org/publicdomain/zero/1.0/legalcode",
     ),
 }
+_HEAD = "SPDX-License-Identifier: {word}\n"
 _TEXT = """\
-SPDX-License-Identifier: {word}
-
+{head}
 {grant}
 Its text is at {place}.
 They come without any warranty.
@@ -53,6 +53,11 @@ def address_of(word: str) -> str:
     return f"https://spdx.org/licenses/{word}"
 
 
+def licence_head(word: str) -> str:
+    """Return the first line of the LICENSE of a packed record."""
+    return _HEAD.format(word=word)
+
+
 def licence_text(word: str) -> str:
     """Return the LICENSE of a packed record."""
     other = (
@@ -60,4 +65,4 @@ def licence_text(word: str) -> str:
         f"{address_of(word)}.html",
     )
     grant, place = _GRANTS.get(word, other)
-    return _TEXT.format(word=word, grant=grant, place=place)
+    return _TEXT.format(head=licence_head(word), grant=grant, place=place)

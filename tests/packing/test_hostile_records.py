@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
-from kdrbench.packing import folder
+from kdrbench.packing import arrays, folder
 from kdrbench.packing.folder import PackedFolder
 from kdrbench.packing.unpack import opened, unpack
 
@@ -71,6 +71,23 @@ def linked(record):
 def piped(record):
     (record / "rows/first.csv.xz").unlink()
     os.mkfifo(record / "rows/first.csv.xz")
+
+
+def linked_folder(record):
+    (record / "rows").rename(record / "elsewhere")
+    (record / "rows").symlink_to(record / "elsewhere")
+
+
+def of_text(old, new):
+    """Change the text of the manifest."""
+
+    def work(record):
+        path = record / "manifest.json"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return work
 
 
 def cut(record):
@@ -129,6 +146,17 @@ FAULTS = {
     "an array of objects": (replaced(ARRAYS, ",f4,", ",O8,"), "names no array"),
     "values of objects": (lambda r: rewrite(r, VALUES, npy(np.array([{}], dtype=object))), "only plain numbers"),
     "values that are a pickle": (lambda r: rewrite(r, VALUES, pickle.dumps(print)), "is no array of NumPy's"),
+    "a folder that is a link": (linked_folder, "is a link to another folder"),
+    "a README of another's": (lambda r: (r / "README.md").write_text("buy"), "README.md has not the SHA-256"),
+    "a LICENSE of another's": (lambda r: (r / "LICENSE").write_text("all yours"), "LICENSE has not the SHA-256"),
+    "no LICENSE": (lambda r: (r / "LICENSE").unlink(), "LICENSE is missing"),
+    "another licence": (of_manifest(lambda m: m.update(licence="CC0-1.0")), "not of the licence that the manifest"),
+    "a manifest with NaN": (of_text('"whole": false', '"whole": NaN'), "is no manifest"),
+    "a key twice": (of_text('"whole": false', '"whole": false, "whole": true'), "'whole' is there twice"),
+    "words that are stored as numbers": (replaced(ARRAYS, ",f4,f4,", ",U9999,f4,"), "holds U9999, .* stored as f4"),
+    "a beginning in other digits": (replaced(ARRAYS, ",0\n", ",\uff10\n"), "names no array"),
+    "a chart that is no JSON": (lambda r: rewrite(r, "charts/x.json", b"<script>"), "charts/x.json is no JSON"),
+    "findings that are no JSON": (lambda r: rewrite(r, "others/checks-x.json", b"PK"), "is no JSON"),
     "values of another type": (lambda r: rewrite(r, VALUES, npy(np.zeros(104))), "holds float64"),
 }
 
@@ -198,3 +226,30 @@ def test_what_unfolds_to_more_than_is_read_is_refused(record, tmp_path, monkeypa
     monkeypatch.setattr(folder, "_MOST_UNFOLDED", 1000)
     with pytest.raises(KdrbenchError, match="unfolds to more than 1000 bytes"):
         unpack(PackedFolder(record), tmp_path / "out")
+
+
+def test_arrays_that_name_the_same_values_are_counted_before_any_is_read(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "_MOST_DECLARED", 13 * 4 * 4 + 1)
+    monkeypatch.setattr(arrays, "array_of", None)
+    with pytest.raises(KdrbenchError, match="with it the arrays take more than 209 bytes"):
+        unpack(PackedFolder(record), tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", [ROWS, TRACES, ARRAYS])
+def test_a_table_of_too_many_lines_is_refused(record, tmp_path, monkeypatch, name):
+    others = [text_of(record, one).count("\n") for one in (ROWS, TRACES, ARRAYS)]
+    text = text_of(record, name)
+    rewrite(record, name, (text + (text.splitlines()[-1] + "\n") * max(others)).encode())
+    monkeypatch.setattr(folder, "MOST_LINES", max(others))
+    with pytest.raises(KdrbenchError, match=f"{name} has [0-9]+ lines; at most {max(others)} are read"):
+        unpack(PackedFolder(record), tmp_path / "out")
+
+
+def test_a_record_for_which_there_is_no_memory_is_refused_in_words(record, tmp_path, monkeypatch):
+    def none(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("kdrbench.packing.unpack.read_traces", none)
+    with pytest.raises(KdrbenchError, match="needs more memory than there is"):
+        unpack(PackedFolder(record), tmp_path / "out")
+    assert not (tmp_path / "out/config.json").exists()

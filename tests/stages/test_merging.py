@@ -11,7 +11,8 @@ from kdrbench.cli import main
 from kdrbench.csv_files import csv_text
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import replacing_folder
-from kdrbench.packing.unpack import Part, opened
+from kdrbench.packing.part import Part
+from kdrbench.packing.unpack import opened
 from kdrbench.reports.records import read_runs
 from kdrbench.stages.asked import not_asked_for
 from kdrbench.stages.results import read_results

@@ -13,7 +13,7 @@ from support.calls import OF_RUNS, ROOT, called_by
 from support.helpers import KERNELS
 
 # These compute, and rest on nothing but errors, data and each other.
-PURE = ("members", "pairs", "clusters", "samples", "large", "rounding", "runs", "classifiers", "league")
+PURE = ("members", "pairs", "clusters", "samples", "large", "rounding", "runs", "classifiers", "league", "second_order")
 # These also read the configuration, which names solvers that are never called: what they import directly is checked.
 # Of the stage it is the hash that names a problem, which the record must have been given by the same rule.
 OF_RECORDS = {

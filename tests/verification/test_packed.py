@@ -10,10 +10,11 @@ from kdrbench.datasets import load_dataset
 from kdrbench.packing.unpack import opened
 from kdrbench.verification import batches, rounding
 from kdrbench.verification.members import members_of
-from kdrbench.verification.pairs import Pairs, curvature, stationarity
+from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
 from kdrbench.verification.runs import RunToVerify
 from kdrbench.verification.samples import RunSamples
+from kdrbench.verification.second_order import curvature
 from kdrbench.verification.verify import verify
 
 

@@ -10,8 +10,12 @@ from kdrbench.csv_files import read_csv
 from kdrbench.errors import DamagedError
 from kdrbench.packing.other_limits import OTHER_LIMITS
 from kdrbench.verification.batches import ArraysOfRuns, marks_out_of_place
+from kdrbench.verification.bookkeeping import Finding
+from kdrbench.verification.marks import of_ending
 from kdrbench.verification.record import Record
+from kdrbench.verification.traces import lowest_ends
 from kdrbench.verification.verify import verify
+from support.forgery import FORGERIES
 from support.tampering import FOLD, PACKED, change, place_of
 
 
@@ -26,6 +30,48 @@ def test_tampering_with_a_packed_record_is_found(packed_record, name):
     tamper(packed_record)
     found = verify(Record(packed_record, own_code=True)).findings
     assert column in {finding.column for finding in found}, [str(finding) for finding in found]
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_columns_are_found(packed_record, name):
+    forge, column = FORGERIES[name]
+    forge(packed_record)
+    found = verify(Record(packed_record, own_code=True)).findings
+    assert column in {finding.column for finding in found}, [str(finding) for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("iterations", "method", "found"),
+    [("9", {"max_iterations": 10}, ["status"]), ("10", {"max_iterations": 10}, []), ("9", {}, []), ("9", "burg", [])],
+)
+def test_all_iterations_that_are_allowed_are_counted(iterations, method, found):
+    row = {"status": "max_iterations", "message": "after 10 steps", "iterations": iterations}
+    assert [finding.column for finding in of_ending("place", row, {"method": method})] == found
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"message": "killed beyond the memory limit of 100 MiB", "memory_mib": "95.0"}, []),
+        ({"message": "out of memory: no room for 1 GiB", "memory_mib": "5.0"}, []),
+        ({"message": "killed beyond the memory limit of 100 MiB", "memory_mib": "50.0"}, ["status"]),
+        ({"message": "out of memory: no room for 1 GiB", "memory_mib": "5.0", "iterations": "3"}, ["status"]),
+    ],
+)
+def test_a_run_at_its_limit_of_memory_needed_it_and_has_no_result(columns, found):
+    row = {"status": "memory_limit", "memory_limit_mib": "100.0", "cpu_s": "", "iterations": "", **columns}
+    assert [finding.column for finding in of_ending("place", row, {})] == found
+
+
+def test_problems_of_one_method_have_no_lowest_end():
+    ends = [("one", "ism", -3.0), ("one", "ism", -4.0), ("two", "ism", -3.0), ("two", "dg", -2.0)]
+    assert lowest_ends(ends) == {"two": -3.0}
+
+
+def test_a_finding_is_a_short_line_of_visible_letters():
+    line = str(Finding("place", "config.seed", "1" + "0" * 400, "\x1b[31m"))
+    assert len(line) < 300
+    assert line.isprintable()
 
 
 def limits_found(record, stated):

@@ -41,11 +41,14 @@ def verify(
     missing, double, or contradict the configuration, their trace or themselves are found as well. Exit code 1 if
     anything is.
     """
+    from kdrbench.reports.outputs import figures_of, shown_data
     from kdrbench.verification.record import Record
     from kdrbench.verification.verify import verify as verified
 
     record = Record(*named_record(results, name), own_code)
-    found = verified(record, mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed))
+    config = record.grid.config
+    drawn = [name for name, figure in figures_of(config).items() if shown_data(config, figure)]
+    found = verified(record, mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed), figures=drawn)
     if as_json:
         click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
     else:

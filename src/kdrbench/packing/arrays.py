@@ -11,6 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,12 @@ _SAID_NOT_STORED = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
 _SMALL_INTEGERS = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
 _TYPE = re.compile(r"[biufcU][0-9]{1,4}")
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
+_SHAPE, _COUNT = re.compile(r"(?:[0-9]{1,18}(?:x[0-9]{1,18})*)?F?"), re.compile(r"[0-9]{1,18}")
 _MOST_AXES = 8
+# Of all arrays of an experiment, in bytes as they are read: values that are stored once may be named by many lines.
+_MOST_DECLARED = 2**30
+# Bytes of the largest number.
+_MOST_WIDE = 16
 
 
 @dataclass
@@ -107,18 +113,31 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     if f"{experiment}.csv" not in packed.names(ARRAYS):
         return {}
     jobs: dict[str, Arrays] = defaultdict(dict)
-    stored = _Stored(packed, experiment)
-    for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
-        try:
+    stored, lines, declared = _Stored(packed, experiment), packed.rows(f"{ARRAYS}/{experiment}.csv"), 0
+    # All of them before any is read: at the last line the memory may be gone already.
+    for number, line in enumerate(lines, 2):
+        with _naming(packed, experiment, number):
+            declared += _declared(line)
+            if declared > _MOST_DECLARED:
+                raise ValueError(f"with it the arrays take more than {_MOST_DECLARED} bytes")
+    for number, line in enumerate(lines, 2):
+        with _naming(packed, experiment, number):
             name, array = stored.array(line)
             if name in jobs[line["job"]]:
                 raise ValueError(f"{name} is there already")
-        except (KeyError, ValueError, TypeError, OverflowError) as error:
-            raise DamagedError(
-                f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
-            ) from error
-        jobs[line["job"]][name] = array
+            jobs[line["job"]][name] = array
     return jobs
+
+
+@contextmanager
+def _naming(packed: PackedFolder, experiment: str, number: int) -> Iterator[None]:
+    """Raise what goes wrong at a line of an experiment's table of arrays as ``DamagedError``."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        raise DamagedError(
+            f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -134,12 +153,11 @@ class _Stored:
             raise ValueError(f"its name is {visible(name[:100])!r}")
         if not line["stored"]:
             return _said_not_stored(name)
-        in_columns, sizes = line["shape"].endswith("F"), line["shape"].rstrip("F")
-        shape = tuple(map(int, sizes.split("x"))) if sizes else ()
+        in_columns, shape = line["shape"].endswith("F"), _shape(line)
         begin, size = int(line["begin"]), math.prod(shape)
         values = self._values(line["stored"])
-        if len(shape) > _MOST_AXES or min(shape, default=0) < 0 or begin < 0 or begin + size > len(values):
-            raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {sizes}")
+        if begin + size > len(values):
+            raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {line['shape']}")
         flat = values[begin : begin + size].astype(_dtype(line["type"]), casting="safe")
         return name, flat.reshape(shape, order="F" if in_columns else "C")
 
@@ -174,6 +192,27 @@ def _dtype(word: str) -> np.dtype[Any]:
     if not _TYPE.fullmatch(word):
         raise ValueError(f"its type is {visible(word[:40])!r}")
     return np.dtype(word)
+
+
+def _shape(line: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the shape of an array by its line; ``ValueError`` for a line without one, or without a beginning."""
+    if not _SHAPE.fullmatch(line["shape"]) or not _COUNT.fullmatch(line["begin"]):
+        raise ValueError(f"its values begin at {line['begin'][:20]!r}, of the shape {visible(line['shape'][:80])!r}")
+    sizes = line["shape"].rstrip("F")
+    shape = tuple(map(int, sizes.split("x"))) if sizes else ()
+    if len(shape) > _MOST_AXES:
+        raise ValueError(f"it has {len(shape)} axes")
+    return shape
+
+
+def _declared(line: Mapping[str, str]) -> int:
+    """Return the bytes that an array will take by its line; ``ValueError`` for words that are stored as numbers."""
+    if not line["stored"]:
+        return 0
+    kind, stored = _dtype(line["type"]), _dtype(line["stored"])
+    if (kind.kind == "U") is not (stored.kind == "U") or kind.itemsize > max(stored.itemsize, _MOST_WIDE):
+        raise ValueError(f"it holds {line['type']}, which are stored as {line['stored']}")
+    return math.prod(_shape(line)) * kind.itemsize
 
 
 def _for_angles(projection: NDArray[Any]) -> NDArray[Any]:

@@ -10,17 +10,19 @@ import hashlib
 import json
 import lzma
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kdrbench.bench.record import no_number
 from kdrbench.bench.untrusted import UnreadableError, content_of
 from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
-from kdrbench.licences import is_licence
+from kdrbench.licences import is_licence, licence_head
 from kdrbench.packing import MANIFEST
 
 FORMAT, VERSION = "kdrbench-packed-record", 1
@@ -36,6 +38,8 @@ _FILE = re.compile(
 )
 # The record of the papers has some 20 MB in a few hundred files, of which the largest unfolds to 100 MB.
 _MOST_MANIFEST, _MOST_FILES, _MOST_FILE, _MOST_UNFOLDED = 2**24, 20_000, 2**28, 2**30
+# Of a text for people, and of lines: each becomes some hundreds of bytes.
+_MOST_TEXT, MOST_LINES = 2**20, 1_000_000
 _ENDING = ".xz"
 
 
@@ -50,7 +54,8 @@ class PackedFolder:
         """What the record says of itself and of its files; ``DamagedError`` for a manifest that is none."""
         try:
             content = content_of(self.place / MANIFEST, _MOST_MANIFEST)
-            manifest = json.loads((content or b"").decode("utf-8"))
+            text = (content or b"").decode("utf-8")
+            manifest = json.loads(text, parse_constant=no_number, object_pairs_hook=_each_once)
             _check(manifest)
         except (UnreadableError, ValueError, RecursionError) as error:
             raise DamagedError(
@@ -63,6 +68,27 @@ class PackedFolder:
         """The word of its licence, where the manifest has one."""
         word = self.manifest.get("licence")
         return word if is_licence(word) else None
+
+    def check_texts(self) -> None:
+        """Raise ``DamagedError`` unless README and LICENSE are those of the manifest, and of its licence."""
+        plain = self.manifest.get("plain")
+        for name in (README, LICENCE):
+            content = self._plain(name)
+            if not isinstance(plain, dict) or hashlib.sha256(content).hexdigest() != plain.get(name):
+                raise DamagedError(
+                    f"{self.place / name} has not the SHA-256 that the manifest names; take the whole record again"
+                )
+        if self.licence is None or not content.decode("utf-8", "replace").startswith(licence_head(self.licence)):
+            raise DamagedError(f"{self.place / LICENCE} is not of the licence that the manifest names")
+
+    def _plain(self, name: str) -> bytes:
+        try:
+            content = content_of(self.place / name, _MOST_TEXT)
+        except UnreadableError as error:
+            raise DamagedError(f"{self.place / name} cannot be read: {error}") from error
+        if content is None:
+            raise DamagedError(f"{self.place / name} is missing; take the whole record again from where it comes")
+        return content
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""
@@ -83,6 +109,8 @@ class PackedFolder:
         if name not in self.manifest["files"]:
             raise DamagedError(f"{self.place / MANIFEST} names no {visible(name[:200])}; take the whole record again")
         try:
+            if path.parent.is_symlink():
+                raise UnreadableError(f"{path.parent.name} is a link to another folder")
             packed = content_of(path, _MOST_FILE)
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
@@ -92,11 +120,18 @@ class PackedFolder:
         return _unfolded(path, packed)
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """Return the rows of a table of the record; ``DamagedError`` for one that is none."""
+        """Return the rows of a table of the record; ``DamagedError`` for one that is none, or too long."""
         try:
-            return parse_csv(self.content(name).decode("utf-8"))[1]
+            return parse_csv(self.table(name).decode("utf-8"))[1]
         except ValueError as error:
             raise DamagedError(f"{self.place / name} is no table: {in_words(error)}") from error
+
+    def table(self, name: str) -> bytes:
+        """Return the bytes of a table of the record; ``DamagedError`` for one of too many lines."""
+        content = self.content(name)
+        if (n_lines := content.count(b"\n")) > MOST_LINES:
+            raise DamagedError(f"{self.place / name} has {n_lines} lines; at most {MOST_LINES} are read")
+        return content
 
 
 def is_packed(place: Path) -> bool:
@@ -156,6 +191,13 @@ def _unfolded(path: Path, packed: bytes) -> bytes:
     if not decoder.eof or decoder.unused_data:
         raise DamagedError(f"{path} is cut, or unfolds to more than {_MOST_UNFOLDED} bytes")
     return content
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as a mapping; ``ValueError`` for a key that is there twice, of which readers take either."""
+    if doubled := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
+        raise ValueError(f"the key {visible(doubled[0][:100])!r} is there twice")
+    return dict(pairs)
 
 
 def _check(manifest: Any) -> None:

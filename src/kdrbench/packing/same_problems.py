@@ -10,7 +10,7 @@ from typing import Any
 from kdrbench.bench.stage import Config
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.packing.unpack import Part
+from kdrbench.packing.part import Part
 from kdrbench.stages.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.stages.ikdr.stage import shared_definition
 from kdrbench.stages.registry import DEFAULT, system_of

@@ -7,48 +7,32 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from kdrbench.bench.publish import JobFiles, write_table
-from kdrbench.bench.record import Record, record_json
+from kdrbench.bench.record import Record, no_number, record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.packing import check_there
-from kdrbench.packing.arrays import jobs_in, read_arrays
+from kdrbench.packing.arrays import NOT_STORED, jobs_in, read_arrays
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
 from kdrbench.packing.other_limits import OTHER_LIMITS, stated
+from kdrbench.packing.part import Part
+from kdrbench.packing.stated import Stated
 from kdrbench.packing.traces import read_traces
 from kdrbench.stages import STAGES, build_stage, system_of
 from kdrbench.stages.merged_tables import merged_lines, read_merged
 from kdrbench.stages.results import CONFIG, MERGED, read_frozen, write_systems
 
 _JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
-_MOST_ROWS = 1_000_000
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
-
-
-@dataclass(frozen=True)
-class Part:
-    """What of a record is read: rows of these experiments, data sets and runs, with their traces and arrays.
-
-    Numbers of runs are written as in a table.
-    """
-
-    experiments: frozenset[str]
-    datasets: frozenset[str]
-    runs: frozenset[str]
-
-    def has(self, words: Mapping[str, str]) -> bool:
-        """Return whether a row, as the words of its table, is one of them."""
-        return words["dataset"] in self.datasets and words["run"] in self.runs
 
 
 @contextmanager
@@ -90,8 +74,12 @@ def unpack(
     with locked(results / f"{_UNPACKING}.lock"):
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
+        packed.check_texts()
         with _unpacked_into(results) as made:
-            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
+            try:
+                return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
+            except MemoryError as error:
+                raise DamagedError(f"{packed.place} needs more memory than there is to be unpacked") from error
 
 
 @contextmanager
@@ -120,7 +108,7 @@ def _unpack(
     n_jobs: int,
     wanted: Callable[[Config], Part] | None,
 ) -> list[str]:
-    place, experiments = results / name, packed.manifest["experiments"]
+    place, experiments, asked = results / name, packed.manifest["experiments"], list(config["run"])
     if unknown := sorted(set(experiments) - set(config["run"])):
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
     if not to_go_on:
@@ -140,10 +128,13 @@ def _unpack(
     with_table = complete if to_go_on else there
     tables = {name: place / MERGED / f"{name}.csv" for name in config["run"] if name in with_table}
     # Those that take long first, so that none is left for one core at the end.
-    Parallel(n_jobs=n_jobs)(
+    there.sort(key=packed.size_of_rows, reverse=True)
+    not_stored = Parallel(n_jobs=n_jobs)(
         delayed(_write_experiment)(packed, results, config, name, tables.get(name), part, to_go_on=to_go_on)
-        for name in sorted(there, key=packed.size_of_rows, reverse=True)
+        for name in there
     )
+    if not to_go_on and part is None:
+        Stated.of(asked, packed.manifest, dict(zip(there, not_stored, strict=True))).write(place)
     write_systems(place, config, tables)
     if part is None:
         _write_others(packed, results)
@@ -172,8 +163,11 @@ def _write_experiment(
     part: Part | None,
     *,
     to_go_on: bool,
-) -> None:
-    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone."""
+) -> int:
+    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone.
+
+    Returns how many arrays it lacks.
+    """
     system = system_of(config["experiments"][name])
     if system not in STAGES:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
@@ -189,16 +183,18 @@ def _write_experiment(
     if others := sorted(set(lines) - set(jobs)):
         raise DamagedError(f"{packed.place} has a trace of {visible(others[0][:100])!r}, a job without rows")
     # To compress takes longer than to read, and what is read alone is removed soon.
-    save = np.savez_compressed if to_go_on else np.savez
+    save, not_stored = np.savez_compressed if to_go_on else np.savez, 0
     for job, arrays in jobs_in(arrays_of, set(jobs)):
         files = JobFiles.of(results, job)
         buffer = io.BytesIO()
         save(buffer, allow_pickle=False, **arrays)
+        not_stored += sum(f"/{NOT_STORED}_" in name for name in arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
         write_text(files.traces, _text(map(json.dumps, lines.get(job, []))), durable=False)
         write_text(files.records, _text(map(record_json, jobs[job])), durable=False)
     if table:
         write_table(table, merged_lines(records))
+    return not_stored
 
 
 def _text(lines: Iterator[str]) -> str:
@@ -208,10 +204,8 @@ def _text(lines: Iterator[str]) -> str:
 def _records(packed: PackedFolder, name: str, system: str, part: Part | None) -> list[Record]:
     with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
         table = Path(folder, f"{name}.csv")
-        table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
+        table.write_bytes(packed.table(f"{ROWS}/{name}.csv"))
         records = list(read_merged(table, build_stage(system).record, part.has if part else None))
-    if len(records) > _MOST_ROWS:
-        raise DamagedError(f"{packed.place} has {len(records)} rows of {name}; at most {_MOST_ROWS} are read")
     if others := {record.experiment for record in records} - {name}:
         raise DamagedError(f"{packed.place} has a row of {visible(min(others)[:100])!r} among those of {name}")
     return records
@@ -229,10 +223,21 @@ def _job(record: Record, experiment: str) -> str:
 
 def _write_others(packed: PackedFolder, results: Path) -> None:
     for name in packed.names(CHARTS):
-        write_bytes(results / CHARTS / name, packed.content(f"{CHARTS}/{name}"), durable=False)
+        write_bytes(results / CHARTS / name, _json(packed, f"{CHARTS}/{name}"), durable=False)
     for name in packed.names(OTHERS):
         folder, _, own = name.partition("-")
-        write_bytes(results / folder / own, packed.content(f"{OTHERS}/{name}"), durable=False)
+        content = _json(packed, f"{OTHERS}/{name}") if name.endswith(".json") else packed.content(f"{OTHERS}/{name}")
+        write_bytes(results / folder / own, content, durable=False)
+
+
+def _json(packed: PackedFolder, name: str) -> bytes:
+    """Return the bytes of a file of JSON of the record; ``DamagedError`` for one that holds anything else."""
+    content = packed.content(name)
+    try:
+        json.loads(content.decode("utf-8"), parse_constant=no_number)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{packed.place / name} is no JSON ({in_words(error)})") from error
+    return content
 
 
 def packed_at(place: Path) -> PackedFolder:

@@ -17,11 +17,13 @@ from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.verification import large, league, optima
-from kdrbench.verification.bookkeeping import Finding, of_trace, to_number
+from kdrbench.verification.bookkeeping import Finding, to_number
+from kdrbench.verification.described import SUPERVISED
 from kdrbench.verification.number import Number
 from kdrbench.verification.record import ARRAYS, Record, Row
 from kdrbench.verification.runs import RunToVerify
 from kdrbench.verification.samples import samples_of
+from kdrbench.verification.traces import of_trace
 
 LEAGUE = "league"
 # Systems of which numbers are computed again.
@@ -92,14 +94,15 @@ def marks_out_of_place(rows: Placed, left: ArraysOfRuns) -> Iterator[Finding]:
 class BatchToVerify:
     """Where the rows of a batch are compared with what their runs left.
 
-    Of more than ``most`` training samples the ``chosen`` runs alone are computed again. ``missing`` says why data sets
-    cannot be had.
+    Of more than ``most`` training samples the ``chosen`` runs alone are computed again. ``least`` has by place the
+    lowest cost at which runs of the same problem ended. ``missing`` says why data sets cannot be had.
     """
 
     record: Record
     mirror: str | None
     most: int
     chosen: frozenset[str] = frozenset()
+    least: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def of_many(self, rows_of: Mapping[str, Placed]) -> Iterator[tuple[str, float]]:
@@ -133,7 +136,8 @@ class BatchToVerify:
         left = ArraysOfRuns(self.record, batch)
         for place, row in rows:
             own = points.get((batch.cell_name, int(row["run"])), [])
-            result.findings += of_trace(place, row, own)
+            supervised, least = batch.definition["paradigm"] == SUPERVISED, self.least.get(place)
+            result.findings += of_trace(place, row, own, supervised=supervised, least=least)
             self._row(result, batch, place, row, left)
         result.findings += marks_out_of_place(rows, left)
         return result
@@ -192,6 +196,9 @@ class BatchToVerify:
         try:
             run = self._run(batch, row, left.of(row), many)
             numbers = run.numbers()
+            if not row["curvature"] and "curvature" not in numbers:
+                # The referee knows neither, such as of a kernel that lacks a second derivative.
+                numbers.pop("eigengap", None)
         except (InputError, DamagedError, DataError) as error:
             result.findings.append(Finding(place, "result", f"({error})", "computed again"))
             return

@@ -6,11 +6,11 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.record import Record, RecordError
+from kdrbench.errors import visible
 from kdrbench.packing.other_limits import Counts, ended_before
 from kdrbench.stages.merged_tables import record_in
 from kdrbench.status import BY_METHODS
@@ -25,6 +25,7 @@ _CALIBRATIONS = ("calibration_before_s", "calibration_after_s")
 # A column of the figures of the KPCA trick, whose runs compare accuracies and have no time.
 _UNTIMED = "series"
 _LIMIT = "time_limit_s"
+_MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,14 @@ class Finding:
     should_be: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.column} is {self.recorded or 'empty'}, should be {self.should_be}"
+        words = self.place, self.column, self.recorded or "empty", self.should_be
+        place, column, recorded, should_be = map(_shortened, words)
+        return f"{place}: {column} is {recorded}, should be {should_be}"
+
+
+def _shortened(words: str) -> str:
+    """Return what a stranger may have written as a line shows it."""
+    return visible(words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]}...")
 
 
 def place_of(row: Row, axes: Sequence[str]) -> str:
@@ -148,23 +156,6 @@ def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:
             yield Finding(place, "drift", row["drift"], f"{drift:.4f}")
         elif row["drifted"] != str(abs(drift) > _MOST_DRIFT):
             yield Finding(place, "drifted", row["drifted"], str(abs(drift) > _MOST_DRIFT))
-
-
-def of_trace(place: str, row: Row, points: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Yield what a row and the points of its trace contradict each other in."""
-    times = [float(point["time_s"]) for point in points]
-    if times != sorted(times):
-        yield Finding(place, "trace", "not in the order of time", "in order")
-    cost, seconds = to_number(row.get("cost", "")), to_number(row["time_s"])
-    if cost is not None and not points:
-        yield Finding(place, "trace", "missing", "at least one point, of a run with a cost")
-    if not points or cost is None:
-        return
-    last = float(points[-1]["cost"])
-    if row.get("paradigm") == "supervised" and abs(last - cost) > _SHARE * abs(cost):
-        yield Finding(place, "cost", row["cost"], f"{last!r}, the last of the trace")
-    if seconds is not None and times[-1] > seconds * (1 + _SHARE):
-        yield Finding(place, "time_s", row["time_s"], f"at least {times[-1]!r}, the last of the trace")
 
 
 def _machine(row: Row) -> tuple[str, ...]:

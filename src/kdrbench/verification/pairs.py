@@ -31,15 +31,6 @@ class FirstOrder:
     gradient_rounding: float
 
 
-@dataclass(frozen=True)
-class Curvature:
-    """The smallest curvature l / s at W: its ``value``, the ``scale`` s, and its unit ``direction`` Z, d x q."""
-
-    value: float
-    scale: float
-    direction: Array
-
-
 @dataclass
 class _Sizes:
     """Sums of the sizes of terms, by which rounding is bounded.
@@ -133,6 +124,16 @@ class Pairs:
             result += self._pulled(member, rows, (gamma * derivatives[1]) @ _with_ones(samples), samples)
         return result
 
+    def surrogate(self, projection: Array) -> Array:
+        """Return P, d x d and symmetric, with dF/dW = 2 P W."""
+        result = np.zeros((self.features.shape[1],) * 2)
+        for rows, member, gamma, derivatives in self._blocks(projection):
+            weights, left = gamma * derivatives[1], self.features[rows].T
+            across = left @ (weights @ self.features)
+            own = (left * weights.sum(axis=1)) @ left.T
+            result += across if member.of_products else 2.0 * (own - across)
+        return 0.5 * (result + result.T)
+
     def turned(self, projection: Array, directions: Sequence[Array]) -> list[Array]:
         """Return the derivative of the gradient along each of the ``directions`` Z, d x q."""
         results = [np.zeros_like(projection) for _ in directions]
@@ -189,29 +190,3 @@ def _summed(weights: Array, samples: Array, others: Array) -> Array:
 def stationarity(projection: Array, gradient: Array) -> float:
     """Return |(I - WW') G| / |G|."""
     return float(np.linalg.norm(gradient - projection @ (projection.T @ gradient)) / np.linalg.norm(gradient))
-
-
-def curvature(pairs: Pairs, projection: Array, most: int) -> Curvature | None:
-    """Return the smallest eigenvalue of the Riemannian Hessian of -F over the largest |eigenvalue| of W'G.
-
-    Directions are those of the rows of X, outside of which F does not change. ``None`` where there are more than
-    ``most`` of them, or none.
-    """
-    _, sizes, directions = np.linalg.svd(pairs.features, full_matrices=False)
-    kept = directions[sizes > sizes[0] * max(pairs.features.shape) * _EPS].T
-    if np.linalg.norm(projection - kept @ (kept.T @ projection)) > np.sqrt(_EPS):
-        kept = np.eye(len(projection))
-    outer = kept - projection @ (projection.T @ kept)
-    complement = np.linalg.svd(outer, full_matrices=False).U[:, : kept.shape[1] - projection.shape[1]]
-    n_outer, q = complement.shape[1], projection.shape[1]
-    if not 0 < n_outer * q <= most:
-        return None
-    inner = projection.T @ pairs.gradient(projection)
-    units = np.eye(n_outer * q).reshape(-1, n_outer, q)
-    images = pairs.turned(projection, [complement @ unit for unit in units])
-    hessian = np.array(
-        [(unit @ inner - complement.T @ image).ravel() for unit, image in zip(units, images, strict=True)]
-    )
-    scale = float(np.abs(np.linalg.eigvalsh(0.5 * (inner + inner.T))).max())
-    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-    return Curvature(float(values[0]) / scale, scale, complement @ vectors[:, 0].reshape(n_outer, q))

@@ -20,6 +20,7 @@ from kdrbench.csv_files import restored
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.packing.arrays import NOT_STORED
 from kdrbench.packing.other_limits import Counts, read_other_limits
+from kdrbench.packing.stated import Stated, read_stated
 from kdrbench.stages import build_stage, table_of
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.merged_tables import read_words
@@ -69,6 +70,11 @@ class Record:
     def other_limits(self) -> dict[str, Counts]:
         """How many rows of each experiment may have which other limits of time, as the record states."""
         return read_other_limits(self.folder)
+
+    @cached_property
+    def stated(self) -> Stated | None:
+        """What the packed record states of itself of which the folder was unpacked, if it was."""
+        return read_stated(self.folder)
 
     def rows(self) -> dict[str, list[Row]]:
         """Return the rows of the merged table of each system, as their words in the file.
@@ -141,3 +147,6 @@ def _check_points(points: Mapping[Any, list[dict[str, Any]]]) -> None:
     for point in chain.from_iterable(points.values()):
         if not (is_number(point["time_s"]) and is_number(point["cost"])):
             raise ValueError("a time or a cost is no number")
+        others = [point[name] for name in ("stationarity", "calls") if point.get(name) is not None]
+        if not all(map(is_number, others)):
+            raise ValueError("a stationarity or a count is no number")

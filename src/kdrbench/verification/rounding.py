@@ -33,12 +33,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.svm import SVC
 
 from kdrbench.verification.members import Array
-from kdrbench.verification.pairs import Curvature, Pairs
+from kdrbench.verification.pairs import Pairs
+
+if TYPE_CHECKING:
+    from kdrbench.verification.second_order import Curvature
 
 # Half the distance between neighbours in float32, as a share of the number.
 UNIT = 2.0**-24
@@ -68,9 +72,9 @@ def of_stationarity(projection: Array, gradient: Array, bent: float) -> float:
     return turned + (1.0 + stationarity) * bent * change / size
 
 
-def of_scale(projection: Array, least: Curvature) -> float:
-    """Return the part of the bound for the smallest curvature without derivatives of G; g is s at least."""
-    return (1.0 + abs(least.value)) * UNIT * float(np.linalg.norm(projection))
+def of_scale(projection: Array, value: float) -> float:
+    """Return the part of the bound for a curvature of this ``value`` without derivatives of G; g is s at least."""
+    return (1.0 + abs(value)) * UNIT * float(np.linalg.norm(projection))
 
 
 def of_curvature(projection: Array, pairs: Pairs, least: Curvature, bent: float) -> float:

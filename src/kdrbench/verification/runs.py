@@ -17,20 +17,21 @@ from kdrbench.verification import rounding
 from kdrbench.verification.clusters import Objective, Term, known_terms
 from kdrbench.verification.members import Array, Member, members_of
 from kdrbench.verification.number import Number
-from kdrbench.verification.pairs import Curvature, FirstOrder, Pairs, curvature, stationarity
+from kdrbench.verification.pairs import FirstOrder, Pairs, stationarity
 from kdrbench.verification.samples import RunSamples
+from kdrbench.verification.second_order import curvature, eigengap, number_of, of_second_order
 
 # Costs of the record are compared to this share, as its own gate does; rounding comes on top.
 _COST = 1e-9
 # An entry of W'W is a sum of d products of size 1 in all, and one of the gap is known no better.
 _ENTRY = 8 * np.finfo(float).eps
-# Curvature at a point stationary to 1e-6 is known no better.
-_CURVATURE = 1e-6
 _SHARE = 1e-12
 # Further from orthonormal columns nothing is computed: norms and kernels may overflow.
 _ORTHONORMAL = 0.1
 # Directions of the tangent space up to which curvature is computed again.
 _MOST_DIRECTIONS = 60
+# Up to which the referee knows an eigengap.
+_DIRECTIONS_OF_GAPS = 400
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class RunToVerify:
             "n_train": len(samples.train),
             "n_test": int(samples.judged.sum()) if hidden else len(samples.test),
             "n_features": samples.train.shape[1],
+            "n_constant_features": samples.n_constant_features,
         }
         return {name: Number(size, 0.0) for name, size in sizes.items()}
 
@@ -108,7 +110,9 @@ class RunToVerify:
         if self.first_order:
             return found
         if (least := curvature(pairs, projection, _MOST_DIRECTIONS)) is not None:
-            found["curvature"] = self._curvature(pairs, projection, least)
+            found |= of_second_order(pairs, projection, least, self.is_rounded)
+        elif 0 < (len(projection) - projection.shape[1]) * projection.shape[1] <= _DIRECTIONS_OF_GAPS:
+            found["eigengap"] = number_of(eigengap(pairs, projection), projection, self.is_rounded)
         train, labels = self.samples.train @ projection, self._classes
         classifier = SVC(gamma=1.0 / projection.shape[1], random_state=0, decision_function_shape="ovo")
         classifier.fit(train, labels)
@@ -121,16 +125,6 @@ class RunToVerify:
             "quality": self._share(tested, classifier, test),
             "train_accuracy": self._share(right, classifier, train),
         }
-
-    def _curvature(self, pairs: Pairs, projection: Array, least: Curvature) -> Number:
-        if not self.is_rounded:
-            return Number(least.value, _CURVATURE)
-
-        def wider() -> float:
-            bent = rounding.largest_slope(projection, pairs.gradient(projection), pairs.gradient)
-            return _CURVATURE + rounding.of_curvature(projection, pairs, least, bent)
-
-        return Number(least.value, _CURVATURE + rounding.of_scale(projection, least), wider)
 
     def _share(self, share: float, classifier: SVC, samples: Array) -> Number:
         """Return a share of samples that the classifier labels rightly, or wrongly."""

@@ -28,18 +28,20 @@ class RunSamples:
     train_rows: Rows
     test_rows: Rows
     judged: NDArray[np.bool_]
+    n_constant_features: int = 0
 
 
 def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run`` of a cell's definition."""
     train, test = _rows(definition, data, run, seed)
     scaler = standardiser_of(data.features[train])
+    n_constant = int((~_varied(data.features[train])).sum())
     other = standardiser_of(data.features[test]) if len(test) and definition["scaling"] == "own" else scaler
     tested = other(data.features[test]) if len(test) else np.empty((0, data.features.shape[1]))
     judged = np.ones(len(train), dtype=bool)
     if definition.get("shown") is not None:
         judged = ~_shown(float(definition["shown"]), data, run, seed)
-    return RunSamples(scaler(data.features[train]), tested, train, test, judged)
+    return RunSamples(scaler(data.features[train]), tested, train, test, judged, n_constant)
 
 
 def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> tuple[Rows, Rows]:
@@ -68,8 +70,13 @@ def seed_from(*axes: object) -> int:
 def standardiser_of(features: Array) -> Any:
     """Return what centres and divides by the population's standard deviation; constant features become zero."""
     scaler = StandardScaler().fit(features)
-    varied = features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0)
+    varied = _varied(features)
     return lambda rows: scaler.transform(rows) * varied
+
+
+def _varied(features: Array) -> NDArray[np.bool_]:
+    """Return which features vary."""
+    return np.asarray(features.std(axis=0) > 1e-12 * np.abs(features).max(axis=0))
 
 
 def _shown(shown: float, data: Dataset, run: int, seed: int) -> NDArray[np.bool_]:

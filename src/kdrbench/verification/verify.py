@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from joblib import Parallel, delayed
 
@@ -21,9 +23,16 @@ from kdrbench.verification.bookkeeping import (
     of_itself,
     of_limits,
     place_of,
+    to_number,
 )
+from kdrbench.verification.described import SUPERVISED, of_description
+from kdrbench.verification.manifest import of_figures, of_stated
+from kdrbench.verification.marks import of_ending, of_marks
+from kdrbench.verification.optima import IKDR, sha256_of
+from kdrbench.verification.ranges import of_ranges
 from kdrbench.verification.record import Record, Row
 from kdrbench.verification.store import of_all_stored
+from kdrbench.verification.traces import lowest_ends
 
 # Seconds of all runs of many samples together.
 BUDGET_S = 300.0
@@ -37,13 +46,15 @@ def verify(
     most: int = large.MOST_SAMPLES,
     budget_s: float = BUDGET_S,
     seed: int = 0,
+    figures: Collection[str] | None = None,
 ) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
     systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
-    ``mirror`` is where data are looked for first; a data set that cannot be had is a finding.
+    ``figures`` are those that show samples and may be stored, by name, if they are known. ``mirror`` is where data are
+    looked for first; a data set that cannot be had is a finding.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -54,15 +65,32 @@ def verify(
     ask = replace(ask, missing=_missing_data(ask, rows_of))
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in ask.missing.items()]
     ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
+    ask = replace(ask, least=_least(record, rows_of))
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
     for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
         total.add(part)
-    for finding in of_all_stored(record, rows_of, ask.data):
+    total.findings += of_stated(record, rows_of)
+    for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record, figures)):
         if isinstance(finding, str):
             total.left_out[finding] += 1
         else:
             total.findings.append(finding)
     return total
+
+
+def _least(record: Record, rows_of: Mapping[str, Placed]) -> dict[str, float]:
+    """Return by place the lowest cost at which supervised runs of the same problem ended, whatever their experiment."""
+    problem_at: dict[str, str] = {}
+    ends = []
+    for batch in record.grid.batches():
+        if batch.system != IKDR or batch.definition["paradigm"] != SUPERVISED:
+            continue
+        for place, row in rows_of.get(batch.path, ()):
+            if (cost := to_number(row["cost"])) is not None:
+                problem_at[place] = sha256_of(batch, int(row["run"]))
+                ends.append((problem_at[place], json.dumps(batch.definition["method"], sort_keys=True), cost))
+    lowest = lowest_ends(ends)
+    return {place: lowest[problem] for place, problem in problem_at.items() if problem in lowest}
 
 
 def _missing_data(ask: BatchToVerify, rows_of: Mapping[str, Placed]) -> dict[str, str]:
@@ -93,10 +121,12 @@ def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str
             result.findings += unsound
             # Nothing else of this row can be compared.
             continue
-        result.findings += of_itself(place, row)
+        result.findings += [*of_itself(place, row), *of_ranges(place, row, kind)]
         if (batch := by_place.get(place)) is not None:
             others = record.other_limits.get(batch.experiment, {})
             result.findings += against_definition(place, row, batch, grid, traces[batch.path], others)
+            result.findings += [*of_description(place, row, batch), *of_ending(place, row, batch.definition)]
+            result.findings += of_marks(place, row, grid)
             rows_of[batch.path].append((place, row))
     result.findings += drifts(placed)
     result.findings += of_limits(placed, record.other_limits)

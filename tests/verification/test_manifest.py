@@ -1,0 +1,119 @@
+"""What a packed record states of itself is compared with what is there."""
+
+import hashlib
+import json
+import lzma
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.cli import main
+from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.unpack import opened
+from kdrbench.verification.manifest import of_figures, of_stated
+from kdrbench.verification.record import Record
+from kdrbench.verification.verify import verify
+
+
+@pytest.fixture(scope="module")
+def packed(made, tmp_path_factory):
+    place = tmp_path_factory.mktemp("packed") / "record"
+    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
+    assert done.exit_code == 0, done.output
+    return place
+
+
+@pytest.fixture
+def place(packed, tmp_path):
+    return shutil.copytree(packed, tmp_path / "record")
+
+
+def change(place, work):
+    path = place / "manifest.json"
+    manifest = json.loads(path.read_text())
+    work(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+def add(place, name, content):
+    path = place / f"{name}.xz"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.compress(content))
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    change(place, lambda m: m["files"].update({name: {"bytes": path.stat().st_size, "sha256": sha256}}))
+
+
+def found_in(place):
+    with opened(place) as folder:
+        findings = verify(Record(folder, own_code=True), figures=["clusters_scatter"]).findings
+    return {(finding.place, finding.column) for finding in findings}
+
+
+def drop(place, name, *, said=True):
+    """Take an experiment out of a record with its files; ``said`` is what the record then says of itself."""
+
+    def work(manifest):
+        del manifest["experiments"][name]
+        kept = {file: one for file, one in manifest["files"].items() if f"/{name}." not in file}
+        manifest |= {"files": kept, "complete": said}
+
+    change(place, work)
+    for path in [*place.rglob(f"{name}.*")]:
+        path.unlink()
+
+
+def test_an_experiment_that_is_missing_is_found(place):
+    drop(place, "folds")
+    assert found_in(place) == {("folds", "experiment"), ("manifest.json", "complete")}
+
+
+def test_one_that_is_said_to_be_missing_is_found_alone(place):
+    drop(place, "folds", said=False)
+    assert found_in(place) == {("folds", "experiment")}
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["rows", "jobs", "jobs_missing", "timed", "disturbed", "projections_not_stored", "complete", "other_limits_s"],
+)
+def test_each_count_is_that_of_the_rows(place, word):
+    def work(manifest):
+        one = manifest["experiments"]["folds"]
+        one[word] = {"7.0": 3} if word == "other_limits_s" else not one[word] if word == "complete" else one[word] + 1
+
+    change(place, work)
+    assert found_in(place) == {("manifest.json/folds", word)}
+
+
+@pytest.mark.parametrize(("word", "value"), [("complete", False), ("complete", "yes"), ("whole", "yes")])
+def test_what_is_said_of_the_whole_record_is_so(place, word, value):
+    change(place, lambda manifest: manifest.update({word: value}))
+    assert found_in(place) == {("manifest.json", word)}
+
+
+def test_a_record_without_some_projections_is_not_whole(made, tmp_path):
+    words = ["pack", str(made), "--out", str(tmp_path / "record"), "--cell-kib", "0"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert found_in(tmp_path / "record") == set()
+    change(tmp_path / "record", lambda manifest: manifest.update(whole=True))
+    assert found_in(tmp_path / "record") == {("manifest.json", "whole")}
+
+
+def test_charts_and_findings_that_nothing_makes_are_found(place):
+    add(place, "charts/nothing.json", b"{}")
+    add(place, "others/checks-nothing.json", b"{}")
+    assert found_in(place) == {("charts/nothing", "file"), ("checks/nothing", "file")}
+
+
+def test_charts_of_the_configuration_are_counted(place):
+    assert "charts/clusters_scatter.json" not in PackedFolder(place).manifest["files"]
+    add(place, "charts/clusters_scatter.json", b"{}")
+    with opened(place) as folder:
+        assert list(of_figures(Record(folder, own_code=True), ["clusters_scatter"])) == [
+            "figures that show samples of data"
+        ]
+
+
+def test_results_that_were_not_packed_state_nothing(made):
+    assert list(of_stated(Record(made, own_code=True), {})) == []
