@@ -21,7 +21,14 @@ from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, to
 from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.dashboard.checks import check_of_plugins, checks_of
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import contents_of, counts_of, endings_of, not_run_of, repeated_captions
+from kdrbench.reports.dashboard.overview import (
+    contents_of,
+    counts_of,
+    endings_of,
+    not_run_of,
+    questions_of,
+    repeated_captions,
+)
 from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
@@ -94,6 +101,7 @@ def render_dashboard(
     """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
     parts, comparisons = shown_parts(parts), touched(comparisons)
     answers = answers_of(runs, config, traces) if answers is None else answers
+    leading = leading_of(answers)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return (
         environment("kdrbench.reports.dashboard")
@@ -103,8 +111,8 @@ def render_dashboard(
             tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
             charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
             not_run=not_run_of(runs, config, comparisons),
-            answers=answers,
-            leading=leading_of(answers),
+            questions=questions_of(answers, leading),
+            leading=leading,
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,

@@ -47,6 +47,7 @@ function showChapter(moved) {
   all(".plot[data-drawn]", chapter).forEach(fit);
   hintAtWidth();
   if (!moved) return;
+  if (target.matches("details")) target.open = true;
   if (target === chapter) window.scrollTo(0, 0);
   else target.scrollIntoView();
   one("h1, h2", target)?.focus({ preventScroll: true });

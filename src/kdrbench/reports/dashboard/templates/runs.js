@@ -205,6 +205,7 @@ async function start() {
   };
   prepareChapter(one(".chapter:not([hidden])"));
   hintAtWidth();
+  unfoldOnPaper();
   preparePrinting(prepareFigures(charts));
   document.documentElement.dataset.ready = "yes";
 }

@@ -53,6 +53,17 @@ function prepareTheme(redraw) {
   systemDark.addEventListener("change", change);
 }
 
+// Paper cannot be unfolded: answers are printed open, and folded again afterwards.
+function unfoldOnPaper() {
+  const opened = [];
+  const change = () => {
+    if (printing.matches) opened.push(...all("details.answer:not([open])"));
+    for (const one of printing.matches ? opened : opened.splice(0)) one.open = printing.matches;
+  };
+  printing.addEventListener("change", change);
+  if (printing.matches) change();
+}
+
 // A table that is wider than its place says so.
 const hints = new WeakMap();
 
