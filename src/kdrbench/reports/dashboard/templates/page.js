@@ -70,12 +70,12 @@ function draw(place, panel, size = {}) {
 }
 
 // Black lines are white ones in the dark; the other colours are seen on both.
-function themed({ data, layout }) {
-  const [ink, ground, grid] = isDark() ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
-  const colour = (value) => (isDark() && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
+function themed({ data, layout }, dark = isDark()) {
+  const [ink, ground, grid] = dark ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
+  const colour = (value) => (dark && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
   const recoloured = (part) => part && { ...part, color: colour(part.color) };
   const axes = Object.fromEntries(["xaxis", "yaxis"].map((name) => [name, { ...layout[name], gridcolor: grid, linecolor: "#8a939b" }]));
-  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: isDark() ? "#7ec3ee" : "#005a8c" };
+  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: dark ? "#7ec3ee" : "#005a8c" };
   return {
     data: data.map((trace) => ({ ...trace, ...(trace.line && { line: recoloured(trace.line) }), ...(trace.marker && { marker: recoloured(trace.marker) }) })),
     layout: { ...layout, ...axes, modebar, font: { ...layout.font, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
@@ -132,7 +132,7 @@ function prepareFigures(charts) {
       seen.observe(place);
     });
     prepareLegend(figure, places, panels);
-    prepareFigureForms(figure, places, panels, drawOnce);
+    prepareFigureForms(figure, places, panels);
   }
   const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
   prepareChoices(() => redraw());
