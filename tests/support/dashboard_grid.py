@@ -137,8 +137,8 @@ def a_claim():
 def page(folder, experiments=("first",), points=20, defined=None, quickest="", **shape):
     """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``.
 
-    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time. Experiments may be
-    a mapping to their paradigms, and have titles of their own then.
+    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time. Experiments may
+    be a mapping to their paradigms, and have titles of their own then.
     """
     config = grid_config(experiments, **shape)
     if isinstance(experiments, dict):

@@ -84,11 +84,15 @@ def test_a_figure_is_saved_as_one_light_svg_with_its_title_its_legend_and_its_pa
     assert {figure.locator("h2").inner_text(), *keys, *panels} <= set(texts)
     assert len([one for one in drawing if one.tag == f"{SVG}svg"]) == 4
     # Each panel has a place of its own, within the picture.
-    boxes = [[float(one.get(key)) for key in ("x", "y", "width", "height")] for one in drawing if one.tag == f"{SVG}svg"]
+    boxes = [
+        [float(one.get(key)) for key in ("x", "y", "width", "height")] for one in drawing if one.tag == f"{SVG}svg"
+    ]
     assert len({(x, y) for x, y, _, _ in boxes}) == 4
     assert max(x + width for x, _, width, _ in boxes) <= float(drawing.get("width"))
     assert max(y + height for _, y, _, height in boxes) <= float(drawing.get("height"))
-    assert not [colour for colour in ("#131416", "rgb(19, 20, 22)", "#d6dbe0", "rgb(214, 219, 224)") if colour in picture]
+    assert not [
+        colour for colour in ("#131416", "rgb(19, 20, 22)", "#d6dbe0", "rgb(214, 219, 224)") if colour in picture
+    ]
     tab.wait_for_timeout(500)
     assert len(downloads) == 1
     opened("figures?theme=light")

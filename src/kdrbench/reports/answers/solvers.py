@@ -177,7 +177,7 @@ def _quality(runs: pd.DataFrame) -> str:
 
 
 def _spread_over_partitions(runs: pd.DataFrame) -> list[str]:
-    """Return between what means over folds lie when the folds are redrawn; of many means those that move least and most."""
+    """Return between what means over folds lie with redrawn folds; of many means those that move least and most."""
     metric = str(runs["quality_metric"].iloc[0])
     spreads = [
         (f"{_named(str(kernel), str(method))} on {dataset_label(str(dataset))}", means)

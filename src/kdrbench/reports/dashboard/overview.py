@@ -67,7 +67,7 @@ class Question:
 
 
 def questions_of(answers: list[Answer], leading: Answer | None) -> list[Question]:
-    """Return each question once with its answers, but for the leading one: that stands by itself, above the others."""
+    """Return each question once with its answers, without the leading one, which pages show above the others."""
     asked: dict[str, list[Answer]] = {}
     for one in answers:
         if one is not leading:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.errors import InputError, counted
+from kdrbench.errors import InputError
 from kdrbench.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
@@ -29,6 +29,7 @@ from kdrbench.reports.dashboard.overview import (
     questions_of,
     repeated_captions,
 )
+from kdrbench.reports.dashboard.printing import BROAD, LONG, not_printed, printed_tables
 from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
@@ -48,8 +49,6 @@ _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 # Of one check; a reader looks at the first, and thousands slow a browser down.
 _MOST_FINDINGS = 500
-# What twelve printed pages hold beside answers and claims.
-_PRINTED_TABLES, _PRINTED_FIGURES = 40, 60
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -119,7 +118,10 @@ def render_dashboard(
             cells=Cells(config),
             pack=pack,
             late=Late(),
-            not_printed=_not_printed(parts),
+            not_printed=not_printed(parts.tables, parts.charts),
+            printed=printed_tables(parts.tables, config),
+            long_rows=LONG,
+            broad_columns=BROAD,
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
@@ -156,14 +158,6 @@ def render_dashboard(
             },
         )
     )
-
-
-def _not_printed(parts: Parts) -> str:
-    """Return how many tables and figures paper leaves out; empty where it has room for them."""
-    n_tables, n_figures = len(parts.tables), len(parts.charts)
-    if n_tables <= _PRINTED_TABLES and n_figures <= _PRINTED_FIGURES:
-        return ""
-    return f"{counted(n_tables, 'table')} and {counted(n_figures, 'figure')}"
 
 
 class Late:

@@ -66,7 +66,7 @@ function draw(place, panel, size = {}) {
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
   const { data, layout } = themed(chosen(panel));
-  return Plotly.react(place, data, { ...layout, dragmode, ...size }, PLOT);
+  return Plotly.react(place, data, { ...layout, dragmode, ...(typeof size === "function" ? size(place) : size) }, PLOT);
 }
 
 // Black lines are white ones in the dark; the other colours are seen on both.
@@ -250,10 +250,16 @@ document.addEventListener("keypress", (event) => {
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
 function makeTables(DataTable, within = document) {
-  for (const table of all("table.data", within)) {
+  // Paper may have shown some tables of a chapter before.
+  const wanted = (table) => !table.dataset.made;
+  for (const table of all("table.data", within).filter(wanted)) {
+    table.dataset.made = "yes";
     const title = table.closest("article")?.querySelector("h2")?.textContent;
     addTableForms(table, new DataTable(table, tableOptions(table, title || nameOf(table))));
   }
-  all("main table.matrix, main table.bars", within).forEach((table) => addTableForms(table));
+  for (const table of all("main table.matrix, main table.bars", within).filter(wanted)) {
+    table.dataset.made = "yes";
+    addTableForms(table);
+  }
 }
 

@@ -56,10 +56,13 @@ function prepareTheme(redraw) {
 // Paper cannot be unfolded: answers are printed open, and folded again afterwards.
 function unfoldOnPaper() {
   const opened = [];
-  const change = () => {
-    if (printing.matches) opened.push(...all("details.answer:not([open])"));
-    for (const one of printing.matches ? opened : opened.splice(0)) one.open = printing.matches;
+  const unfold = () => {
+    const folded = all("details.answer:not([open])");
+    opened.push(...folded);
+    folded.forEach((one) => (one.open = true));
   };
+  const change = () => (printing.matches ? unfold() : opened.splice(0).forEach((one) => (one.open = false)));
+  window.addEventListener("beforeprint", unfold);
   printing.addEventListener("change", change);
   if (printing.matches) change();
 }
