@@ -173,3 +173,15 @@ def test_the_page_of_results_names_every_report_and_every_kind_of_result():
     for kind in ("runs", "traces", "findings", "data"):
         assert f"| `{kind}/" in text
         assert f"results/{kind}/" in rules
+
+
+def test_the_first_page_leads_with_a_picture_and_three_doors():
+    """A reader sees what comes out, and where to go: learn from data, compare a method, or check a paper."""
+    title, picture, _, doors, *_ = (ROOT / "docs" / "index.md").read_text().split("\n\n")
+    assert title == "# kdrbench"
+    assert (ROOT / "docs" / re.fullmatch(r"!\[.+\]\((pictures/.+)\)", picture)[1]).is_file()
+    head, _, links, *_ = doors.splitlines()
+    assert len(head.strip("|").split("|")) == 3
+    pages = re.findall(r"\*\*\[[^]]+\]\(([a-z_]+\.md)\)\*\*", links)
+    assert len(set(pages)) == 3
+    assert all((ROOT / "docs" / page).is_file() for page in pages)

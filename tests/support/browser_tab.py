@@ -14,6 +14,14 @@ NEEDS_BROWSER = [
 DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
 TABLET = {"width": 820, "height": 1180}
 
+# The words of cells that are seen and reach over their right edge; those for screen readers alone have no width.
+OVERFLOWING = """[...document.querySelectorAll("td, th")].filter((cell) => {
+    if (!cell.checkVisibility() || cell.querySelector(".hidden")) return false;
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1;
+}).map((cell) => cell.innerText)"""
+
 
 class Tab:
     """A tab with a page, and what it asked of the network or complained of."""

@@ -137,9 +137,15 @@ def a_claim():
 def page(folder, experiments=("first",), points=20, defined=None, quickest="", **shape):
     """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``.
 
-    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time.
+    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time. Experiments may
+    be a mapping to their paradigms, and have titles of their own then.
     """
     config = grid_config(experiments, **shape)
+    if isinstance(experiments, dict):
+        config["experiments"] = {
+            name: config["experiments"][name] | {"title": f"Experiment {name}.", "paradigm": paradigm}
+            for name, paradigm in experiments.items()
+        }
     config["solvers"] |= defined or {}
     runs = grid_runs(config, folder, points)
     runs.loc[runs["method"] == quickest, "time_s"] = 1e-6

@@ -237,6 +237,21 @@ def test_redrawn_partitions_say_how_far_means_move(tmp_path):
     assert said.question == "How far do means vary when the folds are redrawn?"
 
 
+def test_of_many_redrawn_means_those_are_said_that_move_least_and_most():
+    rows = []
+    for place, solver in enumerate(["ism", "dg", "sm", "gm"] * 8):
+        dataset, kernel = ("wine", "cancer", "face", "mnist")[place // 8], ("gaussian", "polynomial")[place // 4 % 2]
+        for partition in range(20):
+            spread = 0.001 * (place + 1) * partition / 19
+            rows.append(run(dataset, solver, partition, kernel=kernel, partition=partition, quality=0.9 - spread))
+    said = answer(pd.DataFrame(rows), None, partitions=20)
+    assert said.text == (
+        "Of 32 means, each over 20 partitions, the accuracy of ISM with Gaussian on Wine moves least (from 89.9% to "
+        "90.0%), and that of GM with polynomial on MNIST most (from 86.8% to 90.0%)."
+    )
+    assert len(said.text) <= 400
+
+
 def learner_config(experiment):
     return {"run": ["t"], "experiments": {"t": {"title": "T.", **experiment}}, "solvers": {}}
 

@@ -4,7 +4,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, Tab, address_of, eventually
+from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 
@@ -80,3 +81,54 @@ def test_a_cell_leads_to_its_own_curves(opened):
     assert dialog.locator("h2").inner_text() == "SVM, Wine, Baselines"
     assert not dialog.locator("#cell-trace").is_visible()
     tab.keyboard.press("Escape")
+
+
+@pytest.fixture(scope="module")
+def twenty(tmp_path_factory):
+    """Return the address of a page of twenty experiments, which ask three questions."""
+    folder = tmp_path_factory.mktemp("twenty")
+    paradigms = ["supervised", "unsupervised", "semi_supervised"]
+    asked = {f"table{place}": paradigms[place % 3] for place in range(19)} | {"given": "alternative"}
+    (folder / "dashboard.html").write_text(page(folder, asked, points=2, folds=2, datasets=["wine"]), encoding="utf-8")
+    return f"file://{folder}/dashboard.html"
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE], ids=["desk", "phone"])
+def test_what_to_distrust_is_below_the_leading_answer_and_each_question_is_asked_once(browser, twenty, size):
+    tab = Tab(browser, twenty, size)
+    distrust = tab.tab.get_by_role("heading", name="What was not run, and what to distrust")
+    others = tab.tab.get_by_role("heading", name="What the other experiments ask, and the answers")
+    assert distrust.bounding_box()["y"] < others.bounding_box()["y"]
+    # On a phone the profile is below the matrix.
+    assert distrust.bounding_box()["y"] < (2 if size["width"] > 900 else 3) * size["height"]
+    asked = tab.tab.locator("#overview :is(.answer, .question) > h3").all_inner_texts()
+    assert len(asked) == len(set(asked)) == 5
+    assert tab.tab.locator("details.answer").count() == 18
+    assert tab.tab.locator("#overview .bars tr:visible", has_text="table").count() == 0
+    assert tab.tab.locator("details.answer > summary").first.inner_text() == "Experiment table1."
+    assert not tab.faults
+    tab.tab.close()
+
+
+def test_a_folded_answer_is_opened_by_its_title_and_by_its_address(browser, twenty):
+    tab = Tab(browser, twenty, DESK)
+    answer = tab.tab.locator("#answer-table3")
+    assert answer.locator(".prose").is_hidden()
+    answer.locator("summary").first.click()
+    assert "reaches the best known cost" in answer.locator(".prose").inner_text()
+    linked = tab.show("answer-table6").locator("#answer-table6 .prose")
+    assert eventually(linked.is_visible)
+    assert not tab.faults
+    tab.tab.close()
+
+
+def test_folded_answers_are_printed_and_folded_again(browser, twenty):
+    tab = Tab(browser, twenty, DESK)
+    tab.tab.locator("#answer-table3 summary").first.click()
+    folded = tab.tab.locator("details.answer:not([open])")
+    tab.tab.emulate_media(media="print")
+    assert eventually(lambda: folded.count() == 0)
+    tab.tab.emulate_media(media="screen")
+    assert eventually(lambda: folded.count() == 17)
+    assert not tab.faults
+    tab.tab.close()

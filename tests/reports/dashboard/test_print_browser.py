@@ -115,7 +115,9 @@ def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(brows
 
 
 @pytest.mark.parametrize(("n_figures", "n_tables"), [(61, 1), (1, 41)])
-def test_a_page_of_more_than_twelve_pages_prints_answers_and_claims_and_says_so(browser, tmp_path, n_figures, n_tables):
+def test_a_page_of_more_than_twelve_pages_prints_answers_claims_and_the_first_tables_and_says_so(
+    browser, tmp_path, n_figures, n_tables
+):
     tab = Tab(browser, page_of(tmp_path, n_figures, n_tables), PAPER)
     shown = tab.show("overview")
     assert shown.locator(".on-paper").is_hidden()
@@ -123,7 +125,13 @@ def test_a_page_of_more_than_twelve_pages_prints_answers_and_claims_and_says_so(
     assert eventually(lambda: shown.locator("#claims table:visible").count())
     said = shown.locator(".on-paper").inner_text()
     assert re.search(rf"{n_tables} tables? and {n_figures} figures? would take more than twelve pages", said)
-    assert shown.locator("#tables:visible, #figures:visible").count() == 0
+    assert shown.locator("#figures:visible").count() == 0
+    assert shown.locator("#table-extra0 table:visible").count() == 1
+    assert shown.locator("details:not([open]) > summary:visible").count() == 0
+    # Commits are told apart by their first digits.
+    overview = shown.locator("#overview").inner_text()
+    assert "c" * 10 in overview
+    assert "c" * 11 not in overview
     assert shown.locator("#overview .matrix:visible").count()
     # What is not printed is not drawn either.
     assert shown.locator("#figures .main-svg").count() == 0
@@ -140,10 +148,12 @@ def test_a_page_of_more_than_twelve_pages_prints_answers_and_claims_and_says_so(
     shown.close()
 
 
-def test_on_paper_the_matrix_and_the_profile_are_beside_each_other(browser, tmp_path):
-    config = grid_config(
-        ["first"], datasets=(*("wine", "cancer", "face", "mnist"), *("car", "iris", "glass", "ionosphere"))
-    )
+@pytest.mark.parametrize(("n_datasets", "beside"), [(4, True), (8, False)])
+def test_on_paper_the_profile_is_beside_the_matrix_where_it_has_room_and_fills_its_place(
+    browser, tmp_path, n_datasets, beside
+):
+    datasets = ("wine", "cancer", "face", "mnist", "car", "iris", "glass", "ionosphere")[:n_datasets]
+    config = grid_config(["first"], datasets=datasets)
     runs = grid_runs(config, tmp_path, points=2)
     html = render_dashboard(all_runs({"ikdr": runs}), config, tmp_path, [], Parts([replace(bar_chart(), name=PROFILE)]))
     (tmp_path / "dashboard.html").write_text(html, encoding="utf-8")
@@ -152,6 +162,9 @@ def test_on_paper_the_matrix_and_the_profile_are_beside_each_other(browser, tmp_
     shown.emulate_media(media="print")
     assert eventually(lambda: shown.locator(".leading figure .main-svg").count())
     matrix, profile = (shown.locator(one).first.bounding_box() for one in (".leading .matrix", ".leading figure"))
-    assert matrix["x"] + matrix["width"] <= profile["x"]
+    assert (matrix["x"] + matrix["width"] <= profile["x"]) == beside
+    assert (matrix["y"] + matrix["height"] <= profile["y"]) != beside
+    place, drawn = (shown.locator(f".leading .plot{one}").first.bounding_box() for one in ("", " .main-svg"))
+    assert drawn["width"] == pytest.approx(place["width"] if beside else 486, abs=2)
     assert profile["x"] + profile["width"] <= PAPER["width"] + 1
     shown.close()

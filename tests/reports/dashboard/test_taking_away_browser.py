@@ -1,6 +1,7 @@
 """What a reader takes away: tables, figures and records as files."""
 
 import csv
+from xml.etree import ElementTree
 
 import pytest
 
@@ -8,6 +9,7 @@ from support.browser_tab import DESK, NEEDS_BROWSER, Tab, column, eventually
 from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def saved(tab, act):
@@ -66,12 +68,55 @@ def test_tables_figures_and_records_can_be_taken_away(opened):
     assert '"git_commit"' in saved(tab, tab.locator("[data-file=environment]").click)[1]
 
 
-def test_a_figure_is_saved_as_svg(opened):
+@pytest.mark.parametrize("theme", ["", "?theme=dark"])
+def test_a_figure_is_saved_as_one_light_svg_with_its_title_its_legend_and_its_panels(opened, theme):
+    tab = opened(f"figure-first_cost_against_time{theme}")
+    figure, downloads = tab.locator("#figure-first_cost_against_time"), []
+    panels = figure.locator(".panel h3").all_inner_texts()
+    assert len(panels) == 4
+    tab.on("download", lambda one: downloads.append(one))
+    name, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
+    assert name == "first_cost_against_time.svg"
+    drawing = ElementTree.fromstring(picture)
+    texts = ["".join(one.itertext()).strip() for one in drawing.iter(f"{SVG}text")]
+    keys = figure.locator(".legend [data-key]").all_inner_texts()
+    assert len(keys) > 4
+    assert {figure.locator("h2").inner_text(), *keys, *panels} <= set(texts)
+    assert len([one for one in drawing if one.tag == f"{SVG}svg"]) == 4
+    # Each panel has a place of its own, within the picture.
+    boxes = [
+        [float(one.get(key)) for key in ("x", "y", "width", "height")] for one in drawing if one.tag == f"{SVG}svg"
+    ]
+    assert len({(x, y) for x, y, _, _ in boxes}) == 4
+    assert max(x + width for x, _, width, _ in boxes) <= float(drawing.get("width"))
+    assert max(y + height for _, y, _, height in boxes) <= float(drawing.get("height"))
+    assert not [
+        colour for colour in ("#131416", "rgb(19, 20, 22)", "#d6dbe0", "rgb(214, 219, 224)") if colour in picture
+    ]
+    tab.wait_for_timeout(500)
+    assert len(downloads) == 1
+    opened("figures?theme=light")
+
+
+@pytest.mark.parametrize(("chapter", "figure"), [("figures", "#figure-pictures"), ("overview", ".leading .compact")])
+def test_pictures_and_the_profile_are_saved_as_one_svg(opened, chapter, figure):
+    tab = opened(chapter)
+    _, picture = saved(tab, tab.locator(figure).get_by_role("button", name="as SVG").click)
+    drawing = ElementTree.fromstring(picture)
+    n_panels = tab.locator(f"{figure} .plot").count()
+    assert len([one for one in drawing if one.tag == f"{SVG}svg"]) == n_panels
+    texts = {"".join(one.itertext()).strip() for one in drawing.iter(f"{SVG}text")}
+    assert set(tab.locator(f"{figure} :is(h2, h3, .heading)").all_inner_texts()) <= texts
+
+
+def test_what_is_switched_off_is_not_in_the_svg(opened):
     tab = opened("figure-first_cost_against_time")
     figure = tab.locator("#figure-first_cost_against_time")
-    name, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
-    assert name.startswith("first_cost_against_time-")
-    assert picture.startswith("<svg")
+    figure.locator(".legend [data-key=DG]").first.click()
+    _, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
+    figure.get_by_role("button", name="All").click()
+    assert ">DG</text>" not in picture
+    assert ">ISM</text>" in picture
 
 
 def as_file(tab, table, form):

@@ -9,7 +9,7 @@ from kdrbench.cli import main
 from kdrbench.reports.records import read_results
 from kdrbench.reports.site.pages import write_site
 from kdrbench.reports.site.record import site_record
-from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, TABLET, Tab, eventually
 from support.dashboard_grid import a_claim
 from support.record_folders import folder_of
 
@@ -50,6 +50,22 @@ def test_every_page_opens_from_disk_asks_for_nothing_and_is_not_wider_than_the_s
         tab.tab.wait_for_selector("html[data-ready]")
         assert tab.tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), page
         assert tab.tab.locator("h1").count() == 1
+    assert not tab.faults
+    tab.tab.close()
+
+
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
+def test_long_names_of_experiments_do_not_run_over_the_next_cell(browser, tmp_path, size):
+    record = folder_of(tmp_path / "record", experiments=("table4_unsupervised_142",))
+    done = CliRunner().invoke(main, ["site", str(record), "--out", str(tmp_path / "site")])
+    assert done.exit_code == 0, done.output
+    tab, n_cells = Tab(browser, f"file://{tmp_path}/site/index.html", size), 0
+    for page in pages(tmp_path / "site"):
+        tab.tab.goto(f"file://{tmp_path}/site/{page}")
+        tab.tab.wait_for_selector("html[data-ready]")
+        n_cells += tab.tab.locator("td:visible", has_text="table4_unsupervised_142").count()
+        assert tab.tab.evaluate(OVERFLOWING) == [], page
+    assert n_cells > 3
     assert not tab.faults
     tab.tab.close()
 

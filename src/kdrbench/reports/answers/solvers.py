@@ -179,17 +179,28 @@ def _quality(runs: pd.DataFrame) -> str:
 
 
 def _spread_over_partitions(runs: pd.DataFrame) -> list[str]:
-    """Return between what means over folds lie when the folds are redrawn."""
-    metric, sentences = str(runs["quality_metric"].iloc[0]), []
-    for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
-        means = cell.groupby("partition")["quality"].mean().dropna()
-        if len(means) > 1:
-            low, high = (FORMATS[metric](float(one), None) for one in (means.min(), means.max()))
-            sentences.append(
-                f"{_named(str(kernel), str(method))} on {dataset_label(str(dataset))}: mean "
-                f"{_lower(METRIC_TITLES[metric])} from {low} to {high} over {len(means)} partitions."
-            )
-    return sentences
+    """Return between what means over folds lie with redrawn folds; of many means those that move least and most."""
+    metric = str(runs["quality_metric"].iloc[0])
+    spreads = [
+        (f"{_named(str(kernel), str(method))} on {dataset_label(str(dataset))}", means)
+        for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False)
+        if len(means := cell.groupby("partition")["quality"].mean().dropna()) > 1
+    ]
+
+    def span(means: pd.Series) -> str:
+        return " to ".join(FORMATS[metric](float(one), None) for one in (means.min(), means.max()))
+
+    if len(spreads) <= _MOST_PLACES:
+        mean = f"mean {_lower(METRIC_TITLES[metric])}"
+        return [f"{name}: {mean} from {span(means)} over {len(means)} partitions." for name, means in spreads]
+    spreads.sort(key=lambda one: float(one[1].max() - one[1].min()))
+    (steadiest, least), (loosest, most) = spreads[0], spreads[-1]
+    counts = sorted({len(means) for _, means in spreads})
+    return [
+        f"Of {len(spreads)} means, each over {'-'.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} partitions, "
+        f"the {_lower(METRIC_TITLES[metric])} of {steadiest} moves least (from {span(least)}), and that of {loosest} "
+        f"most (from {span(most)})."
+    ]
 
 
 def _named(kernel: str, method: str) -> str:

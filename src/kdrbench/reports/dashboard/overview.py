@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.reports.answers.answer import Answer
 from kdrbench.reports.dashboard.bars import Bar, bar_of
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.ledger.comparison import Comparison
@@ -26,6 +27,8 @@ from kdrbench.status import Status
 
 _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
+
+_ASKED_AGAIN = "The question above, of other experiments"
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
@@ -65,6 +68,24 @@ def endings_of(runs: pd.DataFrame) -> list[Bar]:
     groups = [("All results", found), *found.groupby("experiment", sort=False)]
     endings = [one for one in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == one).any()]
     return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question in words, and the answers of the experiments that ask it."""
+
+    words: str
+    answers: list[Answer]
+
+
+def questions_of(answers: list[Answer], leading: Answer | None) -> list[Question]:
+    """Return each question once with its answers, without the leading one, which pages show above the others."""
+    asked: dict[str, list[Answer]] = {}
+    for one in answers:
+        if one is not leading:
+            asked.setdefault(one.question, []).append(one)
+    repeated = leading.question if leading else ""
+    return [Question(_ASKED_AGAIN if words == repeated else words, found) for words, found in asked.items()]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.errors import InputError, counted
+from kdrbench.errors import InputError
 from kdrbench.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.reports.claims.claim import DECISION_RULES
@@ -21,7 +21,15 @@ from kdrbench.reports.dashboard.bars import claims_of, effects_of, shares_of, to
 from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.dashboard.checks import check_of_plugins, checks_of
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import contents_of, counts_of, endings_of, not_run_of, repeated_captions
+from kdrbench.reports.dashboard.overview import (
+    contents_of,
+    counts_of,
+    endings_of,
+    not_run_of,
+    questions_of,
+    repeated_captions,
+)
+from kdrbench.reports.dashboard.printing import BROAD, LONG, not_printed, printed_tables
 from kdrbench.reports.dashboard.rendering import environment
 from kdrbench.reports.dashboard.runs import environment_of, run_data
 from kdrbench.reports.figures.chart import Chart
@@ -41,8 +49,6 @@ _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 # Of one check; a reader looks at the first, and thousands slow a browser down.
 _MOST_FINDINGS = 500
-# What twelve printed pages hold beside answers and claims.
-_PRINTED_TABLES, _PRINTED_FIGURES = 40, 60
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -94,6 +100,7 @@ def render_dashboard(
     """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
     parts, comparisons = shown_parts(parts), touched(comparisons)
     answers = answers_of(runs, config, traces) if answers is None else answers
+    leading = leading_of(answers)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return (
         environment("kdrbench.reports.dashboard")
@@ -103,15 +110,18 @@ def render_dashboard(
             tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
             charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
             not_run=not_run_of(runs, config, comparisons),
-            answers=answers,
-            leading=leading_of(answers),
+            questions=questions_of(answers, leading),
+            leading=leading,
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
             disturbed=DISTURBED,
             cells=Cells(config),
             pack=pack,
             late=Late(),
-            not_printed=_not_printed(parts),
+            not_printed=not_printed(parts.tables, parts.charts),
+            printed=printed_tables(parts.tables, config),
+            long_rows=LONG,
+            broad_columns=BROAD,
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
@@ -148,14 +158,6 @@ def render_dashboard(
             },
         )
     )
-
-
-def _not_printed(parts: Parts) -> str:
-    """Return how many tables and figures paper leaves out; empty where it has room for them."""
-    n_tables, n_figures = len(parts.tables), len(parts.charts)
-    if n_tables <= _PRINTED_TABLES and n_figures <= _PRINTED_FIGURES:
-        return ""
-    return f"{counted(n_tables, 'table')} and {counted(n_figures, 'figure')}"
 
 
 class Late:

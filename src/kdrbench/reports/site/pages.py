@@ -158,14 +158,13 @@ def _row(record: SiteRecord) -> dict[str, Any]:
 
 
 def _answers(records: Sequence[SiteRecord], experiments: Collection[str] | None = None) -> dict[str, Any]:
-    """Return answers, of all experiments or of some, by question with the records' names, and whose matrix is open."""
+    """Return answers, of all experiments or of some, by question and experiment, and whose matrix is open."""
     answers = [(record.name, one) for record in records for one in record.answers]
     found = [(name, one) for name, one in answers if experiments is None or one.experiment in experiments]
-    asked: dict[tuple[str, str], list[tuple[str, Answer]]] = {}
+    asked: dict[str, dict[str, list[tuple[str, Answer]]]] = {}
     for name, one in found:
-        asked.setdefault((one.experiment, one.question), []).append((name, one))
-    groups = [{"experiment": name, "question": question, "answers": by} for (name, question), by in asked.items()]
-    return {"answers": groups, "leading": leading_of(one for _, one in found)}
+        asked.setdefault(one.question, {}).setdefault(one.experiment, []).append((name, one))
+    return {"answers": asked, "leading": leading_of(one for _, one in found)}
 
 
 def _words(values: Iterable[Any]) -> str:

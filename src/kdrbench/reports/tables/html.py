@@ -21,6 +21,8 @@ from kdrbench.reports.tables.table import Entry, Table, entries
 
 _BY_RULE = "Converged means that the method's own rule was met."
 _ENDING = "ending"
+# Digits that tell commits apart; the records have all.
+_COMMIT = 10
 _OPTIMALITY = (
     "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
     "a direction of ascent is left (a saddle)."
@@ -98,13 +100,14 @@ def provenance(runs: pd.DataFrame) -> str:
         values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
         return ", ".join(sorted(values)) or "unknown"
 
+    commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
     changed = (runs["git_dirty"].astype(str) == "True").any()
     contaminated = int((runs["contaminated"].astype(str) == "True").sum())
     return (
         f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
         f"{each('blas')}; Python "
         f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
-        f"{each('kdrbench_version')} at commit {each('git_commit')}{', with changes' if changed else ''}. "
+        f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
         f"whose cores drifted in speed by more than 10 %: {n_drifted(runs)}; "

@@ -47,6 +47,7 @@ function showChapter(moved) {
   all(".plot[data-drawn]", chapter).forEach(fit);
   hintAtWidth();
   if (!moved) return;
+  if (target.matches("details")) target.open = true;
   if (target === chapter) window.scrollTo(0, 0);
   else target.scrollIntoView();
   one("h1, h2", target)?.focus({ preventScroll: true });
@@ -65,16 +66,16 @@ function draw(place, panel, size = {}) {
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
   const { data, layout } = themed(chosen(panel));
-  return Plotly.react(place, data, { ...layout, dragmode, ...size }, PLOT);
+  return Plotly.react(place, data, { ...layout, dragmode, ...(typeof size === "function" ? size(place) : size) }, PLOT);
 }
 
 // Black lines are white ones in the dark; the other colours are seen on both.
-function themed({ data, layout }) {
-  const [ink, ground, grid] = isDark() ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
-  const colour = (value) => (isDark() && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
+function themed({ data, layout }, dark = isDark()) {
+  const [ink, ground, grid] = dark ? ["#d6dbe0", "#131416", "#33383d"] : ["#333", "#fff", "#e6e6e6"];
+  const colour = (value) => (dark && /^#0{6}$/.test(value) ? "#e8e8e8" : value);
   const recoloured = (part) => part && { ...part, color: colour(part.color) };
   const axes = Object.fromEntries(["xaxis", "yaxis"].map((name) => [name, { ...layout[name], gridcolor: grid, linecolor: "#8a939b" }]));
-  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: isDark() ? "#7ec3ee" : "#005a8c" };
+  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7a868f", activecolor: dark ? "#7ec3ee" : "#005a8c" };
   return {
     data: data.map((trace) => ({ ...trace, ...(trace.line && { line: recoloured(trace.line) }), ...(trace.marker && { marker: recoloured(trace.marker) }) })),
     layout: { ...layout, ...axes, modebar, font: { ...layout.font, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
@@ -131,7 +132,7 @@ function prepareFigures(charts) {
       seen.observe(place);
     });
     prepareLegend(figure, places, panels);
-    prepareFigureForms(figure, places, panels, drawOnce);
+    prepareFigureForms(figure, places, panels);
   }
   const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
   prepareChoices(() => redraw());
@@ -249,10 +250,16 @@ document.addEventListener("keypress", (event) => {
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
 function makeTables(DataTable, within = document) {
-  for (const table of all("table.data", within)) {
+  // Paper may have shown some tables of a chapter before.
+  const wanted = (table) => !table.dataset.made;
+  for (const table of all("table.data", within).filter(wanted)) {
+    table.dataset.made = "yes";
     const title = table.closest("article")?.querySelector("h2")?.textContent;
     addTableForms(table, new DataTable(table, tableOptions(table, title || nameOf(table))));
   }
-  all("main table.matrix, main table.bars", within).forEach((table) => addTableForms(table));
+  for (const table of all("main table.matrix, main table.bars", within).filter(wanted)) {
+    table.dataset.made = "yes";
+    addTableForms(table);
+  }
 }
 

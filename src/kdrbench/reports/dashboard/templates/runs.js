@@ -156,13 +156,22 @@ function drawTrace(trace, time) {
 }
 
 // On paper answers, claims, and where they are not too many tables and figures are shown, three figures side by side.
-function preparePrinting({ redraw, drawAll }) {
-  const PRINTED = { width: 320, height: 200 };
+function preparePrinting({ redraw, drawAll }, makeEntry) {
+  // The profile beside the matrix fills its place, which has the width of paper by now.
+  const PRINTED = (place) => {
+    const width = place.closest(".compact") ? Math.min(Math.max(place.clientWidth, 320), 900) : 320;
+    return { width, height: 0.625 * width };
+  };
+  const makePrinted = () => {
+    const isLong = "long" in document.documentElement.dataset;
+    if (isLong) all("#tables .printed").forEach(makeEntry);
+    all(isLong ? "#overview, #claims" : "#overview, #tables, #claims").forEach(prepareChapter);
+  };
   const change = () => {
     applyTheme();
     if ("alone" in document.documentElement.dataset) return;
     if (printing.matches) {
-      all(".chapter").filter((one) => one.checkVisibility()).forEach(prepareChapter);
+      makePrinted();
       // Each plot measures the page, which is quick while the long tables are not on it.
       document.documentElement.dataset.drawing = "yes";
       redraw(PRINTED);
@@ -174,6 +183,8 @@ function preparePrinting({ redraw, drawAll }) {
     }
   };
   printing.addEventListener("change", change);
+  // Before pages are counted: what grows later leaves blank ones behind.
+  window.addEventListener("beforeprint", () => "alone" in document.documentElement.dataset || makePrinted());
   if (printing.matches) change();
 }
 
@@ -205,7 +216,8 @@ async function start() {
   };
   prepareChapter(one(".chapter:not([hidden])"));
   hintAtWidth();
-  preparePrinting(prepareFigures(charts));
+  unfoldOnPaper();
+  preparePrinting(prepareFigures(charts), (entry) => makeTables(DataTable, entry));
   document.documentElement.dataset.ready = "yes";
 }
 

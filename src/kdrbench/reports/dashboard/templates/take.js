@@ -125,14 +125,101 @@ function printAlone(figure, redraw) {
   window.print();
 }
 
-function prepareFigureForms(figure, places, panels, drawOnce) {
+// One picture of all panels, with title and legend, in light colours whatever the page has: for papers and slides.
+const SVG = "http://www.w3.org/2000/svg";
+const PICTURE = { gap: 16, line: 22, key: 34, one: [720, 420], several: [460, 320], pictures: [300, 260] };
+
+function svgPart(tag, attributes, text = "") {
+  const part = document.createElementNS(SVG, tag);
+  Object.entries(attributes).forEach((pair) => part.setAttribute(...pair));
+  part.textContent = text;
+  return part;
+}
+
+const svgText = (text, x, y, style = {}) => svgPart("text", { x, y, "font-size": 13, fill: "#1c2328", ...style }, text);
+
+function penOf(font) {
+  const pen = make("canvas").getContext("2d");
+  pen.font = font;
+  return (text) => pen.measureText(text).width;
+}
+
+// A title in as many lines as it needs.
+function titleAsSvg(title, width) {
+  const measure = penOf("600 17px sans-serif");
+  const lines = [""];
+  for (const word of title.split(" ")) {
+    if (lines.at(-1) && measure(lines.at(-1) + word) > width - 2 * PICTURE.gap) lines.push("");
+    lines.push(`${lines.pop()}${word} `);
+  }
+  const text = svgText("", PICTURE.gap, 26, { "font-size": 17, "font-weight": 600 });
+  lines.forEach((line, place) => text.append(svgPart("tspan", { x: PICTURE.gap, dy: place ? PICTURE.line : 0 }, line)));
+  return { text, bottom: 38 + (lines.length - 1) * PICTURE.line };
+}
+
+// A panel as Plotly draws it alone, with the zoom that it has on the page.
+async function panelAsSvg(place, panel, [width, height]) {
+  const { data, layout } = themed(chosen(panel), false);
+  for (const axis of ["xaxis", "yaxis"]) {
+    const shown = place.layout?.[axis];
+    if (shown?.range && shown.autorange === false) layout[axis] = { ...layout[axis], range: [...shown.range], autorange: false };
+  }
+  const image = await Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: "#fff" } }, { format: "svg", width, height });
+  const text = decodeURIComponent(image.slice(image.indexOf(",") + 1));
+  return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+}
+
+// What is switched on, each with its line or mark, in as many rows as it needs.
+function legendAsSvg(figure, width, top) {
+  const legend = svgPart("g", { class: "legend" });
+  const measure = penOf("13px sans-serif");
+  let [x, y] = [PICTURE.gap, top];
+  for (const button of all(".legend [data-key][aria-pressed=true]", figure)) {
+    const needed = PICTURE.key + measure(button.dataset.key) + 1.2 * PICTURE.gap;
+    if (x > PICTURE.gap && x + needed > width) [x, y] = [PICTURE.gap, y + PICTURE.line];
+    const swatch = one("svg", button).cloneNode(true);
+    Object.entries({ x, y: y + 3, width: 28, height: 12 }).forEach((pair) => swatch.setAttribute(...pair));
+    legend.append(swatch, svgText(button.dataset.key, x + PICTURE.key, y + 13));
+    x += needed;
+  }
+  return { legend, bottom: legend.childElementCount ? y + PICTURE.line + 6 : top };
+}
+
+async function figureAsSvg(figure, places, panels) {
+  const grid = one(".panels", figure);
+  const columns = Math.min(Number(grid && getComputedStyle(grid).getPropertyValue("--columns")) || 1, places.length);
+  const size = places.length === 1 ? PICTURE.one : PICTURE[grid.classList.contains("pictures") ? "pictures" : "several"];
+  const width = columns * (size[0] + PICTURE.gap) + PICTURE.gap;
+  const title = one("h2, h3", figure).textContent;
+  const drawing = svgPart("svg", { xmlns: SVG, "font-family": "system-ui, sans-serif" });
+  drawing.append(svgPart("title", {}, title), svgPart("desc", {}, one("figcaption", figure)?.textContent || ""));
+  drawing.append(svgPart("rect", { width: "100%", height: "100%", fill: "#fff" }));
+  const heading = titleAsSvg(title, width);
+  const { legend, bottom } = legendAsSvg(figure, width, heading.bottom);
+  drawing.append(heading.text, legend);
+  let [column, top] = [0, bottom];
+  for (const place of places) {
+    const box = place.closest(".panel");
+    // A heading above panels begins a row.
+    const above = box?.previousElementSibling?.matches(".heading") ? box.previousElementSibling : null;
+    if (column && (column === columns || above)) [column, top] = [0, top + PICTURE.line + size[1]];
+    if (above) drawing.append(svgText(above.textContent, PICTURE.gap, (top += PICTURE.line) - 6));
+    const left = PICTURE.gap + column * (size[0] + PICTURE.gap);
+    if (box) drawing.append(svgText(one("h3", box).textContent, left, top + 16, { "font-weight": 600 }));
+    const panel = await panelAsSvg(place, panels.get(place), size);
+    Object.entries({ x: left, y: top + PICTURE.line }).forEach((pair) => panel.setAttribute(...pair));
+    drawing.append(panel);
+    column += 1;
+  }
+  const height = top + PICTURE.line + size[1] + PICTURE.gap;
+  Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` }).forEach((pair) => drawing.setAttribute(...pair));
+  return new XMLSerializer().serializeToString(drawing);
+}
+
+function prepareFigureForms(figure, places, panels) {
   const name = slug(figure.dataset.chart);
   const forms = {
-    SVG: () => places.forEach(async (place, count) => {
-      drawOnce(place);
-      const image = await Plotly.toImage(place, { format: "svg", width: place.clientWidth || 640, height: place.clientHeight || 320 });
-      save(`${name}${places.length > 1 ? "-" + (count + 1) : ""}.svg`, decodeURIComponent(image.slice(image.indexOf(",") + 1)), "image/svg+xml");
-    }),
+    SVG: async () => save(`${name}.svg`, await figureAsSvg(figure, places, panels), "image/svg+xml"),
     PDF: () => printAlone(figure, (size) => places.forEach((place) => draw(place, panels.get(place), size))),
     Data: () => save(`${name}.csv`, csv([["panel", "series", "x", "y", "absolute"], ...places.flatMap((place) => numbersOf(place, panels.get(place)))]), "text/csv"),
   };

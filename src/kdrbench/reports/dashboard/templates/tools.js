@@ -53,6 +53,20 @@ function prepareTheme(redraw) {
   systemDark.addEventListener("change", change);
 }
 
+// Paper cannot be unfolded: answers are printed open, and folded again afterwards.
+function unfoldOnPaper() {
+  const opened = [];
+  const unfold = () => {
+    const folded = all("details.answer:not([open])");
+    opened.push(...folded);
+    folded.forEach((one) => (one.open = true));
+  };
+  const change = () => (printing.matches ? unfold() : opened.splice(0).forEach((one) => (one.open = false)));
+  window.addEventListener("beforeprint", unfold);
+  printing.addEventListener("change", change);
+  if (printing.matches) change();
+}
+
 // A table that is wider than its place says so.
 const hints = new WeakMap();
 

@@ -10,6 +10,7 @@ async function startSite() {
   applyTheme();
   prepareTheme(() => {});
   prepareTips();
+  unfoldOnPaper();
   window.addEventListener("resize", hintAtWidth);
   // What is folded away has no width until it is opened; this event does not bubble.
   document.addEventListener("toggle", hintAtWidth, true);
