@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from kdrbench.errors import KdrbenchError
 
@@ -61,23 +60,8 @@ def said_of_missing(error: ModuleNotFoundError, what: str) -> str:
     if package in _OF_UNIX:
         return _linux_alone(what, f"there is no module {package} here")
     extra = next((name for name, packages in EXTRAS.items() if package in packages), "")
-    remedy = f"pip install '{_installed_from()}[{extra}]'" if extra else f"pip install {package}"
+    remedy = f"pip install 'kdrbench[{extra}]'" if extra else f"pip install {package}"
     return f"{what} needs the package {package}, which is not installed: {remedy}"
-
-
-def _installed_from() -> str:
-    """Return the folder that kdrbench was installed from, as pip noted it, or its name on an index."""
-    import json
-    from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    try:
-        noted = json.loads(distribution("kdrbench").read_text("direct_url.json") or "{}")
-        folder = Path(url2pathname(urlsplit(noted["url"]).path))
-    except (PackageNotFoundError, OSError, ValueError, KeyError, TypeError):
-        return "kdrbench"
-    return str(folder) if (folder / "pyproject.toml").is_file() else "kdrbench"
 
 
 def _linux_alone(what: str, found: str) -> str:

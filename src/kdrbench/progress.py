@@ -96,10 +96,6 @@ class FitProgress:
         """Leave a line that stays, of something that is done."""
         self._line.end(f"{self._title}: {text}")
 
-    def begin(self, stage: str) -> None:
-        """Leave a line that stays, of a stage that begins, with the seconds so far."""
-        self.say(f"{stage}, {monotonic() - self._began_s:.1f} s")
-
     def __enter__(self) -> Self:
         return self
 
@@ -117,12 +113,6 @@ class FitProgress:
         if reached is not None and 0.0 < self._tolerance < reached < first:
             left = min(left, elapsed * log(reached / self._tolerance) / log(first / reached))
         return left if isfinite(left) else None
-
-
-def begin_stage(progress: FitProgress | None, stage: str) -> None:
-    """Say which stage of a fit begins, where that is shown."""
-    if progress is not None:
-        progress.begin(stage)
 
 
 @contextmanager

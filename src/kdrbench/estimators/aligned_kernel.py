@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import counted
-from kdrbench.estimators.common import VERBOSE, LabelledTransformer
+from kdrbench.estimators.common import VERBOSE, LabelledTransformer, begin_stage
 from kdrbench.estimators.footprints import Samples, of_alignment
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
@@ -18,7 +18,7 @@ from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gau
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
-from kdrbench.progress import FitProgress, begin_stage
+from kdrbench.progress import FitProgress
 
 
 class AlignedKernel(LabelledTransformer):

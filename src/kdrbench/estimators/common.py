@@ -40,6 +40,12 @@ def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple
     return features, labels
 
 
+def begin_stage(progress: FitProgress | None, stage: str) -> None:
+    """Leave a line on the stage of a fit that begins, where that is shown."""
+    if progress is not None:
+        progress.say(stage)
+
+
 def check_spread(estimator: Any, features: FloatArray, most: float = inf) -> None:
     """Raise ``InputError`` where features differ by so little that squares underflow, or by more than ``most``.
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, LabelledTransformer, TransformerMap
+from kdrbench.estimators.common import VERBOSE, LabelledTransformer, TransformerMap, begin_stage
 from kdrbench.estimators.definitions import (
     KERNEL_ALIASES,
     KERNEL_OPTIONS,
@@ -38,7 +38,7 @@ from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.metric_learning.learner import ShownLearner
 from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
-from kdrbench.progress import FitProgress, begin_stage
+from kdrbench.progress import FitProgress
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
