@@ -24,7 +24,7 @@ def add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> floa
     sizes = {size: _columns(len(handles), longest * share, width) for size, share in _LEGEND_LETTERS.items()}
     size = next((one for one, ncols in sizes.items() if -(-len(handles) // ncols) <= _MOST_LINES), [*sizes][-1])
     named: dict[str, Any] = {"loc": "outside upper center", "ncols": sizes[size], "fontsize": size, "frameon": False}
-    # In letters: as long as beside usual ones, so that dots can be told apart.
+    # In letters: as long as beside usual ones, which shows how the dots of a line follow each other.
     named |= {"handlelength": 2.0 / _LEGEND_LETTERS[size]}
     figure.legend(list(handles.values()), list(handles), **named)
     return -(-len(handles) // sizes[size]) * _LEGEND_LETTERS[size]

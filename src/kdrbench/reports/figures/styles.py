@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from kdrbench.reports.figures.chart import COLOURS, Line, Symbol
+from kdrbench.reports.figures.chart import COLOURS
+from kdrbench.reports.figures.lines import Line, Symbol
 from kdrbench.reports.records import REFERENCE, Config
 from kdrbench.reports.tables.labels import CONVERGED, stem_of
 
