@@ -19,7 +19,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
-from kdrbench.reports.figures.legend import LETTER_WIDTH, add_legend
+from kdrbench.reports.figures.styles import LETTER_WIDTH, add_legend
 
 _SYMBOLS = {
     Symbol.NONE: "",
