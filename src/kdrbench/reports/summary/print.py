@@ -96,7 +96,7 @@ def _words(text: str) -> str:
 
 def _plain(text: str) -> str:
     # The fonts that every TeX has as outlines hold a dash in place of a bar, and few letters of other scripts.
-    return _MINUS.sub("$-$", _UNKNOWN.sub("?", escape(text).replace("|", "$|$")))
+    return _MINUS.sub("$-$", _UNKNOWN.sub("?", escape(text)))
 
 
 def _marked(match: re.Match[str]) -> str:
