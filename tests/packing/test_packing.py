@@ -81,6 +81,11 @@ def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
         pass
 
 
+def test_a_record_may_be_reached_by_a_link(packed, tmp_path):
+    (tmp_path / "linked").symlink_to(packed)
+    assert "second" in unpack(PackedFolder(tmp_path / "linked"), tmp_path / "results")
+
+
 def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):
     unpack(PackedFolder(packed), tmp_path / "results")
     for name in ("merged/first.csv", "merged/second.csv", "ikdr.csv", "runs/second/wine/gaussian/ism/0-3.jsonl"):

@@ -109,7 +109,8 @@ class PackedFolder:
         if name not in self.manifest["files"]:
             raise DamagedError(f"{self.place / MANIFEST} names no {visible(name[:200])}; take the whole record again")
         try:
-            if path.parent.is_symlink():
+            # The record itself may be reached by a link, which is its reader's.
+            if path.parent != self.place and path.parent.is_symlink():
                 raise UnreadableError(f"{path.parent.name} is a link to another folder")
             packed = content_of(path, _MOST_FILE)
         except UnreadableError as error:
