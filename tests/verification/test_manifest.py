@@ -16,17 +16,9 @@ from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
 
 
-@pytest.fixture(scope="module")
-def packed(made, tmp_path_factory):
-    place = tmp_path_factory.mktemp("packed") / "record"
-    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
-    assert done.exit_code == 0, done.output
-    return place
-
-
 @pytest.fixture
-def place(packed, tmp_path):
-    return shutil.copytree(packed, tmp_path / "record")
+def place(packed_place, tmp_path):
+    return shutil.copytree(packed_place, tmp_path / "record")
 
 
 def change(place, work):

@@ -18,14 +18,6 @@ from kdrbench.verification.second_order import curvature
 from kdrbench.verification.verify import verify
 
 
-@pytest.fixture(scope="module")
-def packed(made, tmp_path_factory):
-    place = tmp_path_factory.mktemp("packed") / "record"
-    done = CliRunner().invoke(main, ["pack", str(made), "--out", str(place)])
-    assert done.exit_code == 0, done.output
-    return place
-
-
 def place_of(row):
     return "/".join(row[name] for name in ("experiment", "dataset", "kernel", "method", "run"))
 
@@ -37,8 +29,8 @@ def change(folder, kind, work):
         np.savez(path, **arrays)
 
 
-def test_a_packed_record_verifies(packed):
-    with opened(packed) as folder:
+def test_a_packed_record_verifies(packed_place):
+    with opened(packed_place) as folder:
         found = verify(Record(folder, own_code=True))
     assert [str(finding) for finding in found.findings] == []
     assert found.rows == 25
@@ -62,7 +54,7 @@ def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
         assert bound == pytest.approx(by_sums + rounding.of_stationarity(exact, here.gradient, bent), rel=1e-12)
 
 
-def test_few_numbers_need_the_bounds_that_take_time(packed, monkeypatch):
+def test_few_numbers_need_the_bounds_that_take_time(packed_place, monkeypatch):
     numbers, wide = [], []
 
     def counted(place, row, known, _):
@@ -75,19 +67,19 @@ def test_few_numbers_need_the_bounds_that_take_time(packed, monkeypatch):
         return ()
 
     monkeypatch.setattr(batches, "differing", counted)
-    with opened(packed) as folder:
+    with opened(packed_place) as folder:
         verify(Record(folder, own_code=True))
     assert len(numbers) > 200
     assert len(wide) <= 0.05 * len(numbers), wide
 
 
-def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed):
+def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed_place):
     def turned(projection):
         other = projection.copy()
         other[:, 0] += 2e-5 * np.arange(len(other), dtype=np.float32)
         return np.linalg.qr(other)[0]
 
-    with opened(packed) as folder:
+    with opened(packed_place) as folder:
         change(folder, "projection", turned)
         found = verify(Record(folder, own_code=True))
     places = {finding.place for finding in found.findings if finding.column in ("cost", "stationarity")}
@@ -96,8 +88,8 @@ def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed):
 
 
 @pytest.mark.parametrize("factor", [1 + 1e-3, 1 - 1e-3, -1.0])
-def test_a_curvature_that_was_changed_by_more_than_rounding_is_found(packed, factor):
-    with opened(packed) as folder:
+def test_a_curvature_that_was_changed_by_more_than_rounding_is_found(packed_place, factor):
+    with opened(packed_place) as folder:
         rows = read_csv(folder / "ikdr.csv")
         changed = [row for row in rows if row["curvature"]]
         for row in changed:

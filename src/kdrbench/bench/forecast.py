@@ -31,9 +31,9 @@ class Forecast:
 
     ``core_s`` are core-seconds, ``most_core_s`` those if every run reached its time limit. ``measured`` runs are of a
     cell in which runs have ended, none cut short by a limit below today's; the seconds of the others are estimated.
-    ``at_limit`` runs will reach the limit of
-    time or memory: of a measured cell the share that did, else all where the estimate exceeds the time limit.
-    ``over_budget`` runs come when the budget of all runs together is used up, in the order of the configuration.
+    ``at_limit`` runs will reach the limit of time or memory: of a measured cell the share that did, else all where the
+    estimate exceeds the time limit. ``over_budget`` runs come when the budget of all runs together is used up, in the
+    order of the configuration.
     """
 
     experiment: str

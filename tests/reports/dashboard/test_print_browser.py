@@ -128,7 +128,7 @@ def test_a_page_of_more_than_twelve_pages_prints_answers_claims_and_the_first_ta
     assert shown.locator("#figures:visible").count() == 0
     assert shown.locator("#table-extra0 table:visible").count() == 1
     assert shown.locator("details:not([open]) > summary:visible").count() == 0
-    # Commits are told apart by their first digits.
+    # The first digits of a commit are enough on paper.
     overview = shown.locator("#overview").inner_text()
     assert "c" * 10 in overview
     assert "c" * 11 not in overview
