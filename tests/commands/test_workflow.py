@@ -79,6 +79,13 @@ def test_rows_are_merged_when_all_are_there(results):
     assert "tiny.csv had 3 rows more: the configuration asks for fewer runs than before" in merge(results).stdout
 
 
+def test_an_experiment_that_the_frozen_configuration_does_not_run_is_said_with_the_way_out(results):
+    done = kdrbench("merge", results / "config.json", "e", "late", "--results", results, "--out", results / "tiny.csv")
+    said = "config.json does not run late: it is of an earlier configuration; remove it, and start the workflow"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    assert not (results / "tiny.csv").exists()
+
+
 def test_the_status_is_read_from_rows(results):
     done = kdrbench("status", "--results", results)
     assert done.exit_code == 0, done.output

@@ -16,7 +16,7 @@ from kdrbench.stages.config import load_grid
 from support.configs import ikdr_config
 from support.one_batch import IKDR, Limits, context_of
 
-LIMIT_S = 5.0
+LIMIT_S = 300.0
 
 
 def small_config():

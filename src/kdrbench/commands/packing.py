@@ -27,6 +27,8 @@ from kdrbench.licences import DEFAULT
 from kdrbench.packing import PAPERS
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
     from kdrbench.bench.stage import Config
@@ -135,7 +137,8 @@ class _Source:
 
     def make(self, n_jobs: int) -> int:
         """Make all reports and return how many tables and figures there are."""
-        from joblib import Parallel, delayed
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
 
         from kdrbench.reports.figures.making import can_be_drawn
         from kdrbench.reports.outputs import figures_of, tables_of
@@ -143,13 +146,13 @@ class _Source:
         # Those of many rows first: none is left for one core at the end.
         tables = sorted(tables_of(self.config).items(), key=lambda one: -sum(map(self._size, one[1].experiments)))
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
-        with Parallel(n_jobs=n_jobs) as parallel:
-            found, *_ = parallel([delayed(self.papers)(), *(delayed(self.figure)(name) for name in figures)])
+        # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
+        with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
+            found, *_ = _all(pool, (self.papers,), *((self.figure, name) for name in figures))
             answers, made = found
             # Their pages show figures, and what follows shows them.
-            later = (delayed(self.table)(name, made.get(name)) for name, _ in tables)
-            gaps, *_ = parallel([delayed(self.gaps)(), *later])
-            parallel([delayed(self.site)(answers, gaps), delayed(self.dashboard)(answers)])
+            gaps, *_ = _all(pool, (self.gaps,), *((self.table, name, made.get(name)) for name, _ in tables))
+            _all(pool, (self.site, answers, gaps), (self.dashboard, answers))
         return len(figures) + len(tables)
 
     def _size(self, experiment: str) -> int:
@@ -233,3 +236,9 @@ def _quietly(command: click.Command, *arguments: Any) -> None:
     if command.callback is not None:
         with redirect_stdout(StringIO()):
             command.callback(*arguments)
+
+
+def _all(pool: Executor, *calls: tuple[Any, ...]) -> list[Any]:
+    """Return what functions with their arguments give, in this order; the first that fails raises its error."""
+    begun = [pool.submit(*call) for call in calls]
+    return [one.result() for one in begun]

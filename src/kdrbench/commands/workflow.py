@@ -20,7 +20,7 @@ from kdrbench.commands.options import (
     read_word,
     root_and_name,
 )
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,6 +138,11 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     from kdrbench.bench.publish import merge_records, rows_lost
 
     grid = grid_of(config, hashed=False)
+    if unknown := [name for name in experiments if name not in grid.experiments]:
+        # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
+        raise InputError(
+            f"{config} does not run {unknown[0]}: it is of an earlier configuration; remove it, and start the workflow"
+        )
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):

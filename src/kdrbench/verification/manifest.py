@@ -67,9 +67,11 @@ def of_figures(record: Record, figures: Collection[str] | None = None) -> Iterat
 
     ``figures`` are those that show samples of data, if they are known.
     """
-    asked = {"charts": figures, "checks": plugin_checks(record.grid.config)}
+    there = {folder: sorted((record.results / folder).glob("*.json")) for folder in ("charts", "checks")}
+    # Which plug-ins are used is asked of all installed packages.
+    asked = {"charts": figures, "checks": plugin_checks(record.grid.config) if there["checks"] else None}
     for folder, names in asked.items():
-        for path in sorted((record.results / folder).glob("*.json")):
+        for path in there[folder]:
             if names is not None and path.stem not in names:
                 yield Finding(f"{folder}/{path.stem}", "file", "there", "absent: nothing of the configuration makes it")
             else:

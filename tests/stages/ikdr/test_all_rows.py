@@ -29,7 +29,7 @@ def records_of(dataset, q, tmp_path, *, solvers=(), baselines=(), **changes):
     grid = load_grid(ikdr_config() | {"run": ["e"], "experiments": {"e": experiment}})
     records = {}
     for batch in grid.batches():
-        files, context = files_in(tmp_path / batch.cell[-1]), context_of(Limits(10.0, 512))
+        files, context = files_in(tmp_path / batch.cell[-1]), context_of(Limits(600.0, 512))
         (records[batch.cell[-1]],) = run_batch(batch, load_dataset(dataset), context, files)
     return records
 

@@ -14,7 +14,7 @@ from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from support.configs import ikdr_config
 from support.one_batch import arrays_in, context_of, files_in, run_batch
 
-LIMITS = Limits(time_s=5.0, memory_mib=512)
+LIMITS = Limits(time_s=600.0, memory_mib=512)
 
 
 def batch_of(dataset, asked, components=2):

@@ -17,7 +17,7 @@ from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from support.configs import ikdr_config
 from support.one_batch import context_of, files_in, run_batch
 
-LIMITS = Limits(time_s=5.0, memory_mib=512)
+LIMITS = Limits(time_s=600.0, memory_mib=512)
 REPEAT_FOR_S = 0.3
 EXPERIMENT = {
     "title": "Clusters.",
@@ -104,13 +104,13 @@ def test_settings_of_the_alternation_come_from_the_experiment(good, files):
 @pytest.mark.parametrize(
     ("solver", "seconds", "status", "message"),
     [
-        ("Raises", 5.0, "failed", "ZeroDivisionError: the step length is 0/0"),
-        ("LiesOnTheWay", 5.0, "failed", "InputError: the iterate is not orthonormal"),
-        ("LiesAndGoesOn", 5.0, "failed", "InputError: the iterate is not orthonormal"),
+        ("Raises", 60.0, "failed", "ZeroDivisionError: the step length is 0/0"),
+        ("LiesOnTheWay", 60.0, "failed", "InputError: the iterate is not orthonormal"),
+        ("LiesAndGoesOn", 60.0, "failed", "InputError: the iterate is not orthonormal"),
         ("NeverEnds", 0.5, "time_limit", "stopped at the time limit of 0.5 s"),
         ("Sleeps", 0.5, "time_limit", "killed at the time limit of 0.5 s"),
         ("ConvergesTooLate", 0.5, "time_limit", "stopped at the time limit of 0.5 s"),
-        ("IsKilled", 5.0, "failed", "ended by SIGKILL, twice"),
+        ("IsKilled", 60.0, "failed", "ended by SIGKILL, twice"),
     ],
 )
 def test_a_bad_solver_inside_an_alternation_leaves_its_row_and_trace(files, solver, seconds, status, message):
@@ -133,9 +133,9 @@ def test_the_limit_is_that_of_all_rounds_together(files, monkeypatch):
     monkeypatch.setattr("kdrbench.bench.isolation.guardian.GRACE_S", 10.0)
     # Each round is short and differs from the one before; there are more of them than time.
     batch = batch_of("support.misbehaving:Wanders", paradigm_params={"tolerance": 1e-300, "max_rounds": 10**9})
-    (record,) = run(batch, files, Limits(0.5, 256))
-    assert (record.status, record.message) == ("time_limit", "stopped at the time limit of 0.5 s")
-    assert 0.5 <= record.time_s < 10.5
+    (record,) = run(batch, files, Limits(2.0, 256))
+    assert (record.status, record.message) == ("time_limit", "stopped at the time limit of 2 s")
+    assert 2.0 <= record.time_s < 12.0
     trace = trace_of(files)
     assert len(trace) > 20
 

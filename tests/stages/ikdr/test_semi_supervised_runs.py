@@ -20,7 +20,7 @@ from kdrbench.stages.ikdr.scores import normalised_mutual_information
 from support.configs import ikdr_config
 from support.one_batch import arrays_in, context_of, files_in, referee_in, run_batch
 
-LIMITS = Limits(time_s=10.0, memory_mib=512)
+LIMITS = Limits(time_s=600.0, memory_mib=512)
 EXPERIMENT = {
     "title": "Labels that are shown in part.",
     "paradigm": "semi_supervised",
