@@ -102,7 +102,7 @@ def test_projections_of_a_league_keep_the_angles_between_folds(tmp_path):
     rng = np.random.default_rng(0)
     folds = [np.linalg.qr(rng.standard_normal((20, 2)))[0] for _ in range(2)]
     folds.append(folds[0] + 1e-3 * folds[1])
-    writer = ArrayWriter("league_small")
+    writer = ArrayWriter("league_small", {})
     writer.add("cheap", {f"wine/lda/projection_2_{run}": fold for run, fold in enumerate(folds)})
     odd = np.array([np.nan, np.inf, -np.inf, 0.0, np.finfo(np.float32).max, 1e-45])
     writer.add("cheap", {"wine/lda/projection_2_3": odd})
@@ -115,13 +115,16 @@ def test_projections_of_a_league_keep_the_angles_between_folds(tmp_path):
         assert abs(largest_angle(kept[one], kept[two]) - largest_angle(folds[one], folds[two])) < 1e-3
 
 
-def test_equal_arrays_are_stored_once(packed):
+def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
     # Both methods and both experiments found the same: runs 0 to 3 of a projection of 13 x 4.
-    stored = [
-        np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
+    stored = {
+        path.name: np.load(io.BytesIO(lzma.decompress(path.read_bytes()))).size
         for path in sorted((packed / "arrays").glob("*.f4.npy.xz"))
-    ]
-    assert [one.size for one in stored] == [2 * 13 * 4, 4 * 13 * 4]
+    }
+    assert stored == {"first.f4.npy.xz": 2 * 13 * 4, "second.f4.npy.xz": 2 * 13 * 4}
+    lines = PackedFolder(packed).rows("arrays/second.csv")
+    projections = {line["name"][-1]: line["of"] for line in lines if "/projection_" in line["name"]}
+    assert projections == {"0": "first", "1": "first", "2": "", "3": ""}
 
 
 def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, tmp_path):

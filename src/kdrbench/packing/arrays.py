@@ -1,7 +1,8 @@
 """The arrays that runs leave, packed: each value once, projections in float32, of large ones the first runs alone.
 
-An experiment has a table that names each array of each job, and a file for each type of numbers, in which the values of
-all arrays follow each other. What is not stored has its line without a place: whoever reads the record can say so.
+An experiment has a table that names each of its arrays, and a file for each type of numbers, in which values follow
+each other. Those that an earlier experiment has are in its file alone, and the line names it. What is not stored has a
+line without a place: whoever reads the record can say so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Arrays = dict[str, NDArray[Any]]
 MOST_OF_A_CELL = 28 * 1024
 # The kind of the array that takes the place of one that is not stored, and holds its kind.
 NOT_STORED = "not_stored"
-_COLUMNS = ("job", "name", "type", "stored", "shape", "begin")
+_COLUMNS = ("job", "name", "type", "stored", "shape", "begin", "of")
+# By type and values of an array: the experiment in whose file they are, and where they begin.
+Places = dict[tuple[str, bytes], tuple[str, int]]
 _PROJECTION = re.compile(r"(?P<cell>.*/)(?P<kind>projection(?:_[0-9]+)?)_(?P<run>[0-9]+)")
 _SAID_NOT_STORED = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
 _SMALL_INTEGERS = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
@@ -43,16 +46,16 @@ _MOST_WIDE = 16
 
 @dataclass
 class ArrayWriter:
-    """The arrays of one experiment; ``whole`` keeps all of them as they are."""
+    """The arrays of one experiment beside those in ``places``; ``whole`` keeps all of them as they are."""
 
     experiment: str
+    places: Places
     whole: bool = False
     most_of_a_cell: int = MOST_OF_A_CELL
     n_left_out: int = 0
     _lines: list[tuple[Any, ...]] = field(default_factory=list)
     _values: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
     _sizes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _places: dict[tuple[str, bytes], int] = field(default_factory=dict)
     _of_cells: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, job: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -68,12 +71,11 @@ class ArrayWriter:
                 self._leave_out(job, name)
             else:
                 shape = "x".join(map(str, array.shape)) + ("F" if _in_columns(array) else "")
-                stored, begin = self._store(array)
-                self._lines.append((job, name, type_name(array.dtype), stored, shape, begin))
+                self._lines.append((job, name, type_name(array.dtype), *self._store(array, shape)))
 
     def _leave_out(self, job: str, name: str) -> None:
         self.n_left_out += 1
-        self._lines.append((job, name, "", "", "", ""))
+        self._lines.append((job, name, *[""] * 5))
 
     def _is_too_much(self, named: re.Match[str], array: NDArray[Any]) -> bool:
         """Return whether a projection of IKDR is too much for its cell; tables of a league are made of its others."""
@@ -83,16 +85,17 @@ class ArrayWriter:
         self._of_cells[named["cell"]] += array.nbytes
         return before > 0 and before + array.nbytes > self.most_of_a_cell
 
-    def _store(self, array: NDArray[Any]) -> tuple[str, int]:
-        """Return the type and the place of the values, which are stored once."""
+    def _store(self, array: NDArray[Any], shape: str) -> tuple[str, str, int, str]:
+        """Return the type of the values, their shape, and where they begin in the file of another, if not in ours."""
         flat = _smallest(array.ravel(order="F" if _in_columns(array) else "C"))
         kind = type_name(flat.dtype)
         key = kind, flat.tobytes()
-        if key not in self._places:
-            self._places[key] = self._sizes[kind]
+        if key not in self.places:
+            self.places[key] = self.experiment, self._sizes[kind]
             self._sizes[kind] += flat.size
             self._values[kind].append(flat)
-        return kind, self._places[key]
+        of, begin = self.places[key]
+        return kind, shape, begin, "" if of == self.experiment else of
 
     def write(self, writer: Writer) -> None:
         """Write the table and the values."""
@@ -144,7 +147,7 @@ def _naming(packed: PackedFolder, experiment: str, number: int) -> Iterator[None
 class _Stored:
     packed: PackedFolder
     experiment: str
-    _read: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _read: dict[tuple[str, str], NDArray[Any]] = field(default_factory=dict)
 
     def array(self, line: Mapping[str, str]) -> tuple[str, NDArray[Any]]:
         """Return the name of an array and the array."""
@@ -155,24 +158,24 @@ class _Stored:
             return _said_not_stored(name)
         in_columns, shape = line["shape"].endswith("F"), _shape(line)
         begin, size = int(line["begin"]), math.prod(shape)
-        values = self._values(line["stored"])
+        values = self._values(line["of"] or self.experiment, line["stored"])
         if begin + size > len(values):
             raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {line['shape']}")
         flat = values[begin : begin + size].astype(_dtype(line["type"]), casting="safe")
         return name, flat.reshape(shape, order="F" if in_columns else "C")
 
-    def _values(self, kind: str) -> NDArray[Any]:
+    def _values(self, experiment: str, kind: str) -> NDArray[Any]:
         _dtype(kind)
-        if kind not in self._read:
-            name = f"{ARRAYS}/{self.experiment}.{kind}.npy"
+        if (experiment, kind) not in self._read:
+            name = f"{ARRAYS}/{experiment}.{kind}.npy"
             try:
                 values = array_of(self.packed.content(name), name)
             except UnreadableError as error:
                 raise DamagedError(str(error)) from error
             if values.ndim != 1 or type_name(values.dtype) != kind:
                 raise DamagedError(f"{name} holds {values.dtype} of shape {values.shape}")
-            self._read[kind] = values
-        return self._read[kind]
+            self._read[experiment, kind] = values
+        return self._read[experiment, kind]
 
 
 def jobs_in(arrays: Mapping[str, Arrays], jobs: set[str]) -> Iterator[tuple[str, Arrays]]:

@@ -16,7 +16,7 @@ from kdrbench.bench.untrusted import arrays_in
 from kdrbench.csv_files import csv_text
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.licences import DEFAULT, licence_text
-from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter
+from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.packing.other_limits import other_limits
 from kdrbench.packing.texts import readme
@@ -53,9 +53,10 @@ class Packing:
         Raises ``InputError`` where no job of the configuration has ended.
         """
         writer, said = Writer(place), {}
+        places: Places = {}
         writer.add(CONFIGURATION, self.grid.to_json().encode())
         for name in self.grid.experiments:
-            if made := self._experiment(writer, name):
+            if made := self._experiment(writer, name, places):
                 said[name] = made
         if not said:
             raise InputError(
@@ -76,7 +77,7 @@ class Packing:
         }
         return writer.finish(about, {README: readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
 
-    def _experiment(self, writer: Writer, name: str) -> dict[str, Any]:
+    def _experiment(self, writer: Writer, name: str, places: Places) -> dict[str, Any]:
         """Write the jobs of an experiment that have ended, and return what is there; nothing without any."""
         experiment, bundles = self.grid.config["experiments"][name], self.grid.bundles(name)
         if experiment["system"] not in STAGES:
@@ -85,7 +86,7 @@ class Packing:
                 "code says, which a packed record does not hold; leave it out of `run`"
             )
         jobs: dict[str, _Made] = {}
-        arrays = ArrayWriter(name, self.whole, self.most_of_a_cell)
+        arrays = ArrayWriter(name, places, self.whole, self.most_of_a_cell)
         for bundle, records in self._ended(bundles):
             files = JobFiles.of(self.results, bundle.path)
             jobs[bundle.path] = records, _points(files.traces)

@@ -18,6 +18,7 @@ from kdrbench.reports.outputs import (
     PAIRED_TESTS,
     PROFILE,
     SCALING,
+    TUNING,
     Report,
 )
 from kdrbench.reports.records import ATLAS, IKDR, KPCA_TRICK, LEAGUE, LOW_RANK, NOISE
@@ -41,6 +42,10 @@ _OF_TABLES = {
         "league",
         "Methods that reduce dimensions at an equal number of components: mean ranks by each judge, what a fit takes, "
         "how often a kernel projection beats its rivals, and what to use when.",
+    ),
+    TUNING: (
+        "tuned beside defaults",
+        "What each method with parameters to tune gains by tuning in the same runs, and what that costs.",
     ),
     ATLAS: (
         "atlas of optima",

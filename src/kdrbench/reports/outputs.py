@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.packing import manifest_of
+from kdrbench.reports.leagues import LEAGUE_TABLES, fixed_beside
 from kdrbench.reports.records import (
     ALTERNATIVE,
     ATLAS,
@@ -37,7 +38,7 @@ from kdrbench.reports.tables.kpca_cells import table_names
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json", "txt")
-PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT = "paired_tests", "complexity", "low_rank_text"
+PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT, TUNING = "paired_tests", "complexity", "low_rank_text", "tuning"
 SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
 # What each kind of figure and table is made of, beside the merged tables.
@@ -51,8 +52,6 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((LEAGUE, ATLAS), (FINDINGS,)),
     **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE, NOISE), ()),
 }
-# The league's tables beside its standings.
-LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
 # Figures that the page of their experiment's table shows.
 _ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS, NOISE)
 # Figures and tables of costs above the best known, which an atlas of optima may have stored.
@@ -105,7 +104,9 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
         return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
     figures = tuple(figure.name for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES)
     first = Report(name, system, of_one + (_redrawn(config, name) if system == IKDR else ()), figures)
-    return [first, *(Report(f"{name}_{part}", system, of_one) for part in LEAGUE_TABLES if system == LEAGUE)]
+    league = [Report(f"{name}_{part}", system, of_one) for part in LEAGUE_TABLES if system == LEAGUE]
+    fixed = fixed_beside(config, name)
+    return [first, *league, *([Report(f"{name}_{TUNING}", TUNING, (name, fixed))] if fixed else [])]
 
 
 def _redrawn(config: Config, name: str) -> tuple[str, ...]:

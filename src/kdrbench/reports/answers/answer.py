@@ -12,6 +12,7 @@ from kdrbench.reports.answers.learners import atlas_sentences, sentences_of
 from kdrbench.reports.answers.matrix import Matrix, matrix_of
 from kdrbench.reports.answers.nearness import known_beside, nearness
 from kdrbench.reports.answers.solvers import largest_sentences, solver_sentences
+from kdrbench.reports.leagues import fixed_beside
 from kdrbench.reports.outputs import FINDINGS
 from kdrbench.reports.records import (
     ATLAS,
@@ -28,6 +29,7 @@ from kdrbench.reports.records import (
     settings_of,
     system_of,
 )
+from kdrbench.reports.tables.league.tuning import Tuning, tuning_sentence
 
 _OF_PARADIGMS = {
     "supervised": "Which solver reaches the lowest cost, how soon, and how well do the projections classify?",
@@ -89,6 +91,9 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     question, title = question_of(name, experiment), str(experiment["title"])
     if system_of(experiment) == ATLAS and traces is not None:
         return Answer(name, title, question, tuple(atlas_sentences(chosen, config, traces.parent / FINDINGS)))
+    if fixed := fixed_beside(config, name):
+        gain = tuning_sentence(Tuning(runs[runs["experiment"] == fixed], chosen))
+        return Answer(name, title, question, (gain, *sentences_of(chosen, experiment)))
     if system_of(experiment) != IKDR:
         return Answer(name, title, question, tuple(sentences_of(chosen, experiment)))
     near = nearness(chosen, traces, known_beside(traces, config))

@@ -14,9 +14,10 @@ from kdrbench.reports.answers.answer import Answer, answer_of
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.page import Decided, decided_of_papers
 from kdrbench.reports.dashboard.cells import run_labels
+from kdrbench.reports.leagues import fixed_beside
 from kdrbench.reports.ledger.comparison import Comparison
 from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.outputs import TRACES, tables_of
+from kdrbench.reports.outputs import TRACES, TUNING, tables_of
 from kdrbench.reports.records import Config, read_runs, system_of
 from kdrbench.reports.tables.making import Page, make_table
 from kdrbench.reports.tables.table import Table
@@ -45,6 +46,10 @@ class Source:
         """Return the tables of a system."""
         return [name for name, report in tables_of(self.made).items() if report.kind == kind]
 
+    def tuning(self, tuned: str) -> Table:
+        """Return the table of a tuned league beside that with default parameters."""
+        return self.table(f"{tuned}_{TUNING}")
+
     def table(self, name: str) -> Table:
         """Return a table."""
         return self._page(name)[0]
@@ -55,6 +60,10 @@ class Source:
         if (table := found.get(title)) is None:
             raise InputError(f"the page of {name} has no table under {title!r}; it has {', '.join(found)}")
         return table
+
+    def tuned_beside(self, league: str) -> str | None:
+        """Return the tuned league whose rows are there and stand beside those of ``league``, if any."""
+        return next((name for name in self.experiments if fixed_beside(self.made, name) == league), None)
 
     def runs(self, experiment: str) -> pd.DataFrame:
         """Return the merged rows of an experiment."""

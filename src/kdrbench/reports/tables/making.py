@@ -18,6 +18,7 @@ from kdrbench.reports.outputs import (
     LOW_RANK_TEXT,
     PAIRED_TESTS,
     TRACES,
+    TUNING,
     Report,
     experiment_tables,
     tables_of,
@@ -44,6 +45,7 @@ from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.league.tables import league_table
+from kdrbench.reports.tables.league.tuning import Tuning, tuning_table
 from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
 from kdrbench.reports.tables.noise import noise_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
@@ -85,6 +87,7 @@ def make_table(report: Report, config: Config, results: Path, store: Path = Path
         LEAGUE: partial(_league, store / FINDINGS),
         ATLAS: partial(_atlas, store / FINDINGS),
         NOISE: _noise,
+        TUNING: _tuning,
         PAIRED_TESTS: lambda _, runs, config: (paired_table(paired_tests(runs, settings=settings_of(config))), []),
         COMPLEXITY: lambda _, runs, config: (complexity_table(size_series(runs, config)), []),
         LOW_RANK_TEXT: lambda report, runs, config: (
@@ -120,6 +123,12 @@ def _low_rank(report: Report, runs: pd.DataFrame, config: Config) -> Page:
 def _league(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:
     name = report.experiments[0]
     return league_table(report.name, name, runs, config["experiments"][name], findings), sections_of_runs(runs)
+
+
+def _tuning(report: Report, runs: pd.DataFrame, config: Config) -> Page:
+    tuned, fixed = (runs[runs["experiment"] == name] for name in report.experiments)
+    title = config["experiments"][report.experiments[0]]["title"]
+    return tuning_table(report.name, title, Tuning(fixed, tuned)), sections_of_runs(tuned)
 
 
 def _atlas(findings: Path, report: Report, runs: pd.DataFrame, config: Config) -> Page:

@@ -19,7 +19,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.league.duels import SIGNIFICANT, Verdict
 from kdrbench.league.ranks import bootstrap_mean_ranks, friedman, wilcoxon_holm
 from kdrbench.league.rules import JUDGES
-from kdrbench.reports.outputs import LEAGUE_TABLES
+from kdrbench.reports.leagues import LEAGUE_TABLES
 from kdrbench.reports.records import Config
 from kdrbench.reports.tables.league.advice import advice_table
 from kdrbench.reports.tables.league.controls import controls_sentence, controls_table

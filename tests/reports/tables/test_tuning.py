@@ -1,0 +1,126 @@
+"""What tuning gains, from made-up rows of a league by defaults and of one that is tuned."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import wilcoxon
+
+from kdrbench.reports.answers.answer import answer_of
+from kdrbench.reports.leagues import fixed_beside
+from kdrbench.reports.outputs import experiment_tables
+from kdrbench.reports.tables.league.tuning import Tuning, tuning_sentence, tuning_table
+from kdrbench.reports.tables.making import make_table
+from support.configs import whole_config
+from support.league_rows import SCORES, made_up
+
+CONFIG = whole_config() | {"run": ["league_fixed", "league_small", "league_small_tuned"]}
+
+
+def rows_of(gain=0.0, lost=None, **columns):
+    """Rows on seven copies of the made-up sets; those of Gaussian KDR gain, those of PLS-DA lose as much."""
+    made = made_up(**(lost or {}))
+    gains = made["method"].map({"kdr_gaussian": gain, "pls_da": -gain, "lda": 0.0})
+    for judge in ("knn_accuracy", "linear_accuracy"):
+        made[judge] += gains
+    # A method without parameters to tune.
+    made = pd.concat([made, made[made["method"] == "lda"].assign(method="pca")])
+    copies = [made.assign(dataset=made["dataset"] + str(number)) for number in range(3)]
+    return pd.concat(copies, ignore_index=True).assign(**columns)
+
+
+def tuned_rows(gain=0.02, **options):
+    rows = rows_of(gain, **options)
+    chosen = rows["method"].map({"kdr_gaussian": '{"sigma": 2.0}'}).fillna("{}")
+    tuned = rows.assign(chosen=chosen, cpu_s=rows["cpu_s"] * 10.0)
+    return tuned[(tuned["n_components"] == 2) & (tuned["run"] < 5)]
+
+
+def cells_of(table):
+    return {row[0].text: [entry.text for entry in row[1:]] for row in table.rows}
+
+
+def test_a_method_is_compared_with_itself_in_the_runs_that_both_have():
+    tuning = Tuning(rows_of(), tuned_rows())
+    assert tuning.methods == list(SCORES)
+    scores = tuning.league.scores["knn_accuracy"]
+    assert {count for _, count in scores.cells} == {2}
+    assert {table.shape for table in scores.cells.values()} == {(6, 5)}
+    fixed, tuned = tuning.means("knn_accuracy", "kdr_gaussian")
+    own = rows_of().query("method == 'kdr_gaussian' and n_components == 2 and run < 5")["knn_accuracy"].mean()
+    assert (fixed, tuned) == pytest.approx((own, own + 0.02))
+
+
+def test_each_row_says_what_tuning_gains_and_costs():
+    table = tuning_table("gains", "Tuned.", Tuning(rows_of(), tuned_rows()))
+    rows = cells_of(table)
+    # What gains most is first.
+    assert list(rows) == ["InterpretableKDR, Gaussian", "LDA", "PLS-DA"]
+    assert table.columns[:7] == ["Method", "Defaults", "Tuned", "Difference", "Wins", "Losses", "p (Holm)"]
+    # All six differences are equal but for rounding, so the smallest p of six signed ranks counts, times three or two.
+    least = wilcoxon(np.arange(1, 7)).pvalue
+    assert rows["InterpretableKDR, Gaussian"][2:6] == ["+0.020", "6", "0", f"{3 * least:.2g}"]
+    assert rows["PLS-DA"][2:5] == ["-0.020", "0", "6"]
+    assert rows["LDA"][2:6] == ["+0.000", "0", "0", "1"]
+    assert rows["LDA"][-4:] == ["150ms", "1.5s", "10", "100 %"]
+    assert rows["InterpretableKDR, Gaussian"][-1] == "0 %"
+    assert table.notes[1] == "Nothing to tune have PCA."
+
+
+def test_the_sentence_names_who_gains_and_says_the_cost():
+    both = rows_of(), tuned_rows()
+    twice = [pd.concat([rows.assign(dataset=rows["dataset"] + more) for more in "ab"]) for rows in both]
+    assert tuning_sentence(Tuning(*twice)) == (
+        "Does tuning pay? Of 3 methods with parameters to tune, by k-NN accuracy 1 gains (InterpretableKDR, Gaussian) "
+        "and 1 loses (PLS-DA); by linear accuracy 1 gains (InterpretableKDR, Gaussian) and 1 loses (PLS-DA) (signed "
+        "ranks over data sets). A fit takes 10 to 10 times as long, in the median 10."
+    )
+    # Six data sets are too few for three tests.
+    assert "by k-NN accuracy none gains and none loses" in tuning_sentence(Tuning(*both))
+
+
+def test_a_tuned_run_that_is_lost_counts_as_nothing():
+    tuned = tuned_rows(lost={"kdr_gaussian": ("wine", 2, 3)})
+    tuning = Tuning(rows_of(), tuned)
+    fixed, lost = tuning.means("knn_accuracy", "kdr_gaussian")
+    assert lost < fixed - 0.05
+    table = cells_of(tuning_table("gains", "Tuned.", tuning))
+    assert table["InterpretableKDR, Gaussian"][3:5] == ["3", "3"]
+
+
+def test_where_nothing_plays_by_both_rules_the_table_says_so():
+    tuning = Tuning(rows_of(), tuned_rows().query("method == 'pca'"))
+    table = tuning_table("gains", "Tuned.", tuning)
+    assert not table.rows
+    assert table.notes[0].endswith("No method with parameters to tune has played by both rules.")
+
+
+def test_a_tuned_league_stands_beside_that_on_the_same_folds():
+    assert fixed_beside(CONFIG, "league_small_tuned") == "league_small"
+    assert fixed_beside(CONFIG, "league_small") is None
+    tables = [report.name for report in experiment_tables(CONFIG, "league_small_tuned")]
+    assert tables[-1] == "league_small_tuned_tuning"
+    assert not any("tuning" in report.name for report in experiment_tables(CONFIG, "league_small"))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"folds": 4}, {"most_rows": 400}, {"components": [1]}, {"datasets": ["moons-authors-200"]}]
+)
+def test_a_league_on_other_folds_or_cells_does_not(changes):
+    small = CONFIG["experiments"]["league_small"] | changes
+    experiments = CONFIG["experiments"] | {"league_small": small}
+    assert fixed_beside(CONFIG | {"experiments": experiments}, "league_small_tuned") is None
+
+
+def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypatch):
+    both = {"league_small": rows_of(), "league_small_tuned": tuned_rows()}
+    monkeypatch.setattr(
+        "kdrbench.reports.tables.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
+    )
+    monkeypatch.setattr("kdrbench.reports.tables.making.sections_of_runs", lambda _: [])
+    report = experiment_tables(CONFIG, "league_small_tuned")[-1]
+    table, _ = make_table(report, CONFIG, tmp_path)
+    assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
+    runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)
+    answer = answer_of("league_small_tuned", runs, CONFIG)
+    assert answer.sentences[0] == table.notes[0]
+    assert len(answer.sentences) > 1
