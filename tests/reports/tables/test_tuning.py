@@ -30,7 +30,7 @@ def rows_of(gain=0.0, lost=None, **columns):
 
 def tuned_rows(gain=0.02, **options):
     rows = rows_of(gain, **options)
-    chosen = rows["method"].map({"kdr_gaussian": '{"sigma": 2.0}'}).fillna("{}")
+    chosen = rows["method"].map({"kdr_gaussian": '{"sigma": 2.0}'}).fillna("")
     tuned = rows.assign(chosen=chosen, cpu_s=rows["cpu_s"] * 10.0)
     return tuned[(tuned["n_components"] == 2) & (tuned["run"] < 5)]
 
@@ -85,6 +85,10 @@ def test_a_tuned_run_that_is_lost_counts_as_nothing():
     assert lost < fixed - 0.05
     table = cells_of(tuning_table("gains", "Tuned.", tuning))
     assert table["InterpretableKDR, Gaussian"][3:5] == ["3", "3"]
+    # Of what ended, and a file without a word is read as NaN.
+    read = tuned.assign(chosen=tuned["chosen"].replace("", np.nan))
+    assert cells_of(tuning_table("gains", "Tuned.", Tuning(rows_of(), read))) == table
+    assert (table["InterpretableKDR, Gaussian"][-1], table["LDA"][-1]) == ("0 %", "100 %")
 
 
 def test_where_nothing_plays_by_both_rules_the_table_says_so():

@@ -1,5 +1,6 @@
 """The league as a system: its rows, what a run is given and may say, and faults of the configuration."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kdrbench.datasets import load_dataset
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 from kdrbench.league.judges import judge
-from kdrbench.league.protocol import learn
+from kdrbench.league.protocol import fitted, learn
 from kdrbench.reduction.methods import METHODS
 from kdrbench.stages.league import fold_run
 from kdrbench.stages.league.fold_run import make_fold_run
@@ -97,11 +98,33 @@ def test_what_a_method_raises_is_a_row_and_takes_no_other(tmp_path, monkeypatch)
     assert results[2,].message == "ValueError: no second component"
 
 
-def test_tuning_is_charged_and_its_choice_is_in_the_row():
+def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
+    fitted_with = []
+
+    def slow(entry, fold, count, seed):
+        began = time.perf_counter()
+        while time.perf_counter() < began + 0.05:
+            pass
+        return {"bandwidth": 2.0}
+
+    def kept(entry, fold, count, seed, parameters):
+        fitted_with.append(parameters)
+        return fitted(entry, fold, count, seed, parameters)
+
+    monkeypatch.setattr(fold_run, "tune", slow)
+    monkeypatch.setattr(fold_run, "fitted", kept)
     result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), WINE)[2,]
-    assert '"bandwidth"' in result.columns["chosen"] or result.columns["chosen"] == ""
-    assert result.time_s > result.columns["tuning_wall_s"] > 0
+    assert fitted_with == [{"bandwidth": 2.0}]
+    assert result.columns["chosen"] == '{"bandwidth": 2.0}'
+    assert result.time_s > result.columns["tuning_wall_s"] >= 0.05
+    assert result.cpu_s > result.columns["tuning_cpu_s"] > 0.0
     assert result.columns["linear"] is False
+
+
+def test_a_tuned_method_that_keeps_its_defaults_has_chosen_nothing(monkeypatch):
+    monkeypatch.setattr(fold_run, "tune", lambda *_: {})
+    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), WINE)[2,]
+    assert result.columns["chosen"] == ""
 
 
 def test_sets_are_cut_alike_for_all_methods():

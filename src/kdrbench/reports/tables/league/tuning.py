@@ -16,10 +16,9 @@ from kdrbench.league.rules import JUDGES
 from kdrbench.reports.tables.league.rows import ACCURACIES, League, leading_to
 from kdrbench.reports.tables.numbers import duration
 from kdrbench.reports.tables.table import Entry, Group, Table, entries
+from kdrbench.status import Status
 
 _RUN = ["dataset", "n_components", "run"]
-# What a row says it chose where the defaults were best.
-_DEFAULTS = "{}"
 _TUNED = " tuned"
 _NOTE = (
     "Defaults and tuned: mean accuracy over the runs of both, a lost run counting as 0. Difference: tuned less "
@@ -144,11 +143,12 @@ def _row(tuning: Tuning, method: str, corrected: dict[str, dict[str, float]]) ->
 def _costs(tuning: Tuning, method: str) -> list[Entry]:
     """Return the CPU times, their ratio, and how often the defaults were kept."""
     seconds = [tuning.league.median_s(name) for name in (method, method + _TUNED)]
-    rows = tuning.tuned[tuning.tuned["method"] == method]
-    kept = float((rows["chosen"] == _DEFAULTS).mean())
-    title, times = tuning.league.title(method), tuning.times_as_long(method)
+    rows = tuning.tuned[(tuning.tuned["method"] == method) & (tuning.tuned["status"] == Status.CONVERGED)]
+    # What was not changed is not named.
+    kept = float((rows["chosen"].fillna("") == "").mean())
+    title, times, fits = tuning.league.title(method), tuning.times_as_long(method), counted(len(rows), "tuned fit")
     return [
         *(Entry("-" if np.isnan(one) else duration(one), one, detail=f"{title}: median CPU time") for one in seconds),
         Entry("-" if np.isnan(times) else f"{times:.3g}", times, detail=f"{title}: tuned over defaults"),
-        Entry(f"{100 * kept:.0f} %", kept, detail=f"{title}: of {counted(len(rows), 'tuned fit')}"),
+        Entry("-" if np.isnan(kept) else f"{100 * kept:.0f} %", kept, detail=f"{title}: of {fits}"),
     ]
