@@ -222,6 +222,7 @@ def test_a_folder_with_results_is_not_written_over(results, packed):
         ("compare", "--results"),
         ("show", "first/wine/gaussian/gm/1", "--results"),
         ("table", "first", "--out", "OUT", "--results"),
+        ("summary", "--out", "OUT", "--results"),
     ],
     ids=lambda words: words[0],
 )

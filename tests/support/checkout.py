@@ -27,3 +27,8 @@ def write_table(path, n_rows=90):
     """Write a table of three classes, in the column ``species``, beside two columns of numbers."""
     rows = "".join(f"{index % 3 + index / n_rows},{index % 7},{'abc'[index % 3]}\n" for index in range(n_rows))
     path.write_text(f"length,width,species\n{rows}")
+
+
+def is_there(name, experiments):
+    """Return whether a search that a reason names is a file of the checkout or one of the experiments."""
+    return (ROOT / name).is_file() if "/" in name else name in experiments

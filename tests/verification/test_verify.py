@@ -30,6 +30,14 @@ def test_a_sound_record_verifies(record):
     assert found.numbers > 200
 
 
+def test_it_is_told_how_many_batches_are_verified(record):
+    told = []
+    read = Record(record, own_code=True)
+    verify(read, n_jobs=2, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done + 1, len(list(read.grid.batches()))) for done in range(len(told))]
+    assert len(told) == told[-1][1] > 1
+
+
 def test_of_many_samples_cost_and_stationarity_are_computed_as_the_budget_allows(record):
     found = verify(Record(record, own_code=True), most=80)
     assert [str(finding) for finding in found.findings] == []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kdrbench.bench.stage import Config
     from kdrbench.reports.answers.answer import Answer
+    from kdrbench.reports.tables.making import Page
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
@@ -89,7 +90,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None,
 @click.option("--out", type=FILE, default=Path("results"), show_default=True, help="The folder of results to write.")
 def unpack(packed: Path, out: Path) -> None:
     """Make a folder of results of the record PACKED, from which the workflow goes on with what is missing."""
-    from kdrbench.packing.unpack import packed_at
+    from kdrbench.packing.folder import packed_at
     from kdrbench.packing.unpack import unpack as unpacked
 
     record = packed_at(packed)
@@ -143,9 +144,11 @@ class _Source:
         tables = sorted(tables_of(self.config).items(), key=lambda one: -sum(map(self._size, one[1].experiments)))
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         with Parallel(n_jobs=n_jobs) as parallel:
-            answers, *_ = parallel([delayed(self.papers)(), *(delayed(self.figure)(name) for name in figures)])
+            found, *_ = parallel([delayed(self.papers)(), *(delayed(self.figure)(name) for name in figures)])
+            answers, made = found
             # Their pages show figures, and what follows shows them.
-            gaps, *_ = parallel([delayed(self.gaps)(), *(delayed(self.table)(name) for name, _ in tables)])
+            later = (delayed(self.table)(name, made.get(name)) for name, _ in tables)
+            gaps, *_ = parallel([delayed(self.gaps)(), *later])
             parallel([delayed(self.site)(answers, gaps), delayed(self.dashboard)(answers)])
         return len(figures) + len(tables)
 
@@ -161,8 +164,11 @@ class _Source:
         table = self.merged / f"{table_of(IKDR)}.csv"
         return gaps_by_run(read_runs(table), self.config, self.store / TRACES) if table.is_file() else None
 
-    def papers(self) -> list[Answer]:
-        """Write published numbers, claims and what was found, which are made of each other, and return the answers."""
+    def papers(self) -> tuple[list[Answer], dict[str, Page]]:
+        """Write published numbers, claims and what was found, which are made of each other.
+
+        Returns the answers and, by name, the tables with their pages that were made for them.
+        """
         from kdrbench.commands.reports import write_summary
         from kdrbench.reports.claims.page import write_claims
         from kdrbench.reports.ledger.published_vs_ours import write_comparisons
@@ -173,7 +179,7 @@ class _Source:
             write_comparisons(source.comparisons, self.out / "published_vs_ours")
             write_claims(source.claims, self.out / "claims", list(self.config["run"]), self.merged)
             write_summary(source, self.out / "summary")
-        return list(source.answers.values())
+        return list(source.answers.values()), source.pages
 
     def figure(self, name: str) -> None:
         """Draw a figure, for the site as well."""
@@ -184,13 +190,16 @@ class _Source:
         with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
             write_chart(make_chart(name, *source), self.out / "figures" / name, ("pdf", "png", "svg"))
 
-    def table(self, name: str) -> None:
-        """Write a table with the figures of its page."""
-        from kdrbench.commands.reports import table
+    def table(self, name: str, made: Page | None) -> None:
+        """Write a table with the figures of its page; with a page that was ``made`` before, that is written."""
+        from kdrbench.commands.reports import table, write_page
         from kdrbench.reports.outputs import tables_of
 
         pictures = tuple(self.out / "figures" / f"{one}.png" for one in tables_of(self.config)[name].figures)
-        _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
+        if made is None or self.config.get("include"):
+            _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
+        else:
+            write_page(made, self.out / name, pictures)
 
     def dashboard(self, answers: list[Answer]) -> None:
         """Write the dashboard, of all that is written before; its answers are others where it includes a record."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kdrbench.reports.answers.answer import Answer
     from kdrbench.reports.summary.source import Source
     from kdrbench.reports.tables.html import Section
+    from kdrbench.reports.tables.making import Page
 
 
 @contextmanager
@@ -60,13 +61,21 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     NAME is an experiment, whatever its system, or one of several tables: kpca_table1, paired_tests, complexity,
     low_rank_text.
     """
-    from kdrbench.reports.tables.making import make_table, reports_named, write_table
+    from kdrbench.reports.tables.making import make_table, reports_named
 
     with included(config, results, store) as (config, results, store):
         for report in reports_named(name, config):
-            contents, sections = make_table(report, config, results, store)
-            write_table(contents, out / report.name, [*map(_picture, figures), *sections])
-            click.echo(f"{contents.title} {contents.notes[-1] if contents.notes else ''}".rstrip())
+            page = make_table(report, config, results, store)
+            write_page(page, out / report.name, figures)
+            click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
+
+
+def write_page(page: Page, stem: Path, figures: tuple[Path, ...]) -> None:
+    """Write a table with its page as ``stem``, the PNG ``figures`` above the page's own sections."""
+    from kdrbench.reports.tables.making import write_table
+
+    contents, sections = page
+    write_table(contents, stem, [*map(_picture, figures), *sections])
 
 
 def _picture(png: Path) -> Section:

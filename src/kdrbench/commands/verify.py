@@ -10,8 +10,11 @@ from pathlib import Path
 import click
 
 from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record, processes
+from kdrbench.progress import ProgressLine
 
 _SHOWN = 20
+# Seconds between two lines that stay, and two on a terminal, where one is written over.
+_PLAIN_S, _TERMINAL_S = 30.0, 0.2
 
 
 @click.command()
@@ -48,7 +51,19 @@ def verify(
     record = Record(*named_record(results, name), own_code)
     config = record.grid.config
     drawn = [name for name, figure in figures_of(config).items() if shown_data(config, figure)]
-    found = verified(record, mirror=mirror, n_jobs=int(jobs), budget_s=budget_s, seed=int(seed), figures=drawn)
+    line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
+    try:
+        found = verified(
+            record,
+            mirror=mirror,
+            n_jobs=int(jobs),
+            budget_s=budget_s,
+            seed=int(seed),
+            figures=drawn,
+            progress=lambda done, total: line.show(f"{done} of {total} batches verified"),
+        )
+    finally:
+        line.end()
     if as_json:
         click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
     else:

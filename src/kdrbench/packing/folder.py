@@ -23,7 +23,7 @@ from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
 from kdrbench.licences import is_licence, licence_head
-from kdrbench.packing import MANIFEST
+from kdrbench.packing import MANIFEST, check_there
 
 FORMAT, VERSION = "kdrbench-packed-record", 2
 README, LICENCE = "README.md", "LICENSE"
@@ -133,6 +133,14 @@ class PackedFolder:
         if (n_lines := content.count(b"\n")) > MOST_LINES:
             raise DamagedError(f"{self.place / name} has {n_lines} lines; at most {MOST_LINES} are read")
         return content
+
+
+def packed_at(place: Path) -> PackedFolder:
+    """Return the packed record in a folder; ``InputError`` where none is."""
+    check_there(place)
+    if not is_packed(place):
+        raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
+    return PackedFolder(place)
 
 
 def is_packed(place: Path) -> bool:

@@ -90,12 +90,19 @@ def _unpacked_into(results: Path) -> Iterator[Path]:
     try:
         place.mkdir(parents=True)
         yield place
-        for path in sorted(filter(Path.is_file, place.rglob("*")), key=lambda one: one.name == CONFIG):
-            target = results / path.relative_to(place)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
+        _move_into(results, place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _move_into(results: Path, place: Path) -> None:
+    """Move what is in a folder into another, the configuration last; a folder that is new there is moved as it is."""
+    for path in sorted(place.iterdir(), key=lambda one: one.name == CONFIG or (one / CONFIG).is_file()):
+        target = results / path.name
+        if path.is_dir() and target.is_dir():
+            _move_into(target, path)
+        else:
+            path.replace(target)
 
 
 def _unpack(
@@ -238,11 +245,3 @@ def _json(packed: PackedFolder, name: str) -> bytes:
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{packed.place / name} is no JSON ({in_words(error)})") from error
     return content
-
-
-def packed_at(place: Path) -> PackedFolder:
-    """Return the packed record in a folder; ``InputError`` where none is."""
-    check_there(place)
-    if not is_packed(place):
-        raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
-    return PackedFolder(place)

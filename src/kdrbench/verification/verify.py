@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -47,6 +47,7 @@ def verify(
     budget_s: float = BUDGET_S,
     seed: int = 0,
     figures: Collection[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
 
@@ -54,7 +55,8 @@ def verify(
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
     systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
     ``figures`` are those that show samples and may be stored, by name, if they are known. ``mirror`` is where data are
-    looked for first; a data set that cannot be had is a finding.
+    looked for first; a data set that cannot be had is a finding. ``progress`` is told after each batch how many are
+    verified, and of how many.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -67,8 +69,11 @@ def verify(
     ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
     ask = replace(ask, least=_least(record, rows_of))
     jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
-    for part in Parallel(n_jobs=n_jobs)(delayed(ask.verified)(*job) for job in jobs):
+    parts = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(ask.verified)(*job) for job in jobs)
+    for done, part in enumerate(parts, 1):
         total.add(part)
+        if progress is not None:
+            progress(done, len(jobs))
     total.findings += of_stated(record, rows_of)
     for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record, figures)):
         if isinstance(finding, str):

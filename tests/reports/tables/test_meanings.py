@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.dashboard.cells import Cells, link_of
+from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.tables.kpca_tests import differences_of
 from kdrbench.reports.tables.kpca_trick import kpca_tables
 from kdrbench.reports.tables.low_rank import measured_table
@@ -115,11 +115,10 @@ def test_paired_tests_lead_to_the_runs_of_their_own_experiment():
         "lower is better"
     )
     assert "Wilcoxon's signed ranks, corrected by Holm; over 6 pairs" in line["p (Holm)"].detail
-    link = link_of(line["Of second"].experiment, line["Of second"].axes, two_experiments())
-    assert (link.experiment, link.dataset, link.kernel, link.method) == ("two", "Wine", "Gaussian", "DG")
     cells = Cells(two_experiments())
     cells.add(table.name, line["Of second"], is_number=True)
-    assert [one["experiment"] for one in cells.content["links"]] == ["two"]
+    axes = ("experiment", "data", "kernel", "method")
+    assert [[one[axis] for axis in axes] for one in cells.content["links"]] == [["two", "Wine", "Gaussian", "DG"]]
     assert all(entry.detail and entry.axes and entry.experiment == "two" for entry in table.rows[1][7:-1])
 
 

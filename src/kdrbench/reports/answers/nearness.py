@@ -75,21 +75,31 @@ def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING
     cost = ran["cost"].astype(float).where(sound)
     seen = pd.Series({place: float(curve[-1, 1]) for place, curve in curves.items()}, dtype=float).reindex(ran.index)
     lowest = pd.concat([seen, cost], axis=1).min(axis=1)
-    best = lowest.copy()
-    for place in ran.groupby(PROBLEM, sort=False).indices.values():
-        experiment, dataset, kernel, number = ran[PROBLEM].iloc[place[0]]
-        best.iloc[place] = known.best((experiment, dataset, kernel, int(number)), lowest.iloc[place].dropna())
+    best = _best_of_problems(ran, lowest, known)
     size = best.abs().clip(lower=np.finfo(float).tiny)
+    bounds = best.tolist()
     clean = ran.index.isin(clean_times(ran).index)
     columns: dict[str, object] = {"gap": ((cost - best) / size).clip(lower=0.0), "clean": clean}
     for accuracy in ACCURACIES:
         columns[column("reached", accuracy)] = (lowest <= best + accuracy * size) & sound
         columns[column("needed", accuracy)] = [
-            until(curves[place], best[place], accuracy) if place in curves else np.nan for place in ran.index
+            until(curves[place], bound, accuracy) if place in curves else np.nan for place, bound in enumerate(bounds)
         ]
     # At once: pandas warns of each column that is put into a table of some hundred.
     near = pd.concat([ran, pd.DataFrame(columns, ran.index)], axis=1)
     return near
+
+
+def _best_of_problems(ran: pd.DataFrame, lowest: pd.Series, known: BestKnown) -> pd.Series:
+    """Return for each run the best cost known of its problem; ``lowest`` has what each run saw."""
+    # Taken out of pandas at once: a record has thousands of problems, and one by one they took most of the time.
+    names, seen = ran[PROBLEM].to_numpy(dtype=object), lowest.to_numpy(dtype=float)
+    best = seen.copy()
+    for places in ran.groupby(PROBLEM, sort=False).indices.values():
+        experiment, dataset, kernel, number = names[places[0]]
+        costs = seen[places]
+        best[places] = known.best((experiment, dataset, kernel, int(number)), costs[~np.isnan(costs)].tolist())
+    return pd.Series(best, ran.index)
 
 
 def ratios(near: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kdrbench.reports.dashboard.rendering import order_of
@@ -29,17 +30,8 @@ class CellLink:
     command: str
 
 
-def link_of(table: str, axes: tuple[str, ...], config: Config) -> CellLink:
-    """Return the link of a cell of a table, or of an experiment in a table of several.
-
-    ``axes`` are metric, data set, kernel and method, empty for all.
-    """
-    reports = tables_of(config)
-    return link_within(reports[table].experiments[0] if table in reports else table, axes, config)
-
-
 def link_within(name: str, axes: tuple[str, ...], config: Config) -> CellLink:
-    """Return the link of a cell of an experiment; ``axes`` as :func:`link_of` has them."""
+    """Return the link of a cell of an experiment; ``axes`` are metric, data set, kernel and method, empty for all."""
     system = system_of(config["experiments"].get(name, {}))
     return CellLink(name, *run_labels(system, *axes[1:]), command_of(name, axes, config))
 
@@ -54,14 +46,22 @@ class Cells:
 
     def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
         """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
-        chosen = entry.experiment or table
-        link = self._place_of(link_of(chosen, entry.axes, self._config)) if entry.axes else None
+        link = self._place_of(self._link_of(entry.experiment or table, entry.axes)) if entry.axes else None
         order = rounded(order_of(entry), 8) if is_number else None
         return None if order is None and not entry.detail else self._place(order, entry.detail, link)
 
     def of_runs(self, experiment: str, axes: tuple[str, ...], words: str) -> int:
         """Return the place of a cell that says what it means in words, of an experiment's runs with these axes."""
         return self._place(None, words, self._place_of(link_within(experiment, axes, self._config)))
+
+    def _link_of(self, table: str, axes: tuple[str, ...]) -> CellLink:
+        """Return the link of a cell of a table, or of an experiment in a table of several."""
+        return link_within(self._experiments.get(table, table), axes, self._config)
+
+    @cached_property
+    def _experiments(self) -> dict[str, str]:
+        """The first experiment of each table; a page asks for each of some ten thousand cells."""
+        return {name: report.experiments[0] for name, report in tables_of(self._config).items()}
 
     def _place_of(self, link: CellLink) -> int:
         return self._links.setdefault(link, len(self._links))

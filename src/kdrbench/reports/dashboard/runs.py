@@ -103,7 +103,7 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     """Return columns, groups of columns and traces, as the page's script reads them.
 
     ``values`` are those of each column, one below the other, which compresses better than rows do; words that are
-    repeated are kept once (:func:`_column`). ``names`` are three more columns: the labels of data set, kernel and
+    repeated are kept once (:func:`_words`). ``names`` are three more columns: the labels of data set, kernel and
     method. ``traces`` of a run are lists of seconds, costs and stationarities of equal length, or ``None``.
     """
     columns = [str(name) for name in runs.columns]
@@ -112,8 +112,8 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     return {
         "columns": columns,
         "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
-        "values": [_column(name, runs[name].tolist()) for name in columns],
-        "names": [_column("", list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
+        "values": [_column(name, runs[name]) for name in columns],
+        "names": [_words(list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
@@ -170,9 +170,18 @@ def _thin(points: np.ndarray) -> list[list[float | None]]:
     ]
 
 
-def _column(name: str, values: list[Any]) -> Any:
-    """Return the values of a column as JSON has them; of words each once, and the ``places`` where they are."""
-    plain = [_plain(name, value) for value in values]
+def _column(name: str, values: pd.Series) -> Any:
+    """Return the values of a column as JSON has them; of words as :func:`_words` does."""
+    if values.dtype != float:
+        return _words([_plain(name, value) for value in values.tolist()])
+    # A number, or that there is none, comes many times: each is rounded once.
+    numbers, places = np.unique(values.to_numpy(), return_inverse=True)
+    plain = [_plain(name, value) for value in numbers.tolist()]
+    return [plain[place] for place in places.tolist()]
+
+
+def _words(plain: list[Any]) -> Any:
+    """Return a column as it is; of one with words each value once, and the ``places`` where they are."""
     if not any(isinstance(value, str) for value in plain):
         return plain
     places = {word: place for place, word in enumerate(dict.fromkeys(plain))}

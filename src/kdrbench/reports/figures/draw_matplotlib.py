@@ -19,7 +19,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 
 from kdrbench.files import write_bytes, write_text
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol, from_png
-from kdrbench.reports.figures.styles import LETTER_WIDTH, add_legend
+from kdrbench.reports.figures.styles import LETTER_WIDTH, add_legend, keep_titles
 
 _SYMBOLS = {
     Symbol.NONE: "",
@@ -70,8 +70,8 @@ def write_chart(chart: Chart, stem: Path, kinds: tuple[str, ...] = ("pdf", "png"
     figure = laid_out(draw(chart))
     for kind in kinds:
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
-    write_text(stem.parent / f"{stem.name}.json", chart.to_json())
-    write_text(stem.parent / f"{stem.name}.txt", caption_of(chart))
+    for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
+        write_text(stem.parent / f"{stem.name}.{kind}", text)
 
 
 def caption_of(chart: Chart) -> str:
@@ -120,16 +120,16 @@ def laid_out(figure: Figure) -> Figure:
             engine.execute(figure)
             # With any engine, also the one called "none", each file would be drawn twice.
             figure.set_layout_engine(None)
+            keep_titles(figure)
     return figure
 
 
 def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
     buffer = io.BytesIO()
-    metadata = _METADATA[kind]
     # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
     with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "kdrbench"}):
-        figure.savefig(buffer, format=kind, metadata=metadata)
+        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 

@@ -169,6 +169,13 @@ def add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> floa
     return -(-len(handles) // sizes[size]) * _LEGEND_LETTERS[size]
 
 
+def keep_titles(figure: Figure) -> None:
+    """Let titles that the layout did not move stay: each file would measure all marks of the axes to find that out."""
+    for axes in figure.axes:
+        if axes.title.get_position()[1] == 1.0 and not axes.yaxis.get_offset_text().get_text():
+            axes.set_title(axes.get_title(), fontsize=axes.title.get_fontsize(), y=1.0)
+
+
 def _columns(count: int, letters: float, width: float) -> int:
     # A handle takes half an inch.
     return max(1, min(count, 6, int(width / (LETTER_WIDTH * letters + 0.45))))

@@ -28,13 +28,14 @@ class Source:
     """Merged tables in the folder ``merged`` by a configuration, and the folder ``store`` of what runs left.
 
     ``reports`` is where the pages lead: from their folder to that of the record's reports, empty for nowhere.
+    ``pages`` are those of the tables that were asked for, by name.
     """
 
     config: Config
     merged: Path
     store: Path
     reports: str = ""
-    _pages: dict[str, Page] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
     _runs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
@@ -79,9 +80,9 @@ class Source:
         return self.merged / "merged" / f"{experiment}.csv"
 
     def _page(self, name: str) -> Page:
-        if name not in self._pages:
-            self._pages[name] = make_table(tables_of(self.config)[name], self.config, self.merged, self.store)
-        return self._pages[name]
+        if name not in self.pages:
+            self.pages[name] = make_table(tables_of(self.config)[name], self.config, self.merged, self.store)
+        return self.pages[name]
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
