@@ -39,6 +39,14 @@ def test_every_page_is_what_the_record_says(source, tmp_path):
         assert page.read_text(encoding="utf-8") == (tmp_path / page.name).read_text(encoding="utf-8"), page.name
 
 
+def test_the_small_league_of_the_record_is_tuned_by_every_method_on_the_same_folds(source):
+    fixed, tuned = source.runs("league_small"), source.runs("league_small_tuned")
+    fixed = fixed[(fixed["n_components"] == 2) & (fixed["run"] < 5)]
+    axes = ["dataset", "method", "run"]
+    assert len(tuned) == len(fixed) > 1000
+    assert set(map(tuple, tuned[axes].to_numpy())) == set(map(tuple, fixed[axes].to_numpy()))
+
+
 def test_every_number_of_the_shipped_record_is_decided_and_has_a_reason(source):
     ledger, experiments = source.comparisons, read_config_file(ROOT / "config.yaml")["experiments"]
     counts = Counter(one.verdict for one in ledger if one.first)

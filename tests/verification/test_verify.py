@@ -30,12 +30,12 @@ def test_a_sound_record_verifies(record):
     assert found.numbers > 200
 
 
-def test_it_is_told_how_many_batches_are_verified(record):
-    told = []
+def test_it_says_how_many_batches_are_verified(record):
+    said = []
     read = Record(record, own_code=True)
-    verify(read, n_jobs=2, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done + 1, len(list(read.grid.batches()))) for done in range(len(told))]
-    assert len(told) == told[-1][1] > 1
+    verify(read, n_jobs=2, progress=lambda done, total: said.append((done, total)))
+    assert said == [(done + 1, len(list(read.grid.batches()))) for done in range(len(said))]
+    assert len(said) == said[-1][1] > 1
 
 
 def test_of_many_samples_cost_and_stationarity_are_computed_as_the_budget_allows(record):

@@ -196,6 +196,7 @@ class _Source:
         from kdrbench.reports.outputs import tables_of
 
         pictures = tuple(self.out / "figures" / f"{one}.png" for one in tables_of(self.config)[name].figures)
+        # Beside an included record a table is another than the one that the summaries are made of.
         if made is None or self.config.get("include"):
             _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
         else:

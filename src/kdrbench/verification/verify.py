@@ -55,8 +55,8 @@ def verify(
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
     systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
     ``figures`` are those that show samples and may be stored, by name, if they are known. ``mirror`` is where data are
-    looked for first; a data set that cannot be had is a finding. ``progress`` is told after each batch how many are
-    verified, and of how many.
+    looked for first; a data set that cannot be had is a finding. ``progress`` is called after each batch with the
+    number of those that are verified, and of all.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kdrbench.cli import main
 from kdrbench.errors import InputError
 from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
-from kdrbench.reports.dashboard.cells import Cells, command_of, link_of
+from kdrbench.reports.dashboard.cells import Cells, command_of
 from kdrbench.reports.dashboard.checks import checks_of
 from kdrbench.reports.dashboard.overview import counts_of, endings_of
 from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
@@ -373,8 +373,16 @@ def test_a_cell_names_the_command_that_makes_it_again(grid):
 def test_cells_of_other_systems_lead_to_their_runs(experiment, table, axes, labels):
     config = {"run": ["t"], "experiments": {"t": {"title": "T.", **experiment}}, "name": "mine"}
     link = link_of(table, axes, config)
-    assert (link.experiment, link.dataset, link.kernel, link.method) == ("t", labels[0], "", labels[1])
-    assert link.command == "snakemake --cores all --configfile results/mine/config.json -- t"
+    assert [link[axis] for axis in ("experiment", "data", "kernel", "method")] == ["t", labels[0], "", labels[1]]
+    assert link["command"] == "snakemake --cores all --configfile results/mine/config.json -- t"
+
+
+def link_of(table, axes, config):
+    """Return the link of a table's cell, as the page has it."""
+    cells = Cells(config)
+    cells.add(table, Entry("1", 1.0, axes=axes), is_number=True)
+    (link,) = cells.content["links"]
+    return link
 
 
 def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
@@ -411,7 +419,7 @@ def test_the_labels_of_a_link_are_those_of_its_runs(tmp_path):
     config = {"run": ["t"], "experiments": {"t": {"title": "T.", "system": "kpca_trick", "learners": ["nca"]}}}
     link = link_of("t_table1", ("accuracy", "iris", "", "aknca"), config)
     data = run_data(all_runs({"kpca_trick": pd.DataFrame([row])}), tmp_path)
-    assert [listed(names) for names in data["names"]] == [[link.dataset], [link.kernel], [link.method]]
+    assert [listed(names) for names in data["names"]] == [[link[axis]] for axis in ("data", "kernel", "method")]
 
 
 def test_the_page_holds_its_configuration_and_environment(grid):

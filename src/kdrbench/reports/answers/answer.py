@@ -92,8 +92,8 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     if system_of(experiment) == ATLAS and traces is not None:
         return Answer(name, title, question, tuple(atlas_sentences(chosen, config, traces.parent / FINDINGS)))
     if fixed := fixed_beside(config, name):
-        gain = tuning_sentence(Tuning(runs[runs["experiment"] == fixed], chosen))
-        return Answer(name, title, question, (gain, *sentences_of(chosen, experiment)))
+        # How its methods rank is on the page of the league.
+        return Answer(name, title, question, (tuning_sentence(Tuning(runs[runs["experiment"] == fixed], chosen)),))
     if system_of(experiment) != IKDR:
         return Answer(name, title, question, tuple(sentences_of(chosen, experiment)))
     near = nearness(chosen, traces, known_beside(traces, config))

@@ -63,7 +63,7 @@ class Source:
         return table
 
     def tuned_beside(self, league: str) -> str | None:
-        """Return the tuned league whose rows are there and stand beside those of ``league``, if any."""
+        """Return the tuned league that is on the folds of ``league`` and whose rows are there, if any."""
         return next((name for name in self.experiments if fixed_beside(self.made, name) == league), None)
 
     def runs(self, experiment: str) -> pd.DataFrame:
