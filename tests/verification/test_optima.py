@@ -169,6 +169,8 @@ def half_a_start(numbers):
 TAMPERINGS = {
     "a lower cost in a row": (lambda r: change_row(r, best_cost="-1e9"), "best_cost"),
     "another quality in a row": (lambda r: change_row(r, best_quality="0.123"), "best_quality"),
+    "a correlation below -1": (lambda r: change_row(r, tau_low="-1.5"), "tau_low"),
+    "more than all of quality": (lambda r: change_row(r, highest_quality="1.2"), "highest_quality"),
     "more optima in a row": (lambda r: change_row(r, n_known="99"), "n_known"),
     "fewer certified ends": (lambda r: change_row(r, n_certified="0"), "n_certified"),
     "another problem": (lambda r: change_row(r, problem="0" * 64), "problem"),

@@ -20,11 +20,16 @@ from numpy.typing import NDArray
 from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.files import replacing
+from kdrbench.inference.atlas import place_of
 from kdrbench.kernels.family import FloatArray
-from kdrbench.reports.records import NUMBERS, OPTIMA, Config, problem_of, read_arrays
+from kdrbench.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
 from kdrbench.solvers.base import check_projection
 
 _COST, _PROJECTION = "cost", "projection"
+# Optima that at least this share of a draw's starts reach are sought in the next draw.
+LEAST_SHARE = 0.02
+# What qualities differ by behind this digit is rounding.
+_DIGITS = 12
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -77,6 +82,35 @@ def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
         if problem not in found or cost < found[problem].cost:
             found[problem] = Solution(cost, optima[0])
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Charted:
+    """The distinct optima of one run by rising cost, with the share of starts of each solver (k x solvers)."""
+
+    problem: str
+    draw: int
+    optima: FloatArray
+    costs: FloatArray
+    qualities: FloatArray
+    shares: FloatArray
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How far each optimum is above the best, relative to it."""
+        gaps: FloatArray = (self.costs - self.costs[0]) / abs(self.costs[0])
+        return gaps
+
+    @property
+    def lead(self) -> float:
+        """How much higher the quality of the lowest cost is than the best of the others; NaN where one is unknown."""
+        lead = float(self.qualities[0] - self.qualities[1:].max())
+        return round(lead, _DIGITS)
+
+    def found_again(self, other: Charted) -> tuple[int, int]:
+        """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
+        wanted = self.optima[self.shares.max(axis=1) > LEAST_SHARE]
+        return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
 
 
 def read_charts(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[int, FloatArray, FloatArray]]:

@@ -14,9 +14,11 @@ _SHARES = frozenset(
     (
         *("quality", "train_accuracy", "test_accuracy", "accuracy", "target_accuracy", "knn_accuracy"),
         *("linear_accuracy", "distance_correlation", "nmi_given", "nmi_one_start", "nmi_ten_starts", "best_quality"),
+        *("lowest_quality", "highest_quality"),
         *("share_at_best", "share_near_best", "p_value", "disagreement", "stationarity", "rejected"),
     )
 )
+_CORRELATIONS = frozenset(("tau", "tau_low", "tau_high"))
 # What is a norm, a distance, or above a lowest value.
 _NOT_NEGATIVE = frozenset(
     (
@@ -47,6 +49,8 @@ def of_ranges(place: str, row: Row, kind: type[Record]) -> Iterator[Finding]:
         yield from _outside(place, row, column, 0.0, _MOST)
     for column in sorted(_SHARES & row.keys()):
         yield from _outside(place, row, column, -_ROUNDING, 1.0 + _ROUNDING)
+    for column in sorted(_CORRELATIONS & row.keys()):
+        yield from _outside(place, row, column, -1.0 - _ROUNDING, 1.0 + _ROUNDING)
     for column in sorted(_NOT_NEGATIVE & row.keys()):
         # A condition number may be beyond any measure.
         yield from _outside(place, row, column, 0.0, float("inf") if column == "condition" else _MOST)

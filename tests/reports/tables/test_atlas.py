@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, kendalltau
+from scipy.stats import binomtest
 
-from kdrbench.inference.atlas import rank_correlation
 from kdrbench.reports.figures import atlas as figure
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.outputs import experiment_figures
@@ -36,6 +35,11 @@ ROW = {
     "largest_gap": 0.02,
     "leading_gap": 0.0,
     "cpu_s": 1.1,
+    "lowest_quality": 0.9,
+    "highest_quality": 0.9,
+    "tau": np.nan,
+    "tau_low": np.nan,
+    "tau_high": np.nan,
 }
 
 
@@ -91,7 +95,7 @@ def test_optima_of_equal_quality_are_counted_as_such(charts):
     assert accuracy == (
         "Does lower cost mean better accuracy? 1 of 2 problems have more than one certified optimum; there the one of "
         "lowest cost is more accurate than the others in none, as accurate as the best of them in 1 and less accurate "
-        "in none; no cell has four optima that differ in accuracy, which a rank correlation needs."
+        "in none. Over ends of random starts of ISM, certified or not, cost and quality both differ in no cell."
     )
     assert charts.cells()[0].correlation() is None
 
@@ -103,25 +107,41 @@ def test_optima_of_lower_cost_may_be_better_or_worse(charts):
     charts.add("d", [-10.0, -9.0], [0.9, np.nan])
     assert (
         "4 of 4 problems have more than one certified optimum; there the one of lowest cost is more accurate than the "
-        "others in 1, as accurate as the best of them in 1 and less accurate in 1; by rank, "
+        "others in 1, as accurate as the best of them in 1 and less accurate in 1. Over ends "
     ) in charts.sentences()[2]
 
 
-def test_the_rank_correlation_is_that_of_gaps_and_qualities_within_problems(charts):
-    # Qualities of the problems are far apart; within each lower cost is better.
-    charts.add("a", [-10.0, -9.0, -8.0, -7.0], [0.99, 0.97, 0.96, 0.95])
-    charts.add("b", [-100.0, -99.0, -90.0, -80.0], [0.59, 0.57, 0.56, 0.55])
-    gaps, qualities = [0.0, 0.1, 0.2, 0.3, 0.0, 0.01, 0.1, 0.2], np.tile([0.0225, 0.0025, -0.0075, -0.0175], 2)
-    tau, low, high = charts.cells()[0].correlation()
-    # Four pairs are tied by quality and three by gap, for which tau-b allows.
-    assert tau == pytest.approx(kendalltau(gaps, qualities).statistic)
-    assert (tau, low, high) == pytest.approx(rank_correlation(gaps, qualities, np.random.default_rng(0)))
-    assert high < 0
+def ranked(tau, half, apart=0.1):
+    return {"tau": tau, "tau_low": tau - half, "tau_high": tau + half, "highest_quality": 0.9 + apart}
+
+
+def test_the_rank_correlation_is_the_mean_over_draws_of_starts(charts):
+    charts.add("a", [-10.0], [0.9], **ranked(-0.5, 0.3))
+    charts.add("b", [-10.0], [0.9], **ranked(-0.1, 0.4, apart=0.05))
+    # Its ends are equally accurate.
+    charts.add("c", [-10.0], [0.9])
+    # Squares of half widths add up.
+    assert charts.cells()[0].correlation() == pytest.approx((-0.3, -0.3 - 0.25, -0.3 + 0.25))
+    tau = cells_of(charts.page()[0])["Tau"]
+    assert (tau.text, tau.value) == ("-0.30 (-0.55 to -0.05)", pytest.approx(-0.3))
+    assert tau.detail == "Kendall's tau-b, mean of 2 draws of starts, 95 % by bootstrap of ends"
     assert charts.sentences()[2].endswith(
-        "by rank, lower cost is better in 1 of 1 cell with optima enough, and worse in none (95 % intervals of "
-        "Kendall's tau)."
+        "Over ends of random starts of ISM, certified or not, cost and quality both differ in 1 of 1 cell: lower "
+        "cost is better in 1 and worse in none (95 % intervals of Kendall's tau); qualities of one draw are at most "
+        "0.100 apart."
     )
-    assert cells_of(charts.page()[0])["Tau"].text == f"{tau:.2f} ({low:.2f} to {high:.2f})"
+
+
+def test_a_cell_counts_as_better_or_worse_only_where_the_interval_says_so(charts):
+    for kernel, tau, half in (("gaussian", -0.5, 0.3), ("linear", 0.5, 0.3), ("squared", 0.2, 0.3)):
+        charts.add("a", [-10.0], [0.9], **ranked(tau, half), kernel=kernel)
+    assert "differ in 3 of 3 cells: lower cost is better in 1 and worse in 1 (" in charts.sentences()[2]
+    assert charts.cells()[1].correlation() == pytest.approx((0.5, 0.2, 0.8))
+
+
+def test_an_interval_of_a_correlation_ends_at_one(charts):
+    charts.add("a", [-10.0], [0.9], tau=0.9, tau_low=0.5, tau_high=1.0)
+    assert charts.cells()[0].correlation() == pytest.approx((0.9, 0.65, 1.0))
 
 
 def test_one_start_is_counted_over_all_that_ended(charts):
@@ -243,7 +263,7 @@ def test_every_number_of_a_cell_says_what_it_is(charts):
     charts.add("a", [-10.0], [0.9])
     charts.add("a", [-10.0], [0.9], draw=1)
     (row,) = charts.page()[0].rows
-    plain = {"Problems", "Printed", "Tau"}
+    plain = {"Problems", "Printed"}
     described = {name for name, entry in zip(charts.page()[0].columns[3:], row[3:], strict=True) if entry.detail}
     assert described == set(charts.page()[0].columns[3:]) - plain
     near = row[-4]

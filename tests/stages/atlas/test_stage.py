@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
+from scipy.stats import kendalltau
 
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.inference.atlas import place_of
-from kdrbench.reports.tables.atlas_rows import Charted
+from kdrbench.reports.optima import Charted
+from kdrbench.stages.atlas.chart import End, chart_ends
 from kdrbench.stages.atlas.stage import problem_of
 from kdrbench.stages.atlas.starts_run import AtlasRun, make_atlas_run
 from kdrbench.stages.config import load_grid
@@ -197,6 +199,55 @@ def test_what_a_run_leaves_is_checked(ends, message, tmp_path, monkeypatch):
     record = job_of(batch_of(), WINE, tmp_path)[0]
     assert (record.status, record.best_cost, record.n_known) == ("failed", None, None)
     assert re.search(message, record.message)
+
+
+def end(cost, *, uses_degrees=True):
+    return End("ism", np.eye(3, 1), cost, "unknown", uses_degrees)
+
+
+def ranked_in(costs, qualities):
+    """The columns on qualities of one solver; its first end, of the papers' start, has the lowest cost and quality."""
+    of_solver = [end(-99.0), *(end(cost) for cost in costs)]
+    worth = dict(zip(map(id, of_solver), [0.0, *qualities], strict=True))
+    return chart_ends({"ism": of_solver}, lambda one: worth[id(one)]).columns["ism"]
+
+
+def test_costs_and_qualities_of_random_ends_are_correlated_by_rank():
+    costs, qualities = [-10.0, -9.0, -8.0, -7.5, -7.0], [0.9, 0.95, 0.8, 0.7, 0.7]
+    columns = ranked_in(costs, qualities)
+    assert columns["tau"] == pytest.approx(kendalltau(costs, qualities).statistic)
+    assert columns["tau_low"] <= columns["tau"] <= columns["tau_high"]
+    # Without the papers' start.
+    assert (columns["lowest_quality"], columns["highest_quality"]) == (0.7, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("costs", "qualities"),
+    [
+        # Costs that agree as two solves to the same optimum do.
+        ([-10.0, -10.0 + 1e-7, -10.0 + 2e-7, -10.0], [0.9, 0.8, 0.9, 0.7]),
+        ([-10.0, -9.0, -8.0, -7.0], [0.9] * 4),
+        ([-10.0, -9.0], [0.9, 0.8]),
+    ],
+)
+def test_equal_costs_equal_qualities_and_few_ends_rank_nothing(costs, qualities):
+    columns = ranked_in(costs, qualities)
+    assert "tau" not in columns
+    assert columns["highest_quality"] == max(qualities)
+
+
+def test_ends_without_a_quality_have_none(tmp_path):
+    assert "lowest_quality" not in ranked_in([-10.0, -9.0], [None, None])
+    record = job_of(batch_of(), WINE, tmp_path)[0]
+    assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
+
+
+def test_ends_of_another_objective_are_not_ranked_with_the_others():
+    of_solver = [end(-99.0), *(end(-10.0 + one) for one in range(4)), end(-50.0, uses_degrees=False)]
+    qualities = iter([0.0, 0.9, 0.8, 0.7, 0.6, 1.0])
+    columns = chart_ends({"ism": of_solver}, lambda _: next(qualities)).columns["ism"]
+    assert columns["tau"] == pytest.approx(-1.0)
+    assert columns["highest_quality"] == 0.9
 
 
 def test_what_a_run_says_of_its_optima_counts_nothing(tmp_path, monkeypatch):

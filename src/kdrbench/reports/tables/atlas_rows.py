@@ -12,51 +12,18 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted
-from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
-from kdrbench.reports.optima import one_row_a_run, read_charts
-from kdrbench.reports.records import ANGLE_DEG, Config
+from kdrbench.reports.optima import LEAST_SHARE, Charted, one_row_a_run, read_charts
+from kdrbench.reports.records import Config
+from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published, printed_table, published_name
 from kdrbench.reports.tables.significance import clopper_pearson
 
-# Optima that at least this share of a draw's starts reach are sought in the next draw.
-_LEAST_SHARE = 0.02
-# What qualities and relative gaps differ by behind this digit is rounding.
-_DIGITS = 12
 # Of the optima that are sought again this share should be found.
 _GOAL = 0.95
 # The method whose printed costs are compared with the best known.
 PAPERS_METHOD = "ism"
 CELL = ["dataset", "cells_of", "kernel"]
-
-
-@dataclass(frozen=True, eq=False)
-class Charted:
-    """The distinct optima of one run by rising cost, with the share of starts of each solver (k x solvers)."""
-
-    problem: str
-    draw: int
-    optima: FloatArray
-    costs: FloatArray
-    qualities: FloatArray
-    shares: FloatArray
-
-    @property
-    def gaps(self) -> FloatArray:
-        """How far each optimum is above the best, relative to it."""
-        gaps: FloatArray = (self.costs - self.costs[0]) / abs(self.costs[0])
-        return gaps
-
-    @property
-    def lead(self) -> float:
-        """How much higher the quality of the lowest cost is than the best of the others; NaN where one is unknown."""
-        lead = float(self.qualities[0] - self.qualities[1:].max())
-        return round(lead, _DIGITS)
-
-    def found_again(self, other: Charted) -> tuple[int, int]:
-        """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
-        wanted = self.optima[self.shares.max(axis=1) > _LEAST_SHARE]
-        return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +82,26 @@ class AtlasCell:
         counts = [one.found_again(other) for one, other in pairs if other is not None]
         return sum(found for found, _ in counts), sum(wanted for _, wanted in counts)
 
-    def correlation(self) -> tuple[float, float, float] | None:
-        """Return Kendall's tau of cost and quality over the optima of a problem, with its interval.
+    def ranked(self) -> pd.DataFrame:
+        """Return the runs of the papers' method whose ends differ in cost and quality: tau with its interval."""
+        return self.of(PAPERS_METHOD)[["tau", "tau_low", "tau_high"]].dropna()
 
-        Both are taken relative to their problem's: the gap to its best, the difference from its mean. Problems with one
-        optimum rank nothing.
+    def correlation(self) -> tuple[float, float, float] | None:
+        """Return the mean over runs of Kendall's tau of cost and quality over ends, with its 95 % interval.
+
+        Runs draw starts of their own, so squares of their half widths h add up: that of k runs is sqrt(sum h^2) / k.
         """
-        several = [one for one in self.charted if one.draw == 0 and len(one.costs) > 1]
-        if not several:
+        runs = self.ranked()
+        if runs.empty:
             return None
-        gaps = np.concatenate([one.gaps for one in several])
-        qualities = np.concatenate([one.qualities - one.qualities.mean() for one in several])
-        # Equal ones of different problems are tied, whatever their rounding.
-        return rank_correlation(np.round(gaps, _DIGITS), np.round(qualities, _DIGITS), np.random.default_rng(0))
+        mean, half = float(runs["tau"].mean()), float(np.linalg.norm(runs["tau_high"] - runs["tau_low"]))
+        return mean, max(-1.0, mean - half / 2 / len(runs)), min(1.0, mean + half / 2 / len(runs))
+
+    @property
+    def largest_range(self) -> float:
+        """By how much the qualities of the papers' method's ends differ in one run at most; NaN where none is known."""
+        rows = self.of(PAPERS_METHOD)
+        return float((rows["highest_quality"] - rows["lowest_quality"]).max())
 
     def printed(self, config: Config) -> PublishedNumber | None:
         """Return the cost that the paper prints for ISM in this cell, if it prints a number."""
@@ -204,10 +178,10 @@ def _printed(cells: list[AtlasCell], config: Config) -> str:
 
 
 def _accuracy(cells: list[AtlasCell]) -> str:
-    problems = {one.problem for cell in cells for one in cell.charted}
-    several: dict[str, Charted] = {}
-    for one in (charted for cell in cells for charted in cell.charted if len(charted.costs) > 1):
-        several.setdefault(one.problem, one)
+    charted = [one for cell in cells for one in cell.charted]
+    # Of several draws the first.
+    several = {one.problem: one for one in reversed(charted) if len(one.costs) > 1}
+    problems = {one.problem for one in charted}
     words = (
         f"Does lower cost mean better accuracy? {len(several)} of {counted(len(problems), 'problem')} "
         f"{'has' if len(problems) == 1 else 'have'} more than one certified optimum"
@@ -219,18 +193,22 @@ def _accuracy(cells: list[AtlasCell]) -> str:
             f"; there the one of lowest cost is more accurate than the others in {better}, as accurate as the best of "
             f"them in {equal} and less accurate in {worse}"
         )
-    return f"{words}; {_ranked(cells)}."
+    return f"{words}. {_ranked(cells)}"
 
 
 def _ranked(cells: list[AtlasCell]) -> str:
-    """Return in how many cells a rank correlation says that lower cost is better, or worse."""
+    """Return in how many cells lower cost goes with higher quality over the ends of random starts, or with lower."""
     found = [one for cell in cells if (one := cell.correlation()) is not None]
+    first = (
+        f"Over ends of random starts of {method_label(PAPERS_METHOD)}, certified or not, cost and quality both differ"
+    )
     if not found:
-        return "no cell has four optima that differ in accuracy, which a rank correlation needs"
-    better, worse = sum(high < 0 for *_, high in found), sum(low > 0 for _, low, _ in found)
+        return f"{first} in no cell."
+    better, worse = count_of(sum(high < 0 for *_, high in found)), count_of(sum(low > 0 for _, low, _ in found))
+    apart = np.nanmax([cell.largest_range for cell in cells])
     return (
-        f"by rank, lower cost is better in {count_of(better)} of {counted(len(found), 'cell')} with optima enough, and "
-        f"worse in {count_of(worse)} (95 % intervals of Kendall's tau)"
+        f"{first} in {len(found)} of {counted(len(cells), 'cell')}: lower cost is better in {better} and worse in "
+        f"{worse} (95 % intervals of Kendall's tau); qualities of one draw are at most {apart:.3f} apart."
     )
 
 
@@ -240,7 +218,7 @@ def _again(cells: list[AtlasCell]) -> str:
         return "Are the optima found again? There is no second draw of starts to seek them in."
     low, high = clopper_pearson(found, wanted)
     return (
-        f"Are the optima found again? Of {wanted} that more than {100 * _LEAST_SHARE:.0f} % of a solver's starts "
+        f"Are the optima found again? Of {wanted} that more than {100 * LEAST_SHARE:.0f} % of a solver's starts "
         f"reach, other seeds find {found}: {100 * found / wanted:.1f} % ({100 * low:.1f} to {100 * high:.1f}); the "
         f"goal is {100 * _GOAL:.0f} %."
     )

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.inference.atlas import distinct_optima, place_of
+from kdrbench.inference.atlas import distinct_optima, place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
 from kdrbench.stages.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA
 from kdrbench.stages.ikdr.scores import Optimality
 
 # A cost is near the best if it is above it by at most this share.
 NEAR = 1e-3
+# Relative costs that agree to this digit are equal, as those of two solves to a stationarity of 1e-6 may be.
+_EQUAL_DIGITS = 6
 # Clusterings have no second derivative here: theirs are stationary, of first order.
 _CERTIFIED = (Optimality.SECOND_ORDER, Optimality.FIRST_ORDER)
 
@@ -56,7 +58,9 @@ def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float 
     projections, objectives = [end.projection for end in pool], [-end.cost for end in pool]
     first, reached = distinct_optima(projections, objectives, _certified(pool), ANGLE_DEG)
     optima = [pool[number] for number in first]
-    qualities = [quality_of(one) for one in optima]
+    worth = {name: [quality_of(end) for end in of_one] for name, of_one in ends.items()}
+    pooled = [one for of_one in worth.values() for one in of_one]
+    qualities = [pooled[number] for number in first]
     places = _by_solver(ends, reached)
     shares = {name: np.bincount(one[one >= 0], minlength=len(first)) / max(1, len(one)) for name, one in places.items()}
     columns = {
@@ -67,6 +71,7 @@ def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float 
             "n_known": len(optima),
             **(_beside_best(optima[0], ends[name]) if optima else {}),
             "best_quality": qualities[0] if optima else None,
+            **_ranked(ends[name][1:], worth[name][1:]),
         }
         for name in ends
     }
@@ -75,8 +80,12 @@ def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float 
 
 def _certified(ends: list[End]) -> list[bool]:
     """Return which ends are optima. Clusterings without degrees have another objective: that of most ends counts."""
-    with_degrees = 2 * sum(end.uses_degrees for end in ends) >= len(ends)
+    with_degrees = _most_use_degrees(ends)
     return [end.optimality in _CERTIFIED and end.uses_degrees == with_degrees for end in ends]
+
+
+def _most_use_degrees(ends: list[End]) -> bool:
+    return 2 * sum(end.uses_degrees for end in ends) >= len(ends)
 
 
 def _by_solver(ends: Mapping[str, list[End]], reached: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
@@ -102,4 +111,25 @@ def _beside_best(best: End, ends: list[End]) -> dict[str, Any]:
             "median_gap": float(np.median(gaps[1:])),
             "largest_gap": max(gaps[1:]),
         }
+    return columns
+
+
+def _ranked(ends: list[End], qualities: list[float | None]) -> dict[str, Any]:
+    """Return the range of the qualities of ends, and their rank correlation with the costs where both differ.
+
+    Costs are compared of ends that have the objective of most: clusterings without degrees have another.
+    """
+    with_degrees = _most_use_degrees(ends)
+    pairs = [
+        (end.cost, one)
+        for end, one in zip(ends, qualities, strict=True)
+        if one is not None and end.uses_degrees == with_degrees
+    ]
+    if not pairs:
+        return {}
+    costs, known = np.array(pairs).T
+    columns: dict[str, Any] = {"lowest_quality": float(known.min()), "highest_quality": float(known.max())}
+    relative = np.round(costs / abs(costs.min() or 1.0), _EQUAL_DIGITS)
+    if (found := rank_correlation(relative, known, np.random.default_rng(0))) is not None:
+        columns |= dict(zip(("tau", "tau_low", "tau_high"), found, strict=True))
     return columns

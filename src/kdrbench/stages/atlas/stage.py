@@ -55,9 +55,13 @@ class AtlasRecord(Record):
     ``share_at_best`` of the random starts end within 1 degree of the best, and ``share_near_best`` at a cost within
     0.1 % of its; ``median_gap`` and ``largest_gap`` are their (cost - best) / |best|. The papers' start, leading
     eigenvectors of Phi_0, has ``leading_at_best`` and ``leading_gap``.
+
+    What the ends of random starts are worth goes from ``lowest_quality`` to ``highest_quality``. ``tau`` is Kendall's
+    correlation of cost and quality over these ends, certified or not, with its 95 % interval from ``tau_low`` to
+    ``tau_high`` over resampled ends; ``None`` where all costs or all qualities are equal (:func:`.rank_correlation`).
     """
 
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
     CELL: ClassVar[tuple[str, ...]] = ("cells_of", "kernel")
     KEYS: ClassVar[tuple[str, ...]] = ("method",)
 
@@ -85,6 +89,11 @@ class AtlasRecord(Record):
     largest_gap: float | None = None
     leading_gap: float | None = None
     leading_at_best: bool | None = None
+    lowest_quality: float | None = None
+    highest_quality: float | None = None
+    tau: float | None = None
+    tau_low: float | None = None
+    tau_high: float | None = None
 
 
 class AtlasStage(Stage):
