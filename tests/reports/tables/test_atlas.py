@@ -144,6 +144,16 @@ def test_an_interval_of_a_correlation_ends_at_one(charts):
     assert charts.cells()[0].correlation() == pytest.approx((0.9, 0.65, 1.0))
 
 
+def test_cells_of_a_data_set_and_a_setting_are_together_whatever_ran_first(charts):
+    ran = [("wine", "table4_supervised", "gaussian"), ("cancer", "table4_supervised", "gaussian")]
+    ran += [("cancer", "table5_supervised", "linear"), ("wine", "table4_supervised", "polynomial")]
+    ran += [("cancer", "table4_supervised", "polynomial")]
+    for dataset, cells_of, kernel in ran:
+        charts.add(f"{dataset} {kernel}", [-10.0], [0.9], dataset=dataset, cells_of=cells_of, kernel=kernel)
+    found = [(cell.dataset, cell.cells_of, cell.kernel) for cell in charts.cells()]
+    assert found == [ran[0], ran[3], ran[1], ran[4], ran[2]]
+
+
 def test_one_start_is_counted_over_all_that_ended(charts):
     charts.add("a", [-10.0], [0.9], share_near_best=0.5, share_at_best=0.1, median_gap=0.01, leading_gap=0.5)
     charts.add("b", [-10.0], [0.9], share_near_best=1.0, share_at_best=0.4, n_ended=30, leading_gap=1e-4)

@@ -123,14 +123,16 @@ class AtlasCell:
 
 
 def cells_of_atlas(runs: pd.DataFrame, findings: Path) -> list[AtlasCell]:
-    """Return the cells in the order of the rows."""
+    """Return the cells, those of a data set and a setting together, in the order in which rows name them first."""
     charted: dict[tuple[Any, ...], list[Charted]] = {}
     for key, one in _charted(one_row_a_run(runs), findings):
         charted.setdefault(key, []).append(one)
-    return [
+    cells = [
         AtlasCell(str(dataset), str(cells_of), str(kernel), rows, charted.get((dataset, cells_of, kernel), []))
         for (dataset, cells_of, kernel), rows in runs.groupby(CELL, sort=False)
     ]
+    datasets, settings = (list(runs[name].unique()) for name in CELL[:2])
+    return sorted(cells, key=lambda one: (datasets.index(one.dataset), settings.index(one.cells_of)))
 
 
 def _charted(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[tuple[Any, ...], Charted]]:
