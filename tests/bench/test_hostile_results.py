@@ -20,7 +20,7 @@ from kdrbench.status import Status
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
-LIMITS = Limits(time_s=60.0, memory_mib=256)
+LIMITS = Limits(time_s=5.0, memory_mib=256)
 
 
 def run(stage, batches, results, limits=LIMITS, **changes):
@@ -103,7 +103,7 @@ def kept_checkpoint(files, batch, wall_s):
     return path
 
 
-@pytest.mark.parametrize(("wall_s", "stays"), [(1.0, True), (60.0, False), (400.0, False)])
+@pytest.mark.parametrize(("wall_s", "stays"), [(1.0, True), (5.0, False), (40.0, False)])
 def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, stays):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)

@@ -23,7 +23,7 @@ from kdrbench.status import Status
 from support.one_batch import context_of
 from support.tiny_stage import DATA, TinyStage, tiny_batch
 
-LIMITS = Limits(time_s=60.0, memory_mib=256)
+LIMITS = Limits(time_s=5.0, memory_mib=256)
 
 
 def run(stage, results, limits=LIMITS):
