@@ -48,7 +48,7 @@ SCHEMAS = {
     "kpca_figures": (2, "5537f6dbb0d7b49a"),
     "low_rank": (4, "23b1a765f9de636c"),
     "league": (1, "59c73091302956eb"),
-    "atlas": (1, "7ad64911b577557a"),
+    "atlas": (2, "c17c6ae9074d7cd8"),
     "noise": (1, "ed805c6f546979f8"),
 }
 

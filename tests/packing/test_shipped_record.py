@@ -45,17 +45,15 @@ def test_it_has_the_files_of_its_manifest_and_no_others():
     assert manifest["complete"] is True
 
 
-def test_its_readme_counts_the_rows_of_uncommitted_changes():
+def test_every_row_was_made_of_committed_sources():
     record = PackedFolder(REFERENCE)
     found = {
         name: sum(row["git_dirty"] == "True" for row in record.rows(f"rows/{name}.csv"))
         for name in record.manifest["experiments"]
     }
-    which = ", ".join(f"{count} of {name}" for name, count in found.items() if count)
-    said = f"{sum(found.values())} rows were made in a checkout with uncommitted changes: {which}."
-    assert which
-    assert said in (REFERENCE / "README.md").read_text()
+    assert found == dict.fromkeys(record.manifest["experiments"], 0)
     assert {name: one["uncommitted"] for name, one in record.manifest["experiments"].items()} == found
+    assert "uncommitted" not in (REFERENCE / "README.md").read_text()
 
 
 def test_no_other_results_are_committed():

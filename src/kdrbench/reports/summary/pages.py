@@ -22,7 +22,7 @@ _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.
 _MOST_REASONS = 8
 # What was searched without finding one.
-_MOST_SEARCHES = 3
+_MOST_SEARCHES = 2
 
 
 def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
