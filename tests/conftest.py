@@ -51,6 +51,15 @@ def pytest_addoption(parser):
     """Options of ``make attack``: how often each attack is made, and the seed of the first."""
     parser.addoption("--attack-rounds", type=int, default=1, help="seeds that each attack is made with")
     parser.addoption("--attack-seed", type=int, default=0, help="the first of them; the tests of every day use 0")
+    parser.addoption("--torch-device", help="where tensors of torch are made, such as cuda; the CPU by default")
+
+
+def pytest_configure(config):
+    """Have tests of tensors make them on the device that is named."""
+    if config.getoption("torch_device"):
+        import torch
+
+        torch.set_default_device(config.getoption("torch_device"))
 
 
 def pytest_generate_tests(metafunc):
