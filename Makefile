@@ -32,7 +32,7 @@ types: $(READY_DEV)
 
 # More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
 unit: $(READY_DEV)
-	OMP_NUM_THREADS=1 pytest -n 7 --dist loadscope --no-loadscope-reorder
+	OMP_NUM_THREADS=1 pytest -n 5 --dist loadscope --no-loadscope-reorder
 
 # Everything that tries to break kdrbench, with new random seeds; prints how often each was tried and held.
 ATTACK_ROUNDS ?= 5

@@ -107,7 +107,10 @@ def uneven(n_samples):
 
 
 class Slow:
-    """An engine whose parts take a while, and which calls ``act`` once during some of the passes."""
+    """An engine whose parts take a while, and which calls ``act`` once during some of the passes.
+
+    What returns ``True`` is called again.
+    """
 
     def __init__(self, engine, pause_s, passes=(), act=None):
         self._engine, self._pause_s, self._passes, self._act = engine, pause_s, passes, act
@@ -126,8 +129,7 @@ class Slow:
         def acting(share):
             nonlocal waiting
             if waiting:
-                waiting = False
-                self._act()
+                waiting = self._act() is True
             return report is None or report(share)
 
         return self._engine.run(samples, parts, slowly, acting)
@@ -219,13 +221,19 @@ def test_a_solve_has_the_same_bits_whoever_is_killed(cluster, engine, kernel):
 
     killed = []
 
-    def kill():
-        # One that works on a part of this pass, and none that was killed and is about to start again.
+    def at_work():
+        """Return those that work on a part of this pass, and none that was killed and is about to start again."""
         working = {worker.address for worker in cluster.scheduler.workers.values() if worker.processing}
         nannies = [nanny for nanny in cluster.workers.values() if nanny.worker_address in working]
-        pid = next(nanny.pid for nanny in nannies if nanny.status == Status.running and nanny.pid not in killed)
-        os.kill(pid, signal.SIGKILL)
-        killed.append(pid)
+        return [nanny.pid for nanny in nannies if nanny.status == Status.running and nanny.pid not in killed]
+
+    def kill():
+        # Where both have been killed before, one that starts again will take the parts.
+        if not (pids := at_work()):
+            return True
+        os.kill(pids[0], signal.SIGKILL)
+        killed.append(pids[0])
+        return False
 
     slow = Slow(engine, 0.2, passes=(1, 2, 3), act=kill)
     found, expected = solved(slow), solved(ThreadEngine(1))

@@ -97,17 +97,23 @@ def spreads(note):
             os._exit(int(held[0]))
 
 
-def lines():
-    """Yield the descriptors of this process's pipes but its streams: a method that looks for its line finds it."""
+def pipes():
+    """Yield the descriptors of this process's pipes but its streams."""
     for number in range(3, 64):
         with suppress(OSError):
             if stat.S_ISFIFO(os.fstat(number).st_mode):
                 yield number
 
 
+def lines(note):
+    """Return the pipes that this process has of its batch: a method that looks for its line finds it."""
+    of_other_tests = json.loads((note / "pipes").read_text())
+    return [number for number in pipes() if number not in of_other_tests]
+
+
 def floods(note):
     """Fill the line with questions."""
-    for number in lines():
+    for number in lines(note):
         os.set_blocking(number, False)
         with suppress(BlockingIOError):
             while True:
@@ -117,14 +123,14 @@ def floods(note):
 
 def cuts(note):
     """Close the line."""
-    for number in lines():
+    for number in lines(note):
         os.close(number)
 
 
 def swallows(note):
     """Let questions go nowhere."""
     nowhere = os.open("/dev/null", os.O_WRONLY)
-    for number in lines():
+    for number in lines(note):
         os.dup2(nowhere, number)
 
 
@@ -229,6 +235,7 @@ def few_repeats(monkeypatch):
 def note(tmp_path):
     """Where methods write, of whom no process may be left; what earlier tests left is none of theirs."""
     (tmp_path / "note").mkdir()
+    (tmp_path / "note" / "pipes").write_text(json.dumps(list(pipes())))
     before = psutil.Process().children(recursive=True)
     yield tmp_path / "note"
     after = [process for process in psutil.Process().children(recursive=True) if process not in before]
