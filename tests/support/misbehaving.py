@@ -117,14 +117,17 @@ class KillsItsGuardian(Misbehaving):
 
 @dataclass(frozen=True)
 class KillsItsKeeper(Misbehaving):
-    """Kills, or stops, every process of its batch but its guardian and itself: those that hold data are among them."""
+    """Kills, or stops, every fork of its batch but its guardian and itself: those that hold data are among them.
+
+    Programs that the batch has started go on: where that is a test's process, some belong to other tests.
+    """
 
     number: int = 9
 
     def go_wrong(self):
-        guardian = os.getppid()
+        guardian, own = os.getppid(), psutil.Process().cmdline()
         for process in psutil.Process(guardian).parent().children():
-            if process.pid != guardian:
+            if process.pid != guardian and process.cmdline() == own:
                 process.send_signal(self.number)
 
 

@@ -88,10 +88,11 @@ def kills_guardian_of_b(note):
 
 
 def spreads(note):
-    """Let children take the memory when the work has long been done."""
+    """Let children take the memory when the work is done, and another method has begun a repeat."""
     for _ in range(8):
         if os.fork() == 0:
-            time.sleep(0.2)
+            while len(log_of(note)) < 3:
+                time.sleep(0.01)
             held = np.ones(2**23)
             time.sleep(600)
             os._exit(int(held[0]))
@@ -322,7 +323,9 @@ def test_a_run_whose_guardian_is_killed_leaves_no_row_and_the_others_theirs(note
 
 
 def test_memory_that_is_taken_after_the_first_result_is_limited(note, tmp_path):
-    rows = run(batches_of(note, a={"then": 0.1}, b={"first": "spreads", "then": 1.0}), tmp_path, Limits(30.0, 256), 3.0)
+    rows = run(
+        batches_of(note, a={"then": 0.1}, b={"first": "spreads", "then": 20.0}), tmp_path, Limits(60.0, 256), 3.0
+    )
     assert log_of(note)[:3] == ["a0", "b0", "a0"]
     assert [row.status for row in rows] == ["converged"] * 2
     assert rows[1].provenance.memory_mib > 256
