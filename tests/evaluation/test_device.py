@@ -282,7 +282,8 @@ def test_blocks_of_torch_are_bounded(n_samples, oracle):
     torch = pytest.importorskip("torch", reason="SKIPPED LOUDLY: torch is not installed")
     features, labels = random_samples(n_samples=n_samples)
     objective = TraceObjective(torch.asarray(features), Gaussian(2.0), supervised_gamma(labels))
-    problem = DevicePanels(objective, side=512)
+    # Elsewhere blocks are larger than all of these pairs.
+    problem = DevicePanels(objective, side=None if torch.get_default_device().type == "cpu" else 512)
     largest = largest_tensor(torch, lambda: getattr(problem, oracle)(random_projection()))
     # A block of pairs, or a few numbers a sample; all pairs are eight times as many or more.
     assert largest <= max(512**2, 8 * n_samples)
