@@ -127,8 +127,10 @@ class KillsItsKeeper(Misbehaving):
     def go_wrong(self):
         guardian, own = os.getppid(), psutil.Process().cmdline()
         for process in psutil.Process(guardian).parent().children():
-            if process.pid != guardian and process.cmdline() == own:
-                process.send_signal(self.number)
+            # Children of other tests may have ended, and not been waited for.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.pid != guardian and process.cmdline() == own:
+                    process.send_signal(self.number)
 
 
 class Leaves(Misbehaving):

@@ -1,7 +1,9 @@
 """Runs of solvers, well-behaved and not."""
 
 import json
+import os
 import signal
+import subprocess
 
 import numpy as np
 import psutil
@@ -201,7 +203,16 @@ def test_a_run_without_its_guardian_leaves_no_row(files):
     assert workspace_of(files, batch_of("support.misbehaving:KillsItsGuardian")).records() == []
 
 
+@pytest.fixture
+def ended_child():
+    """A child of the tests' process that has ended and was not waited for: other tests may leave one."""
+    with subprocess.Popen(["true"]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        yield
+
+
 @pytest.mark.attack("signals: of a run")
+@pytest.mark.usefixtures("ended_child")
 @pytest.mark.parametrize(
     ("method", "options"),
     [("KillsItsGuardian", None), ("KillsItsKeeper", None), ("KillsItsKeeper", {"number": int(signal.SIGSTOP)})],
