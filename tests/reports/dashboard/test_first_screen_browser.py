@@ -89,7 +89,9 @@ def twenty(tmp_path_factory):
     folder = tmp_path_factory.mktemp("twenty")
     paradigms = ["supervised", "unsupervised", "semi_supervised"]
     asked = {f"table{place}": paradigms[place % 3] for place in range(19)} | {"given": "alternative"}
-    (folder / "dashboard.html").write_text(page(folder, asked, points=2, folds=2, datasets=["wine"]), encoding="utf-8")
+    (folder / "dashboard.html").write_text(
+        page(folder, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"]), encoding="utf-8"
+    )
     return f"file://{folder}/dashboard.html"
 
 
