@@ -38,6 +38,14 @@ def test_an_error_is_one_sentence_and_exit_code_two(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_mistyped_command_is_told_the_nearest():
+    done = kdrbench("chek", "mine.py")
+    assert done.returncode == 2
+    assert "Error: unknown command 'chek'. Did you mean 'check'? Allowed: " in done.stderr
+    # An option is none.
+    assert "No such option" in kdrbench("--chek").stderr
+
+
 def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
     files = [word for name in ("data", "results") for word in (f"--{name}", tmp_path / name)]
     done = kdrbench("batch", "--job", "{}", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")

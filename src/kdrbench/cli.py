@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kdrbench import __version__
-from kdrbench.errors import KdrbenchError, refusal
+from kdrbench.errors import KdrbenchError, refusal, unknown_name
 from kdrbench.extras import said_of_missing
 
 # The module of each command, imported when it is asked for. `list` is a name of Python's.
@@ -66,6 +66,13 @@ class _Group(click.Group):
         module, name = import_module(_COMMANDS[cmd_name]), cmd_name.replace("-", "_")
         command: click.Command = getattr(module, "list_names" if name == "list" else name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
+            raise click.UsageError(unknown_name("command", args[0], known), ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
