@@ -95,6 +95,13 @@ def test_one_run_has_no_mean(tmp_path):
     assert "Highest accuracy: ISM with Gaussian on Wine (100.0%)." in said(runs, tmp_path, ["ism", "dg"])
 
 
+def test_of_equal_qualities_the_first_is_named_and_the_others_are_counted(tmp_path):
+    runs = written(tmp_path, {"ism": [BEST], "dg": [WORSE], "sm": [WORSE]}).assign(quality=[0.9, 0.9, 0.8])
+    assert "Highest accuracy: ISM with Gaussian on Wine (90.0%, like 1 other)." in said(
+        runs, tmp_path, ["ism", "dg", "sm"]
+    )
+
+
 def test_the_largest_problem_in_words():
     rows = [run("wine", "ism", 0, time_s=1.0), run("wine", "dg", 0, time_s=2.0)]
     (sentence,) = largest_sentences(pd.DataFrame(rows))

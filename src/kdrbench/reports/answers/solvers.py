@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -158,7 +160,10 @@ def _range(times: pd.Series) -> str:
 
 
 def _quality(runs: pd.DataFrame) -> str:
-    """Return the method of the highest mean quality on each data set, solvers and baselines alike."""
+    """Return the method of the highest mean quality on each data set, solvers and baselines alike.
+
+    Of equal means the first method is named, and the others are counted.
+    """
     found, metric = [], str(runs["quality_metric"].iloc[0])
     if metric == Metric.ERROR:
         return ""
@@ -170,7 +175,9 @@ def _quality(runs: pd.DataFrame) -> str:
         means = {place: cell.mean for place, cell in cells.items() if cell.mean is not None and cell.complete}
         if len(means) > 1:
             best = max(means, key=lambda place: means[place])
-            found.append(f"{_named(*best)} on {dataset_label(str(dataset))} ({FORMATS[metric](means[best], None)})")
+            equal = sum(math.isclose(mean, means[best], rel_tol=1e-12) for mean in means.values()) - 1
+            share = FORMATS[metric](means[best], None) + (f", like {counted(equal, 'other')}" if equal else "")
+            found.append(f"{_named(*best)} on {dataset_label(str(dataset))} ({share})")
     if not found:
         return ""
     mean = "mean " if (runs.groupby(["dataset", "kernel", "method"]).size() > 1).any() else ""
