@@ -1,4 +1,3 @@
-import os
 import signal
 import sys
 from collections import Counter
@@ -16,35 +15,20 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "benchmarks"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A mirror beside the checkout is used when the user names none.
-_beside = Path(__file__).resolve().parents[2] / "shared" / "datasets"
-if _beside.is_dir():
-    os.environ.setdefault("KDRBENCH_MIRROR", str(_beside))
+from support import budget, needs  # noqa: E402 - the folder is on the path only now
 
 
-# Modules that take minutes, most of which are waits, in an order in which none of them starts last.
-_FIRST = [
-    "slurm_queue",
-    "slurm_faults",
-    "slurm_page",
-    "slurm",
-    "slurm_array",
-    "workflow",
-    "chaos",
-    "hostile",
-    "other_systems",
-    "sharing",
-    "untimed_and_budget",
-    "damage",
-    "plugins",
-    "module",
-]
-_RANKS = {Path(__file__).parent / "workflow" / f"test_{name}.py": rank for rank, name in enumerate(_FIRST)}
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the slowest modules first; pytest-xdist keeps this order with ``--no-loadscope-reorder``."""
-    items.sort(key=lambda item: _RANKS.get(item.path, len(_RANKS)))
+    """Leave tests that need more than the locks to ``make whole``."""
+    needs.mark_requirements(items)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Hide the user's mirror from every test that does not ask for it."""
+    needs.show_mirror(item)
+    yield
 
 
 def pytest_addoption(parser):
@@ -55,7 +39,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Have tests of tensors make them on the device that is named."""
+    """Have the budget kept, and tests of tensors make them on the device that is named."""
+    config.pluginmanager.register(budget.Budget(config), "budget")
     if config.getoption("torch_device"):
         import torch
 

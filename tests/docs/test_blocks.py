@@ -23,7 +23,7 @@ from support.checkout import ROOT, checkout_at, write_table
 from support.forks import forked
 from support.pages import Block, blocks, is_like
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md"))]
 PAGES += [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path.read_text())]

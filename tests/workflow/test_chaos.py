@@ -14,7 +14,7 @@ from kdrbench.bench.record import read_records
 from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.small_grid import ROWS, Workflow, overlay
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 # Every kill is made with and without a run at work, twice; every day each process is killed once, at work.
 ROUNDS, DAILY = 2, 4

@@ -7,7 +7,7 @@ from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.damage import cut_off, one_bit, random_bytes
 from support.small_grid import ROWS, Workflow, overlay
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 OWN = """
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.workflow
+@pytest.mark.whole
 @pytest.mark.attack("gate: workflow")
 def test_the_grid_ends_and_every_report_is_made(tmp_path):
     workflow = Workflow(tmp_path / "here")

@@ -11,7 +11,7 @@ import yaml
 
 from support.small_grid import ROOT
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 TINY = ROOT / ".test" / "config" / "config.yaml"
 # Its names are those of ours, or match their wildcards; its shell and its folder are to stay as they are.

@@ -14,7 +14,7 @@ import pytest
 from kdrbench.files import unsealed
 from support.small_grid import ROOT, Workflow
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 KPCA = {
     "system": "kpca_trick",

@@ -13,7 +13,7 @@ from support.forks import forked
 from support.own_methods import DATA, SOLVER, write_all
 from support.small_grid import Workflow
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 OWN = {
     "datasets": {"blobs": {"loader": "my_data.py"}},

@@ -7,7 +7,7 @@ import pytest
 from support.forks import forked
 from support.small_grid import ROWS, Workflow, overlay
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 ENDED = "support.misbehaving:KillsItsGuardian"
 CODE = "from support.misbehaving import Raises\n\n\nclass Mine(Raises):\n    pass\n"

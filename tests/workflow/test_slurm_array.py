@@ -8,7 +8,7 @@ import pytest
 from support.slurm_runs import needs_slurm, new_jobs, of_solvers
 from support.small_grid import ROWS
 
-pytestmark = [pytest.mark.workflow, needs_slurm]
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 # Each is a job that starts Snakemake twice: 200 of them take half an hour on two cores.
 N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "2"))

@@ -8,7 +8,7 @@ from support.slurm_cluster import SlurmCluster
 from support.slurm_runs import PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, statuses
 from support.small_grid import ROWS, STATUS
 
-pytestmark = [pytest.mark.workflow, needs_slurm]
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 # Jobs of the second partition push those of the first aside, which are sent again.
 PREEMPTION = """

@@ -15,7 +15,7 @@ from support.slurm_cluster import SlurmCluster
 from support.slurm_runs import needs_slurm
 from support.small_grid import ROOT
 
-pytestmark = [pytest.mark.workflow, needs_slurm]
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 MISSING = slurm_accounts.missing_programs()
 needs_accounts = pytest.mark.skipif(

@@ -8,7 +8,7 @@ import pytest
 from support.slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
 from support.small_grid import ROWS, STATUS
 
-pytestmark = [pytest.mark.workflow, needs_slurm]
+pytestmark = [pytest.mark.whole, needs_slurm]
 
 
 @pytest.mark.attack("slurm: time-out")

@@ -7,7 +7,7 @@ import pytest
 
 from support.small_grid import ROWS, Workflow, overlay
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 
 def grid(names, baselines=(), **changes):

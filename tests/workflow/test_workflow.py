@@ -13,7 +13,7 @@ from kdrbench.bench.publish import read_points
 from kdrbench.reports.figures.chart import Chart
 from support.small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
-pytestmark = pytest.mark.workflow
+pytestmark = pytest.mark.whole
 
 # Characters of the longest word of a command: what is longer is in a file that the word names.
 WORD = 2048

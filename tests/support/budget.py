@@ -1,0 +1,98 @@
+"""The budget of the daily tests: CPU seconds of each test, with its child processes, and of all.
+
+A daily test may take ``TEST_S``; one with ``@pytest.mark.slow("why")`` may take ``SLOW_TEST_S``. All together may take
+``ALL_S``. Seconds are those of the reference machine: a machine on which :func:`calibration` takes longer is given
+longer in proportion, so that a slow or busy machine fails no test.
+"""
+
+import resource
+import time
+
+import numpy as np
+import pytest
+
+TEST_S, SLOW_TEST_S, ALL_S = 2.0, 20.0, 720.0
+# What one calibration takes on an idle core of the reference machine, in seconds.
+REFERENCE_S = 0.060
+_ROUNDS = 3
+
+
+def cpu_s():
+    """Return the CPU seconds of this process and of its children that have ended."""
+    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def calibration():
+    """Return the CPU seconds of a fixed piece of work, half of it Python, half of it NumPy."""
+    generator, began = np.random.default_rng(0), time.process_time()
+    matrix = generator.standard_normal((300, 300))
+    for _ in range(12):
+        matrix = np.exp(-np.abs(matrix @ matrix.T) / 300)
+    total = 0
+    for number in range(400_000):
+        total += number & 7
+    return time.process_time() - began
+
+
+def slowness():
+    """Return how many times as long as the reference machine this one takes now, at least 1."""
+    return max(1.0, min(calibration() for _ in range(_ROUNDS)) / REFERENCE_S)
+
+
+class Budget:
+    """The plug-in of pytest: measures in each worker, adds up and decides in the process that reports."""
+
+    def __init__(self, config):
+        self.is_enforced = config.getoption("markexpr") == "not whole"
+        self.seconds, self.too_slow = {}, []
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        """Note when a test began."""
+        item.cpu_began_s = cpu_s()
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Append the CPU seconds to the report of the teardown, with the limit that they break, if any."""
+        report = (yield).get_result()
+        if call.when != "teardown":
+            return
+        spent = cpu_s() - item.cpu_began_s
+        report.user_properties.append(("cpu_s", spent))
+        limit = SLOW_TEST_S if item.get_closest_marker("slow") else TEST_S
+        if spent > limit and spent > (scaled := limit * slowness()):
+            report.user_properties.append(("over_budget", f"{spent:.1f} s, allowed are {scaled:.1f}"))
+
+    def pytest_runtest_logreport(self, report):
+        """Collect what the workers have measured."""
+        measured = dict(report.user_properties)
+        if report.when == "teardown" and "cpu_s" in measured:
+            self.seconds[report.nodeid] = measured["cpu_s"]
+            if "over_budget" in measured:
+                self.too_slow.append(f"{report.nodeid}: {measured['over_budget']}")
+
+    def faults(self):
+        """Return what breaks the budget, a line each."""
+        total, allowed = sum(self.seconds.values()), ALL_S
+        over = [f"all tests: {total:.0f} s, allowed are {allowed:.0f}"] if total > allowed else []
+        if over and total <= (allowed := ALL_S * slowness()):
+            over = []
+        return self.too_slow + over
+
+    def pytest_sessionfinish(self, session):
+        """Let a run that breaks the budget fail."""
+        if self.is_enforced and not session.config.getoption("collectonly") and self.faults():
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Print the sum, the ten slowest tests and what breaks the budget."""
+        if not self.seconds:
+            return
+        slowest = sorted(self.seconds.items(), key=lambda pair: -pair[1])[:10]
+        terminalreporter.section(f"CPU time: {sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests")
+        for name, seconds in slowest:
+            terminalreporter.write_line(f"{seconds:6.2f} s  {name}")
+        for fault in self.faults() if self.is_enforced else []:
+            terminalreporter.write_line(f"OVER BUDGET  {fault}", red=True)
