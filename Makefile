@@ -97,19 +97,18 @@ develop-oldest: $(OLDEST)/.ready
 
 $(OLDEST)/.ready: requirements-oldest.lock
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.lock
-	touch $@
+	$(PYTHON) envs/install.py $(OLDEST) requirements-oldest.lock
+	@touch $@
 
 $(READY): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	$(PYTHON) envs/install.py $(VENV) requirements.lock --editable .
+	@touch $@
 
 $(READY_DEV): $(READY) requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	touch $@
+	$(PYTHON) envs/install.py $(VENV) requirements-dev.lock
+	@touch $@
 
 # The pictures in the README and in docs/metric_learning.md; the second needs data that are not bundled.
 picture: demo
