@@ -9,7 +9,7 @@ CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo papers test develop develop-oldest lint types unit attack whole soak docs record-pages sbom metadata test-oldest test-processors
+.PHONY: demo papers test develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages sbom metadata test-oldest test-processors
 .PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
 
 demo: $(READY)
@@ -23,26 +23,40 @@ papers: $(READY)
 test: lint types unit
 
 lint: $(READY_DEV)
-	ruff check src tests benchmarks docs .ci
-	ruff format --check src tests benchmarks docs .ci
+	ruff check src tests benchmarks docs envs .ci
+	ruff format --check src tests benchmarks docs envs .ci
 	snakefmt --check Snakefile rules workflow
 
 types: $(READY_DEV)
 	mypy
 
-# More workers than cores: the modules that come first, through Snakemake and Slurm, wait most of their time.
+# Daily tests, within a budget of CPU seconds (tests/support/budget.py).
+WORKERS := $(shell nproc)
 unit: $(READY_DEV)
-	OMP_NUM_THREADS=1 pytest -n 5 --dist loadscope --no-loadscope-reorder
+	OMP_NUM_THREADS=1 pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+
+# What is too long for every day, or needs more than the locks install: nightly, and before a release.
+whole: test-marked attack test-pythons test-oldest test-processors docs
+
+# Tests marked `whole` or `needs(...)`; a list at the end says what was skipped and why. WHOLE has options of pytest.
+WHOLE ?=
+test-marked: $(READY_DEV)
+	OMP_NUM_THREADS=1 pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder -m whole $(WHOLE)
 
 # Everything that tries to break kdrbench, with new random seeds; prints how often each was tried and held.
 ATTACK_ROUNDS ?= 5
 ATTACK_SEED ?= $(shell od -An -N3 -tu4 /dev/urandom)
 attack: $(READY_DEV)
-	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m attack --attack-rounds $(ATTACK_ROUNDS) --attack-seed $(ATTACK_SEED)
+	OMP_NUM_THREADS=1 pytest -n $(WORKERS) --dist loadscope -m attack --attack-rounds $(ATTACK_ROUNDS) --attack-seed $(ATTACK_SEED)
 
-# What the tests of every day leave out of products of parameters (tests/support/products.py).
-whole: $(READY_DEV)
-	OMP_NUM_THREADS=1 pytest -n 4 --dist loadscope -m whole
+# The daily tests with every further Python that is here.
+PYTHONS ?= python3.12 python3.13 python3.14
+test-pythons: $(READY_DEV)
+	@for python in $(PYTHONS); do \
+	  if ! command -v $$python > /dev/null; then echo "skipped: $$python is not installed"; continue; fi; \
+	  $$python -m venv --clear .venv-$$python && $$python envs/install.py .venv-$$python requirements-dev.lock --editable . && \
+	  OMP_NUM_THREADS=1 .venv-$$python/bin/python -m pytest -n $(WORKERS) --dist loadscope || exit 1; \
+	done
 
 # 20,000 tiny runs, something killed every 30 s for half an hour; then how merging grows up to 200,000 rows.
 soak: $(READY_DEV)

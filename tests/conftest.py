@@ -15,7 +15,7 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "benchmarks"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from support import budget, needs  # noqa: E402 - the folder is on the path only now
+from support import budget, needs, selection
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,15 +32,20 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_addoption(parser):
-    """Options of ``make attack``: how often each attack is made, and the seed of the first."""
+    """Options of ``make attack`` and of ``.ci/run``."""
     parser.addoption("--attack-rounds", type=int, default=1, help="seeds that each attack is made with")
     parser.addoption("--attack-seed", type=int, default=0, help="the first of them; the tests of every day use 0")
+    parser.addoption(
+        "--changed-since", help="commit: of the chosen tests, those that changes since then can reach, and a tenth"
+    )
+    parser.addoption("--most-seconds", type=float, default=0.0, help="wall seconds after which no further test begins")
     parser.addoption("--torch-device", help="where tensors of torch are made, such as cuda; the CPU by default")
 
 
 def pytest_configure(config):
     """Have the budget kept, and tests of tensors make them on the device that is named."""
     config.pluginmanager.register(budget.Budget(config), "budget")
+    config.pluginmanager.register(selection.Selection(config), "selection")
     if config.getoption("torch_device"):
         import torch
 
