@@ -1,15 +1,17 @@
 """Calibration beside each batch, and what is made of it when rows are merged."""
 
 import csv
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import count
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from kdrbench.bench.job import run_job
 from kdrbench.bench.provenance import calibration_s, drift_columns
 from kdrbench.bench.publish import merge_records
+from kdrbench.reports.clean_times import clean_times, steady_times
 from support.made_up import provenance
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
@@ -29,52 +31,60 @@ def times_of(rows):
     return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in rows]
 
 
-def calibrated(batch, before, after=None, experiment="e", **columns):
+def calibrated(before, after=None, method="m", run=0, repeats=0, experiment="e", **columns):
     columns = {"calibration_before_s": before, "calibration_after_s": after} | columns
-    return SimpleNamespace(experiment=experiment, provenance=provenance(batch_sha256=batch, timed=True, **columns))
+    own = {"experiment": experiment, "dataset": "d", "run": run, "kernel": "k", "method": method, "repeats": repeats}
+    return SimpleNamespace(CELL=("kernel", "method"), provenance=provenance(timed=True, **columns), **own)
 
 
-def drifts(*batches):
-    """Drift and flag of one row of each batch, given by the seconds before and after it."""
-    rows = [calibrated(str(number), *times) for number, times in enumerate(batches)]
-    return [(one["drift"], one["drifted"]) for one in drift_columns(rows)]
+def drifts(*rows):
+    return [(columns["drift"], columns["drifted"]) for columns in drift_columns(rows)]
 
 
-def test_a_batch_that_is_like_all_others_has_not_drifted():
-    assert drifts((0.020, 0.020), (0.021, 0.020), (0.020, 0.019)) == [(0.0, False), (0.05, False), (-0.05, False)]
+def test_methods_timed_side_by_side_have_not_drifted():
+    # A whole day on a slow core does not matter: all methods of the problem had it.
+    slow = [calibrated(0.03, 0.03, method, run=1) for method in "ab"]
+    assert drifts(*[calibrated(0.02, 0.02, method) for method in "ab"], *slow) == [(0.0, False)] * 4
 
 
-def test_a_core_that_changes_its_speed_within_a_batch_is_flagged():
-    # Neither time is 10 % from the median, 0.02; one is 15.8 % above the other.
-    calm = [(0.02, 0.02)] * 3
-    assert drifts(*calm, (0.019, 0.022))[3] == (0.1579, True)
-    assert drifts(*calm, (0.022, 0.019))[3] == (-0.1364, True)
+def test_a_method_timed_on_a_slower_core_than_the_others_is_marked():
+    rows = [calibrated(0.02, 0.02, "a"), calibrated(0.0202, 0.0202, "b"), calibrated(0.026, 0.026, "c")]
+    assert drifts(*rows) == [(-0.0099, False), (0.0, False), (0.2871, True)]
+    # Nothing is known of what came after an interruption.
+    assert drifts(*rows[:2], calibrated(0.026, None, "c"))[2] == (0.2871, True)
 
 
-def test_a_batch_on_a_slow_core_is_flagged_though_its_core_was_steady():
-    assert drifts((0.02, 0.02), (0.02, 0.02), (0.03, 0.03)) == [(0.0, False), (0.0, False), (0.5, True)]
-    # Its two halves are steady, and nothing is known after an interruption.
-    assert drifts((0.02, 0.02), (0.02, 0.02), (0.03, None))[2] == (0.5, True)
+def test_a_change_during_a_single_measurement_is_marked():
+    # Repeats in turns meet the change alike; a first solve of seconds does not.
+    assert drifts(*[calibrated(0.019, 0.022, method) for method in "ab"]) == [(0.1579, True)] * 2
+    assert drifts(*[calibrated(0.022, 0.019, method) for method in "ab"]) == [(-0.1364, True)] * 2
+    assert drifts(*[calibrated(0.019, 0.022, method, repeats=9) for method in "ab"]) == [(0.0, False)] * 2
 
 
-def test_rows_of_one_batch_count_once_for_the_median():
-    rows = [calibrated("a", 0.03)] * 5 + [calibrated(str(number), 0.02) for number in range(2)]
-    assert [one["drifted"] for one in drift_columns(rows)] == [True] * 5 + [False] * 2
+def test_calibrations_shared_by_rows_count_once_for_the_median():
+    rows = [calibrated(0.03, 0.03, method) for method in "abcde"]
+    rows += [calibrated(seconds, seconds, method) for seconds, method in ((0.02, "f"), (0.0201, "g"))]
+    assert [drifted for _, drifted in drifts(*rows)] == [True] * 5 + [False] * 2
 
 
-def test_other_processors_and_untimed_runs_are_no_reference():
-    fast = [calibrated(str(number), 0.01) for number in range(3)]
-    rows = [*fast, calibrated("s", 0.04, processor="slow"), calibrated("u", None)]
-    assert [one["drifted"] for one in drift_columns(rows)] == [False] * 4 + [None]
+@pytest.mark.parametrize("other", [{"run": 1}, {"experiment": "f"}, {"processor": "slow"}])
+def test_other_problems_and_machines_are_no_reference(other):
+    assert drifts(calibrated(0.01, 0.01, "a"), calibrated(0.04, 0.04, "b", **other)) == [(0.0, False)] * 2
 
 
-def test_experiments_that_were_measured_on_other_days_are_no_reference_for_each_other():
-    rows = [
-        calibrated(str(day), seconds, experiment=day) for day in "ab" for seconds in (0.02 + 0.01 * (day == "b"),) * 3
-    ]
-    assert [one["drift"] for one in drift_columns(rows)] == [0.0] * 6
-    # In a table of its own each row has what it has here.
-    assert drift_columns(rows)[3:] == drift_columns(rows[3:])
+def test_the_drift_of_untimed_runs_is_unknown():
+    assert drifts(calibrated(0.01, 0.01, "a"), calibrated(None, None, "b")) == [(0.0, False), (None, None)]
+
+
+def test_times_of_several_sizes_need_equally_fast_cores():
+    rows = [calibrated(seconds, seconds, run=run) for run, seconds in enumerate((0.02, 0.0205, 0.026, 0.02))]
+    frame = pd.DataFrame([flat_row(row) | drift for row, drift in zip(rows, drift_columns(rows), strict=True)])
+    assert list(clean_times(frame)["run"]) == [0, 1, 2, 3]
+    assert list(steady_times(frame)["run"]) == [0, 1, 3]
+
+
+def flat_row(row):
+    return {"experiment": row.experiment, "run": row.run, **asdict(row.provenance)}
 
 
 def test_the_kernel_takes_the_time_of_work():

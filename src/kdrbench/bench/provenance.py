@@ -152,7 +152,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
-# Beyond this the times of a batch are flagged.
+# Beyond this a time is marked as not comparable with those of other methods.
 MOST_DRIFT = 0.1
 _PASSES = 3
 _ORDER, _PRODUCTS = 512, 2
@@ -178,11 +178,13 @@ def calibration_s() -> float:
 
 @dataclass(frozen=True)
 class Drift:
-    """How the speed of a run's cores differed from what it is compared with.
+    """How far the speed of the cores differed within the comparison that a row belongs to.
 
-    ``drift`` is the largest in size of three: calibration after the batch against that before it, and either against
-    the median of all batches with the same processor, BLAS and threads; minus one, so above zero where the later, or
-    this batch's, is slower. ``None`` for a run that is not timed.
+    A time is compared with those of the other methods on the same problem: the same run of the same cell. ``drift`` is
+    the larger in size of two ratios, minus one, above zero where this row's cores were slower: the row's calibration
+    against the median of those beside the problem's rows, and, for a row whose method did not repeat its work in turns
+    with the others, the calibration after it against the one before. ``drifted`` marks a ``drift`` beyond a tenth. Both
+    are ``None`` for a run that is not timed.
     """
 
     drift: float | None
@@ -190,36 +192,40 @@ class Drift:
 
 
 def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the columns of :class:`Drift` for each of the ``records``; those of an experiment are its reference.
+    """Return the columns of :class:`Drift` for each of the ``records``.
 
-    So a row has the same in the table of its experiment and in that of its system, whatever else was measured when.
+    Problems belong to one experiment, so a row has the same in the table of its experiment and in that of its system.
     """
-    # The rows that a batch made without interruption share their calibrations, which count once.
-    groups: dict[tuple[str, str, str, int], set[tuple[str, tuple[float, ...]]]] = {}
+    # Rows that were timed side by side share their calibrations, which count once.
+    problems: dict[tuple[Any, ...], set[tuple[float, ...]]] = {}
     for record in records:
-        groups.setdefault(_place(record), set()).add((record.provenance.batch_sha256, _times(record.provenance)))
-    medians = {place: _median(found) for place, found in groups.items()}
-    return [asdict(_drift(_times(record.provenance), medians[_place(record)])) for record in records]
+        problems.setdefault(_problem(record), set()).add(_times(record.provenance))
+    medians = {problem: _median(found) for problem, found in problems.items()}
+    return [asdict(_drift(record, medians[_problem(record)])) for record in records]
 
 
-def _place(record: Record) -> tuple[str, str, str, int]:
-    made = record.provenance
-    return record.experiment, made.processor, made.blas, made.blas_threads
+def _problem(record: Record) -> tuple[Any, ...]:
+    """Return what the rows have in common whose times are compared: all but the method, and the machine."""
+    made, cell = record.provenance, [getattr(record, name) for name in record.CELL[:-1]]
+    return record.experiment, record.dataset, *cell, record.run, made.processor, made.blas, made.blas_threads
 
 
-def _times(record: Provenance) -> tuple[float, ...]:
-    both = (record.calibration_before_s, record.calibration_after_s)
+def _times(made: Provenance) -> tuple[float, ...]:
+    both = (made.calibration_before_s, made.calibration_after_s)
     return tuple(seconds for seconds in both if seconds is not None)
 
 
-def _median(batches: Iterable[tuple[str, tuple[float, ...]]]) -> float | None:
-    every = [seconds for _, times in batches for seconds in times]
-    return statistics.median(every) if every else None
+def _median(found: Iterable[tuple[float, ...]]) -> float | None:
+    means = [statistics.fmean(times) for times in found if times]
+    return statistics.median(means) if means else None
 
 
-def _drift(times: tuple[float, ...], median: float | None) -> Drift:
+def _drift(record: Record, median: float | None) -> Drift:
+    times = _times(record.provenance)
     if median is None or not times:
         return Drift(None, None)
-    ratios = [times[-1] / times[0], *(seconds / median for seconds in times)]
+    ratios = [statistics.fmean(times) / median]
+    if not getattr(record, "repeats", 0):
+        ratios.append(times[-1] / times[0])
     drift = max((ratio - 1.0 for ratio in ratios), key=abs)
     return Drift(round(drift, 4), abs(drift) > MOST_DRIFT)

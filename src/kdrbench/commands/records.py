@@ -166,7 +166,7 @@ def _reports_of(tables: tuple[Path, ...]) -> Path:
 
 
 def _endings(tables: tuple[Path, ...]) -> Iterator[str]:
-    """Yield how many runs there are, how they ended, and how many ran on cores whose speed drifted."""
+    """Yield how many runs there are, how they ended, and how many cannot be compared by time."""
     from kdrbench.csv_files import read_csv
 
     if missing := [path for path in tables if not path.is_file()]:
@@ -181,4 +181,4 @@ def _endings(tables: tuple[Path, ...]) -> Iterator[str]:
     words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
     yield f"{counted(runs, 'run')}{several}: {words}"
     if drifted := sum(row["drifted"] == "True" for row in rows):
-        yield f"{counted(drifted, 'row')} made on cores whose speed drifted by more than 10 %: their times are marked"
+        yield f"{counted(drifted, 'row')} timed on cores not as fast (10 %) as for other methods on the problem: marked"

@@ -1,4 +1,8 @@
-"""Which times count, and why others need care: cores that were shared, waited for or drifted, and clocks with gaps."""
+"""Which times count, and why others need care: cores that were shared, waited for or drifted, and clocks with gaps.
+
+A time counts for a comparison of methods on one problem, whose cores were equally fast for all of them. Times of
+different problems, such as those of several sizes, need cores that were equally fast throughout (:func:`steady_times`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.provenance import MOST_DRIFT
 from kdrbench.errors import counted
 from kdrbench.reports.records import REFERENCE
 
@@ -21,6 +26,7 @@ SCALED = "times of a reference, scaled by the calibration kernel from another ma
 # What marks a time that does not count: disturbed from outside, or not covered by the clock.
 _DISTURBED = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"))
 _UNACCOUNTED = (("unaccounted", "True"),)
+_MACHINE = ("experiment", "processor", "blas", "blas_threads")
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -29,6 +35,17 @@ def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
     """
     return runs[~_marked(runs, (*_DISTURBED, *_UNACCOUNTED))]
+
+
+def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count beside those of other problems.
+
+    The calibrations beside them are within a tenth of the median of their experiment on the same machine.
+    """
+    clean = clean_times(runs)
+    speed = clean[["calibration_before_s", "calibration_after_s"]].astype(float).mean(axis=1)
+    usual = speed.groupby([clean[name].astype(str) for name in _MACHINE]).transform("median")
+    return clean[~((speed / usual - 1.0).abs() > MOST_DRIFT)]
 
 
 def lacking_times(runs: pd.DataFrame) -> str:
@@ -56,7 +73,7 @@ def n_untimed(runs: pd.DataFrame) -> int:
 
 
 def n_drifted(runs: pd.DataFrame) -> int:
-    """Return how many runs were made on cores whose speed drifted."""
+    """Return how many runs were made on cores faster or slower than those of other methods on the same problem."""
     return int((runs["drifted"].astype(str) == "True").sum())
 
 
@@ -72,7 +89,9 @@ def warning_of(runs: pd.DataFrame) -> str:
     reasons = []
     if drifted := n_drifted(runs):
         most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
-        reasons.append(f"the speed of the cores drifted in {drifted} of {of_runs}, by up to {most:.0%}")
+        reasons.append(
+            f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
+        )
     if waited := int((runs["contaminated"].astype(str) == "True").sum()):
         reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
     if worked := n_unaccounted(runs):

@@ -136,30 +136,29 @@ def _of_calibrations(place: str, row: Row) -> Iterator[Finding]:
         yield Finding(place, missing[0], "", "a time, as the other is; make a run again that was killed between both")
 
 
-def drifts(rows: Sequence[tuple[str, Row]]) -> Iterator[Finding]:
-    """Yield the rows of one table whose drift is not that of their calibrations, beside those of their experiment."""
-    groups: dict[tuple[str, ...], set[tuple[str, tuple[float, ...]]]] = defaultdict(set)
+def drifts(rows: Sequence[tuple[str, Row]], cell: Sequence[str]) -> Iterator[Finding]:
+    """Yield the rows of one table whose drift is not that of their calibrations, beside those of their problem.
+
+    ``cell`` names the columns of a cell, of which the last is the method.
+    """
+    shared = ("experiment", "dataset", *cell[:-1], "run", "processor", "blas", "blas_threads")
+    groups: dict[tuple[str, ...], set[tuple[float, ...]]] = defaultdict(set)
     for _, row in rows:
-        groups[_machine(row)].add((row["batch_sha256"], _calibrations(row)))
-    medians = {}
-    for machine, found in groups.items():
-        every = [seconds for _, both in found for seconds in both]
-        medians[machine] = statistics.median(every) if every else None
+        groups[tuple(row[name] for name in shared)].add(_calibrations(row))
     for place, row in rows:
-        times, median = _calibrations(row), medians[_machine(row)]
-        if not times or median is None:
+        times = _calibrations(row)
+        means = [sum(both) / len(both) for both in groups[tuple(row[name] for name in shared)] if both]
+        if not times:
             continue
-        ratios = [times[-1] / times[0], *(seconds / median for seconds in times)]
+        ratios = [sum(times) / len(times) / statistics.median(means)]
+        if int(row.get("repeats") or 0) == 0:
+            ratios.append(times[-1] / times[0])
         drift = max((ratio - 1.0 for ratio in ratios), key=abs)
         recorded = to_number(row["drift"])
         if recorded is None or not abs(recorded - drift) <= _DRIFT * 1.01:
             yield Finding(place, "drift", row["drift"], f"{drift:.4f}")
         elif row["drifted"] != str(abs(drift) > _MOST_DRIFT):
             yield Finding(place, "drifted", row["drifted"], str(abs(drift) > _MOST_DRIFT))
-
-
-def _machine(row: Row) -> tuple[str, ...]:
-    return row["experiment"], row["processor"], row["blas"], row["blas_threads"]
 
 
 def _calibrations(row: Row) -> tuple[float, ...]:

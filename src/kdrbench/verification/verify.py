@@ -133,6 +133,6 @@ def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str
             result.findings += [*of_description(place, row, batch), *of_ending(place, row, batch.definition)]
             result.findings += of_marks(place, row, grid)
             rows_of[batch.path].append((place, row))
-    result.findings += drifts(placed)
+    result.findings += drifts(placed, kind.CELL)
     result.findings += of_limits(placed, record.other_limits)
     return result

@@ -11,7 +11,7 @@ from kdrbench.errors import counted
 from kdrbench.reports.claims.claim import Claim, Found, Records, decided_by_share, undecided
 from kdrbench.reports.claims.coverage import TIME_COLUMNS
 from kdrbench.reports.claims.printed_tables import RIVALS
-from kdrbench.reports.clean_times import clean_times
+from kdrbench.reports.clean_times import steady_times
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.reports.tables.size_series import (
     ALL_PAIRS,
@@ -32,7 +32,7 @@ def series_of(records: Records) -> list[SizeSeries]:
     runs = records.runs
     if runs.empty or not {*TIME_COLUMNS, "iterations"} <= set(runs.columns):
         return []
-    clean = clean_times(runs)
+    clean = steady_times(runs)
     return [] if clean.empty else size_series(clean, records.config)
 
 

@@ -94,7 +94,8 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             runs,
             "drifted",
             "Drifted timing",
-            "Runs beside which a fixed piece of work took over a tenth longer or shorter than usual.",
+            "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other "
+            "methods on the same problem.",
         ),
         Check(
             "changed",

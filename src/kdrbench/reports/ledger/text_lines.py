@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from kdrbench.reports.clean_times import clean_times
+from kdrbench.reports.clean_times import steady_times
 from kdrbench.reports.ledger.comparison import UNEXPLAINED, Axes, Comparison, comparison
 from kdrbench.reports.protocol import comparable, departures_in_words
 from kdrbench.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
@@ -144,7 +144,7 @@ def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, floa
     """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
     series = [
         one
-        for one in size_series(clean_times(runs), config)
+        for one in size_series(steady_times(runs), config)
         if (one.axis, one.evaluation, one.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
     ]
     law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)

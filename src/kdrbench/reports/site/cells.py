@@ -36,7 +36,7 @@ _NOTES = (
     "Means over runs; of times and distances from the best known cost the median. The best known cost is the lowest "
     "that any method of the same record saw in the run, or that an atlas has stored. Times of different machines are "
     "not to be compared.",
-    f"{FLAGGED} the cores drifted or were shared in every run.",
+    f"{FLAGGED} the cores were shared, or not as fast as for other methods, in every run.",
 )
 
 

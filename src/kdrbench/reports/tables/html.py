@@ -110,7 +110,7 @@ def provenance(runs: pd.DataFrame) -> str:
         f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
-        f"whose cores drifted in speed by more than 10 %: {n_drifted(runs)}; "
+        f"whose cores were not as fast (10 %) as for other methods on the same problem: {n_drifted(runs)}; "
         f"that did not own their cores: {n_untimed(runs)}; "
         f"that worked while their clock was stopped: {n_unaccounted(runs)}."
     )

@@ -146,7 +146,9 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     not_timed = [cell.warning for cell in marked if cell.warning in (UNTIMED, SCALED)]
     reasons = list(dict.fromkeys(not_timed))
     if drifted := len(marked) - len(not_timed):
-        doubt = "the speed of the cores drifted by more than 10 %, a run waited for its core or worked off the clock"
+        doubt = (
+            "the cores were not as fast (10 %) as for other methods, a run waited for its core or worked off the clock"
+        )
         reasons.append(f"in {drifted} of {counted(len(times), 'time')} {doubt}")
     return [f"{WARNED} Times to be taken with care: {'; '.join(reasons)}."] if reasons else []
 
