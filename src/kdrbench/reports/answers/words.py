@@ -16,7 +16,10 @@ MATRIX_MEANS = (
     "in the first row, with p of Wilcoxon's signed ranks corrected by Holm over the solvers (six pairs or more). "
     "Bold: within 1e-6 in all runs and the least time, where times count."
 )
-DISTURBED = "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an indication only."
+DISTURBED = (
+    "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
+    "indication only."
+)
 
 
 def ratio_text(ratio: float | None) -> str:
