@@ -24,9 +24,10 @@ SCALED = "times of a reference, scaled by the calibration kernel from another ma
 
 
 # What marks a time that does not count: disturbed from outside, or not covered by the clock.
-_DISTURBED = (("timed", "False"), ("drifted", "True"), ("contaminated", "True"))
+_SHARED = (("timed", "False"), ("contaminated", "True"))
+_DISTURBED = (*_SHARED, ("drifted", "True"))
 _UNACCOUNTED = (("unaccounted", "True"),)
-_MACHINE = ("experiment", "processor", "blas", "blas_threads")
+_MACHINE = ["experiment", "processor", "blas", "blas_threads"]
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -40,12 +41,16 @@ def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
 def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs whose times count beside those of other problems.
 
-    The calibrations beside them are within a tenth of the median of their experiment on the same machine.
+    Like :func:`clean_times`, but with another reference: the calibrations before and after a run are within a tenth of
+    each other, and of the median of their experiment on the same machine. A batch counts once for the median.
     """
-    clean = clean_times(runs)
-    speed = clean[["calibration_before_s", "calibration_after_s"]].astype(float).mean(axis=1)
-    usual = speed.groupby([clean[name].astype(str) for name in _MACHINE]).transform("median")
-    return clean[~((speed / usual - 1.0).abs() > MOST_DRIFT)]
+    own = runs[~_marked(runs, (*_SHARED, *_UNACCOUNTED))]
+    before, after = (own[name].astype(float) for name in ("calibration_before_s", "calibration_after_s"))
+    times = own[["batch_sha256", *_MACHINE]].astype(str).assign(before=before, after=after)
+    medians = times.drop_duplicates().melt(_MACHINE, ["before", "after"]).groupby(_MACHINE)["value"].median()
+    usual = times.join(medians.rename("usual"), on=_MACHINE)["usual"]
+    differs = [(ratio - 1.0).abs() > MOST_DRIFT for ratio in (before / usual, after / usual, after / before)]
+    return own[~(differs[0] | differs[1] | differs[2])]
 
 
 def lacking_times(runs: pd.DataFrame) -> str:
