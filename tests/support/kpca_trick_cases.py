@@ -1,15 +1,22 @@
 """Small batches of the KPCA trick's tables, and rows made up for them."""
 
 import dataclasses
+from functools import cache
 
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.provenance import Provenance
-from kdrbench.datasets.registry import load_registry
+from kdrbench.datasets import load_dataset
 from kdrbench.stages.kpca_trick.stage import KPCATrickRecord
 from support.made_up import provenance
 
 SIGMAS = {"sigmas": [0.1, 1.0, 10.0]}
 VARIANTS = ("plain", "cross_validated", "aligned", "centred")
+
+
+@cache
+def iris():
+    """Return the Iris data that scikit-learn ships."""
+    return load_dataset("iris-bundled")
 
 
 def kpca_batch(learners=("dne",), variants=VARIANTS, runs=(0, 1), seed=0, data_sha256=None, **definition):
@@ -18,8 +25,8 @@ def kpca_batch(learners=("dne",), variants=VARIANTS, runs=(0, 1), seed=0, data_s
     return Batch(
         system="kpca_trick",
         experiment="kpca_tables",
-        dataset="iris",
-        data_sha256=data_sha256 or load_registry()["iris"].content_sha256,
+        dataset="iris-bundled",
+        data_sha256=data_sha256 or iris().content_sha256,
         cell=(),
         definition={"learners": list(learners), "variants": list(variants), **values},
         runs=tuple(runs),

@@ -4,20 +4,25 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Batch
-from kdrbench.datasets import load_any, load_dataset
+from kdrbench.datasets import load_any
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import Polynomial
 from kdrbench.stages.config import checked
 from kdrbench.stages.kpca_figures import run as run_module
 from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
+from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in
 from support.stage_cases import grid_of, job_of, only, referee_of, results_of
 
-IRIS = load_dataset("iris")
 SMALL = {
     2: {},
-    3: {"datasets": ["iris"], "training": {"default": 40}},
-    4: {"datasets": ["iris"], "degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]},
+    3: {"datasets": ["iris-bundled"], "training": {"default": 40}},
+    4: {
+        "datasets": ["iris-bundled"],
+        "degrees": [1, 2, 3, 4, 5],
+        "sizes": [10, 20, 30, 40],
+        "neighbours": [1, 3, 5, 7, 9],
+    },
 }
 SMALL[5] = SMALL[4]
 
@@ -95,7 +100,7 @@ def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path)
 
 def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_path):
     batch = batch_of(3, training={"default": 100})
-    primal, dual = job_of(batch, IRIS, tmp_path)
+    primal, dual = job_of(batch, iris(), tmp_path)
     arrays = {
         name.rpartition("/")[2].removesuffix("_0"): array for name, array in arrays_in(files_in(tmp_path)).items()
     }
@@ -115,7 +120,7 @@ def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_p
 
 def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
     batch = batch_of(4)
-    results = results_of(batch, IRIS, number=1)
+    results = results_of(batch, iris(), number=1)
     assert tuple(results) == batch.rows
     for (varied, value, series), result in results.items():
         columns = result.columns
@@ -127,15 +132,15 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
         if columns["method"] in ("exact", "ridge"):
             # Within a handful of test samples: where distances agree, so do predictions, but for ties.
             assert columns["accuracy"] == pytest.approx(results[varied, value, "kpca"].columns["accuracy"], abs=0.05)
-    halves = draw_halves(IRIS, 40, 1, 0)
+    halves = draw_halves(iris(), 40, 1, 0)
     expected = next(solve_both(*halves.grams(Polynomial(2)), halves.train_labels, 3, None)).accuracies(halves)[0]
     assert results["degree", 2.0, "kpca"].columns["accuracy"] == expected
-    other = results_of(batch, IRIS, number=0)
+    other = results_of(batch, iris(), number=0)
     assert any(other[key].columns["accuracy"] != result.columns["accuracy"] for key, result in results.items())
 
 
 def test_figure_5_has_the_condition_number_beside_the_disagreement():
-    results = results_of(batch_of(5), IRIS)
+    results = results_of(batch_of(5), iris())
     by_method = {}
     for result in results.values():
         by_method.setdefault(result.columns["method"], []).append(result.columns)
@@ -157,7 +162,7 @@ def test_a_setting_that_fails_leaves_the_others_alone(monkeypatch):
         return whole(dataset, setting, draw, seed)
 
     monkeypatch.setattr(run_module, "tricks_of", fails)
-    results = results_of(batch_of(4), IRIS)
+    results = results_of(batch_of(4), iris())
     failed = {key: result.message for key, result in results.items() if result.status == "failed"}
     assert failed == {("k", 5.0, series): "ArithmeticError: no plane" for series in ("kpca", "kernel", "qz")}
 
@@ -169,6 +174,6 @@ def test_a_missing_package_or_memory_is_no_result(figure, name, error, monkeypat
         raise error
 
     monkeypatch.setattr(run_module, name, raises)
-    data = load_any("cone") if figure == 2 else IRIS
+    data = load_any("cone") if figure == 2 else iris()
     with pytest.raises(type(error)):
         results_of(batch_of(figure), data, referee=referee_of(tmp_path))

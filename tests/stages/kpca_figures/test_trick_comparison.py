@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from kdrbench.datasets import Dataset, load_dataset
+from kdrbench.datasets import Dataset
 from kdrbench.datasets.synthetic import cone, ring
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import SamplePairs, kdne, scaled_gaussian, squared_distances
 from kdrbench.stages.kpca_figures.trick_comparison import EXACT, QZ, RIDGE, Halves, by_qz, draw_halves, solve_both
 from support.helpers import random_samples
-
-IRIS = load_dataset("iris")
+from support.kpca_trick_cases import iris
 
 
 def solved(kernel, k=3):
@@ -48,7 +47,8 @@ def test_on_a_regular_kernel_qz_is_the_symmetric_solver():
 
 
 def test_no_two_training_samples_are_equal():
-    twice = Dataset("iris", np.repeat(IRIS.features[:20], 2, axis=0), np.arange(40) % 2, IRIS.feature_names, ("a", "b"))
+    features = np.repeat(iris().features[:20], 2, axis=0)
+    twice = Dataset("twice", features, np.arange(40) % 2, iris().feature_names, ("a", "b"))
     halves = draw_halves(twice, 30, 0)
     assert len(np.unique(halves.train, axis=0)) == len(halves.train) == len(halves.train_labels) < 30
     assert len(halves.test) == len(halves.test_labels) == 10

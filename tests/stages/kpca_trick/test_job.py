@@ -10,17 +10,15 @@ from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import merge_records
 from kdrbench.bench.record import parse_record, read_records, record_json
 from kdrbench.bench.run import RunResult
-from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
 from kdrbench.stages.kpca_trick import split_run
 from kdrbench.stages.kpca_trick.learned_map import LearnedMap
 from kdrbench.stages.kpca_trick.stage import KPCATrickRecord, KPCATrickStage
 from kdrbench.status import Status
-from support.kpca_trick_cases import kpca_batch, kpca_record
+from support.kpca_trick_cases import iris, kpca_batch, kpca_record
 from support.one_batch import files_in
 from support.stage_cases import LIMITS, job_of
 
-IRIS = load_dataset("iris")
 METHODS = ("plain", "aligned")
 
 
@@ -30,7 +28,7 @@ def endings(records):
 
 def test_every_method_of_every_split_leaves_a_row(tmp_path):
     batch = kpca_batch(variants=METHODS)
-    records = job_of(batch, IRIS, tmp_path)
+    records = job_of(batch, iris(), tmp_path)
     assert [record.axes for record in records] == batch.axes
     assert read_records(files_in(tmp_path).records, KPCATrickRecord) == records
     for record in records:
@@ -49,7 +47,7 @@ def result(variant, referee, **columns):
 
 def job(tmp_path, monkeypatch, work, limits=LIMITS):
     monkeypatch.setattr(split_run, "run_split", work)
-    return job_of(kpca_batch(variants=METHODS, runs=(0,)), IRIS, tmp_path, limits, KPCATrickStage())
+    return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickStage())
 
 
 def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
@@ -141,7 +139,7 @@ def test_a_claim_without_a_map_is_a_failed_row(tmp_path, monkeypatch):
 
 def test_other_data_than_the_batch_wants_are_refused(tmp_path):
     with pytest.raises(DataError, match="the run wants 0123; delete its file"):
-        job_of(kpca_batch(data_sha256="0123"), IRIS, tmp_path)
+        job_of(kpca_batch(data_sha256="0123"), iris(), tmp_path)
 
 
 def test_rows_are_read_as_they_were_written_and_merged_in_order(tmp_path):

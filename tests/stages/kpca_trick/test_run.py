@@ -9,7 +9,6 @@ from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import Referee, Seconds
 from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.seeds import rng_of
-from kdrbench.datasets import load_dataset
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import (
     DNE,
@@ -25,17 +24,16 @@ from kdrbench.stages.kpca_trick import split as split_module
 from kdrbench.stages.kpca_trick import split_run
 from kdrbench.stages.kpca_trick.split import candidates_of, draw_split
 from support.configs import whole_config
-from support.kpca_trick_cases import kpca_batch
+from support.kpca_trick_cases import iris, kpca_batch
 from support.stage_cases import LIMITS, results_of
 
-IRIS = load_dataset("iris")
 GRID = whole_config()["experiments"]["kpca_tables"]["candidates"]["default"]
 
 
 @cache
 def columns(test_selected=False):
     """The columns of DNE in each variant on split 0."""
-    results = results_of(kpca_batch(candidates=GRID, test_selected=test_selected), IRIS)
+    results = results_of(kpca_batch(candidates=GRID, test_selected=test_selected), iris())
     assert {result.status for result in results.values()} == {"converged"}
     return {variant: result.columns for (_, variant), result in results.items()}
 
@@ -47,14 +45,14 @@ def accuracy(train, test, split):
 
 def test_a_split_depends_on_its_number_and_the_seed_alone_and_covers_the_data():
     first, again, other, seeded = (
-        draw_split(IRIS, *axes) for axes in ((0, 100, 0), (0, 100, 0), (1, 100, 0), (0, 100, 1))
+        draw_split(iris(), *axes) for axes in ((0, 100, 0), (0, 100, 0), (1, 100, 0), (0, 100, 1))
     )
     np.testing.assert_array_equal(first.train, again.train)
     assert not np.array_equal(first.train, other.train)
     assert not np.array_equal(first.train, seeded.train)
     assert (len(first.train), len(first.test)) == (100, 50)
     together = np.vstack([first.train, first.test])
-    np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(IRIS.features, axis=0))
+    np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(iris().features, axis=0))
 
 
 def test_candidates_are_the_papers():
@@ -66,7 +64,7 @@ def test_candidates_are_the_papers():
 
 
 def test_results_with_sharing_are_those_without():
-    split, grid = draw_split(IRIS, 0, 100, 0), candidates_of(GRID, 4)
+    split, grid = draw_split(iris(), 0, 100, 0), candidates_of(GRID, 4)
 
     def pairs():
         return SamplePairs(split.train, split.train)
@@ -74,7 +72,7 @@ def test_results_with_sharing_are_those_without():
     kernels = {
         "aligned": aligned_kernel(grid, pairs(), split.train_codes)[0],
         "cross_validated": cross_validated_kernel(
-            grid, DNE(), pairs(), split.train_codes, rng_of("kpca folds", "iris", 0, 0)
+            grid, DNE(), pairs(), split.train_codes, rng_of("kpca folds", "iris-bundled", 0, 0)
         )[0],
         "centred": aligned_kernel(grid, pairs(), split.train_codes, centred=True)[0],
     }
@@ -95,7 +93,7 @@ def test_other_learners_beside_it_change_nothing_and_one_kpca_serves_all(monkeyp
     whole = split_module.kernel_pca
     monkeypatch.setattr(split_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
     learners = ("dne", "kdrbench.metric_learning.dne:DNE")
-    results = results_of(kpca_batch(candidates=GRID, learners=learners), IRIS)
+    results = results_of(kpca_batch(candidates=GRID, learners=learners), iris())
     for (_, variant), result in results.items():
         for column in ("accuracy", "kernel", "n_coordinates"):
             assert result.columns[column] == columns()[variant][column]
@@ -112,7 +110,7 @@ def test_all_kernels_are_tried_on_the_test_set_only_when_asked():
 
 
 def test_the_time_of_choosing_is_apart_from_that_of_learning():
-    results = results_of(kpca_batch(candidates=GRID), IRIS)
+    results = results_of(kpca_batch(candidates=GRID), iris())
     rows = {variant: result.columns for (_, variant), result in results.items()}
     assert rows["plain"]["tuning_cpu_s"] == rows["plain"]["tuning_wall_s"] == 0.0
     for variant in ("aligned", "centred", "cross_validated"):
@@ -146,7 +144,7 @@ def test_a_method_has_the_time_it_needs_alone_and_the_limit_counts_what_is_share
     # Mapping and classifying take as long.
     monkeypatch.setattr(split_run, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
     batch = kpca_batch(candidates=GRID, learners=learners, test_selected=test_selected)
-    results = results_of(batch, IRIS, referee=referee)
+    results = results_of(batch, iris(), referee=referee)
     # Aligning, or 21 kernels on 5 folds: coordinates and a fit on each; then coordinates, learning and predicting.
     expected = {"plain": 2, "aligned": 1 + 3, "centred": 1 + 3, "cross_validated": 21 * 5 * 2 + 3}
     assert {key: result.time_s for key, result in results.items()} == {
@@ -172,7 +170,7 @@ def test_what_a_learner_raises_is_its_row_and_leaves_the_others_alone(monkeypatc
     build = run_module.build_learner
     monkeypatch.setattr(run_module, "build_learner", lambda name: Fails() if name == "fails" else build(name))
     batch = kpca_batch(candidates=GRID, learners=("fails", "dne"))
-    results = results_of(batch, IRIS)
+    results = results_of(batch, iris())
     assert set(results) == set(batch.rows)
     for variant in ("aligned", "centred", "cross_validated"):
         result = results["fails", variant]
@@ -186,7 +184,7 @@ def test_what_a_learner_raises_is_its_row_and_leaves_the_others_alone(monkeypatc
 
 def test_kernels_that_cannot_be_used_fail_every_method_that_needs_them():
     with np.errstate(over="ignore", invalid="ignore"):
-        results = results_of(kpca_batch(candidates={"degrees": [1, 300]}), IRIS)
+        results = results_of(kpca_batch(candidates={"degrees": [1, 300]}), iris())
     assert results["dne", "plain"].status == "converged"
     for variant in ("aligned", "centred", "cross_validated"):
         assert results["dne", variant].status == "failed"
@@ -201,4 +199,4 @@ def test_a_missing_package_or_memory_is_no_result(monkeypatch, error):
     monkeypatch.setattr(run_module, "build_learner", raises)
     for variant in ("plain", "aligned", "cross_validated"):
         with pytest.raises(type(error)):
-            results_of(kpca_batch(variants=[variant]), IRIS)
+            results_of(kpca_batch(variants=[variant]), iris())
