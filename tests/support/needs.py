@@ -15,7 +15,9 @@ MIRROR = os.environ.pop(MIRROR_VARIABLE, "")
 
 
 def _programs(*names):
-    return all(shutil.which(name) for name in names)
+    # Debian puts daemons where a user's PATH may not lead.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return all(shutil.which(name, path=path) for name in names)
 
 
 def _modules(*names):

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from support.slurm_cluster import SEARCHED, free_ports
 
-PROGRAMS = ("slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db")
-
 CONFIGURATION = """
 DbdHost={host}
 DbdAddr=127.0.0.1
@@ -38,11 +36,6 @@ CREATE DATABASE accounts;
 CREATE USER slurm@'%' IDENTIFIED BY 'slurm';
 GRANT ALL ON accounts.* TO slurm@'%';
 """
-
-
-def missing_programs():
-    """Return the programs of slurmdbd and its database that this machine lacks."""
-    return [name for name in PROGRAMS if shutil.which(name, path=SEARCHED) is None]
 
 
 class Accounts:

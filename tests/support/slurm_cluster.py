@@ -53,11 +53,6 @@ AccountingStorageType=accounting_storage/none
 """
 
 
-def missing_programs():
-    """Return the programs of Slurm and munge that this machine lacks."""
-    return [name for name in PROGRAMS if shutil.which(name, path=SEARCHED) is None]
-
-
 class SlurmCluster:
     """Runs while it is entered; ``environment`` makes its commands the ones that a shell finds.
 

@@ -1,17 +1,9 @@
-"""What tests of the workflow through Slurm share: when they are skipped, which grids they run, what became of jobs."""
+"""What tests of the workflow through Slurm share: which grids they run, what became of jobs."""
 
 import time
 
-import pytest
-
-from support.slurm_cluster import missing_programs
 from support.small_grid import overlay
 
-needs_slurm = pytest.mark.skipif(
-    bool(missing_programs()),
-    reason=f"SKIPPED LOUDLY: no Slurm on this machine ({', '.join(missing_programs())}): apt-get install "
-    "slurm-wlm munge",
-)
 # On a busy machine a start of Snakemake takes half a minute.
 PATIENCE_S = 300.0
 # Runs that sleep for as long as they may.

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -12,6 +13,7 @@ from support.made_up_results import two_experiments, write_results
 from support.small_grid import ROOT
 
 
+@pytest.mark.whole
 def test_an_unpacked_record_lacks_the_other_half_alone(tmp_path):
     config = two_experiments()
     write_results(tmp_path / "results", config, ["first"], hashed=True)

@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from support.slurm_runs import needs_slurm, new_jobs, of_solvers, statuses
+from support.slurm_runs import new_jobs, of_solvers, statuses
 from support.small_grid import ROOT, ROWS, STATUS, Workflow, overlay
 
-pytestmark = [pytest.mark.whole, needs_slurm]
+pytestmark = pytest.mark.needs("slurm")
 
 
 def test_every_run_leaves_its_row(cluster, through_slurm):

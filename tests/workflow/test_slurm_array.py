@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from support.slurm_runs import needs_slurm, new_jobs, of_solvers
+from support.slurm_runs import new_jobs, of_solvers
 from support.small_grid import ROWS
 
-pytestmark = [pytest.mark.whole, needs_slurm]
+pytestmark = pytest.mark.needs("slurm")
 
 # Each is a job that starts Snakemake twice: 200 of them take half an hour on two cores.
 N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "2"))

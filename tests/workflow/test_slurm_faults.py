@@ -5,10 +5,10 @@ import os
 import pytest
 
 from support.slurm_cluster import SlurmCluster
-from support.slurm_runs import PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, statuses
+from support.slurm_runs import PATIENCE_S, await_jobs, new_jobs, of_solvers, statuses
 from support.small_grid import ROWS, STATUS
 
-pytestmark = [pytest.mark.whole, needs_slurm]
+pytestmark = pytest.mark.needs("slurm")
 
 # Jobs of the second partition push those of the first aside, which are sent again.
 PREEMPTION = """

@@ -12,23 +12,18 @@ import pytest
 
 from support import slurm_accounts
 from support.slurm_cluster import SlurmCluster
-from support.slurm_runs import needs_slurm
 from support.small_grid import ROOT
 
-pytestmark = [pytest.mark.whole, needs_slurm]
+pytestmark = pytest.mark.needs("slurm")
 
-MISSING = slurm_accounts.missing_programs()
-needs_accounts = pytest.mark.skipif(
-    bool(MISSING),
-    reason=f"SKIPPED LOUDLY: no accounts of Slurm on this machine ({', '.join(MISSING)}): apt-get install slurmdbd "
-    "mariadb-server-core mariadb-client-core",
-)
 # The executor's first look comes after 40 s, and later ones wait longer; other tests may keep the cores busy.
 MOST_S = 1200
 PARTS = ("Snakefile", "config.yaml", "config.demo.yaml", "rules", "envs", "profiles", "src", "requirements.lock")
 # The other tests through Slurm have none.
-KINDS = [pytest.param(None, id="without accounts", marks=pytest.mark.whole)]
-KINDS += [pytest.param(slurm_accounts.Accounts, id="with accounts", marks=needs_accounts)]
+KINDS = [
+    pytest.param(None, id="without accounts"),
+    pytest.param(slurm_accounts.Accounts, id="with accounts", marks=pytest.mark.needs("slurm accounts")),
+]
 
 
 def commands_of_the_page():

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from support.slurm_runs import FAR, PATIENCE_S, await_jobs, needs_slurm, new_jobs, of_solvers, quickly, statuses
+from support.slurm_runs import FAR, PATIENCE_S, await_jobs, new_jobs, of_solvers, quickly, statuses
 from support.small_grid import ROWS, STATUS
 
-pytestmark = [pytest.mark.whole, needs_slurm]
+pytestmark = pytest.mark.needs("slurm")
 
 
 @pytest.mark.attack("slurm: time-out")
