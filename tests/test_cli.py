@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import yaml
 
 from kdrbench.bench.batch import Bundle
@@ -85,6 +86,7 @@ def test_the_rules_and_the_documentation_name_the_same_results():
         assert any(path in rules.read_text() for rules in (ROOT / "rules").glob("*.smk"))
 
 
+@pytest.mark.whole
 def test_a_batch_started_by_hand_runs_on_the_threads_it_was_given(tmp_path):
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     batch = replace(load_grid(config).batches("table4_supervised")[0], runs=(0,))

@@ -51,6 +51,7 @@ def command(folder, *words):
     return done
 
 
+@pytest.mark.whole
 @pytest.mark.attack("stranger: plug-in that ends its process")
 def test_no_command_ends_well_when_a_plug_in_ends_it(tmp_path, attack_rng):
     for place in PLACES:

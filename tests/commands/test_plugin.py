@@ -41,6 +41,7 @@ def written(tmp_path_factory):
     return folder / "made", tested
 
 
+@pytest.mark.slow("runs the tests that `kdrbench new` writes for every kind of plug-in")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_passes_its_own_test(written, kind):
     folder, tested = written
@@ -117,7 +118,7 @@ def test_the_documentation_shows_what_is_written_around_an_optimiser(around):
     assert f"```python\n{text}```" in (ROOT / "docs" / "extending.md").read_text()
 
 
-@pytest.mark.parametrize("around", ["scipy", "pymanopt", "program"])
+@pytest.mark.parametrize("around", ["scipy", "pymanopt", pytest.param("program", marks=pytest.mark.whole)])
 def test_a_solver_around_an_optimiser_of_others_keeps_the_contract_and_counts_its_iterations(tmp_path, around):
     assert kdrbench("new", "solver", "mine", "--around", around, "--into", tmp_path).exit_code == 0
     place = tmp_path / "mine.py"

@@ -67,6 +67,7 @@ def disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.needs("root")
 @pytest.mark.attack("disk: full")
 def test_a_disk_that_is_full_at_any_moment_costs_no_run(disk, data, expected, attack_rng):
     stuffing = disk / "stuffing"
@@ -81,6 +82,7 @@ def test_a_disk_that_is_full_at_any_moment_costs_no_run(disk, data, expected, at
     assert rows(disk / "results") == expected
 
 
+@pytest.mark.slow("a full disk, with three batches in processes of their own")
 @pytest.mark.attack("disk: full")
 def test_files_that_may_not_grow_are_as_a_full_disk(tmp_path, data, expected, attack_rng):
     most = int(attack_rng.integers(100, 6000))
@@ -90,6 +92,7 @@ def test_files_that_may_not_grow_are_as_a_full_disk(tmp_path, data, expected, at
     assert rows(tmp_path) == expected
 
 
+@pytest.mark.needs("root")
 @pytest.mark.attack("disk: read-only")
 def test_results_that_are_read_only_end_every_writer_with_one_sentence(disk, data, expected):
     results = disk / "results"

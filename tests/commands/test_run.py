@@ -45,6 +45,7 @@ def kdrbench(*words):
     return CliRunner().invoke(main, ["run", *map(str, words)])
 
 
+@pytest.mark.slow("the command for one run")
 def test_a_cell_is_run_and_said_in_words():
     done = kdrbench("wine", "gaussian", "ism_safeguarded", "--components", "4")
     assert done.exit_code == 0, done.output
@@ -55,11 +56,13 @@ def test_a_cell_is_run_and_said_in_words():
     assert "iterates seen" in done.stderr or "starting" in done.stderr
 
 
+@pytest.mark.whole
 def test_a_published_rule_that_ends_early_is_not_called_converged():
     done = kdrbench("wine", "gaussian", "ism", "--components", "4")
     assert done.stdout.startswith("stopped by its own rule, not converged to 1e-06 - eigenvalues settled"), done.output
 
 
+@pytest.mark.slow("the command for one run, with the user's files")
 def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_all(tmp_path)
@@ -75,7 +78,14 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
     )
 
 
-@pytest.mark.parametrize("word", ["my_data.csv:species", "my_data.csv", "wine.csv:class"])
+@pytest.mark.slow("the command for one run, on the user's table")
+@pytest.mark.parametrize(
+    "word",
+    [
+        "my_data.csv:species",
+        *(pytest.param(word, marks=pytest.mark.whole) for word in ("my_data.csv", "wine.csv:class")),
+    ],
+)
 def test_a_table_of_ones_own_is_run_by_its_name(tmp_path, monkeypatch, word):
     monkeypatch.chdir(tmp_path)
     target = word.rpartition(":")[2] if ":" in word else "class"
@@ -97,6 +107,7 @@ def test_a_column_that_a_table_lacks_is_said(tmp_path, monkeypatch):
     assert "Did you mean 'species'?" in done.stderr
 
 
+@pytest.mark.slow("the command for one run, with a failing solver")
 def test_a_solver_that_fails_is_said_and_ends_with_1():
     done = subprocess.run(
         [sys.executable, "-m", "kdrbench", "run", "wine", "linear", "support.misbehaving:Raises", "--time-limit", "5"],
@@ -161,6 +172,7 @@ def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, message
         raise AssertionError(done.stderr)
 
 
+@pytest.mark.whole
 def test_limits_of_a_configuration_hold_unless_an_option_sets_them(tmp_path):
     (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {dg: {tolerance: 1.0e-3}}\n")
     words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
@@ -192,8 +204,13 @@ def at_work(process):
         return False
 
 
+@pytest.mark.slow("a command ended by a signal")
 @pytest.mark.attack("run: ended by a signal")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.whole) for number in (signal.SIGINT, signal.SIGHUP))],
+    ids=lambda number: number.name,
+)
 def test_an_ended_command_leaves_nothing_running(tmp_path, number):
     words = ["run", "wine", "gaussian", "support.misbehaving:NeverEnds", "--time-limit", "60"]
     with subprocess.Popen(

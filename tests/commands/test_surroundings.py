@@ -73,6 +73,7 @@ def test_doctor_ends_with_1_only_for_what_is_needed(monkeypatch):
     ]
 
 
+@pytest.mark.whole
 def test_doctor_looks_at_what_is_here(tmp_path, monkeypatch):
     monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
     (tmp_path / "pdflatex").write_text("#!/bin/sh\necho a TeX of sorts\n")

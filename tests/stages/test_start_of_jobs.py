@@ -53,6 +53,7 @@ def test_jobs_of_a_cluster_are_submitted_by_its_rate():
     assert kept([], local=False)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("words", "there"), [([], False), (["--max-jobs-per-timespan", "99/1s"], True)])
 def test_no_timer_is_left_after_a_real_run(tmp_path, words, there):
     (tmp_path / "Snakefile").write_text(SNAKEFILE)

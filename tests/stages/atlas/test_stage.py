@@ -277,6 +277,7 @@ def test_what_a_solver_raises_is_its_row_and_takes_no_other(tmp_path, monkeypatc
     assert (converged.status, converged.n_ended, converged.n_optima) == ("converged", 3, 1)
 
 
+@pytest.mark.slow("a run that ends at its limit")
 def test_starts_that_ended_before_the_limit_are_charted(tmp_path):
     slow = Limits(time_s=0.4, memory_mib=1024)
     batch = batch_of(kernel="polynomial", solvers=["ism_converged"], starts=4000)

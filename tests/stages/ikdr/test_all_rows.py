@@ -34,6 +34,7 @@ def records_of(dataset, q, tmp_path, *, solvers=(), baselines=(), **changes):
     return records
 
 
+@pytest.mark.whole
 def test_table_5_on_wine(tmp_path):
     records = records_of("wine", 4, tmp_path, solvers=["ism", "ism_2018"], baselines=["svm", "lda", "pca_svm"])
     # Printed: -1628.14; errors 0, 0, 0, 0 and 1.7 %.

@@ -128,6 +128,7 @@ def test_a_bad_solver_inside_an_alternation_leaves_its_row_and_trace(files, solv
     assert (record.rounds, record.uses_degrees) == (None, None)
 
 
+@pytest.mark.whole
 def test_the_limit_is_that_of_all_rounds_together(files, monkeypatch):
     # A busy machine may come late to a round's end.
     monkeypatch.setattr("kdrbench.bench.isolation.guardian.GRACE_S", 10.0)

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from kdrbench.datasets import load_dataset
 from kdrbench.datasets.prepared import save_prepared
 from kdrbench.solvers.registry import SOLVERS
@@ -48,6 +50,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.whole
 def test_a_first_solve_imports_nothing(tmp_path):
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
     batches = [batch_of(method, kernel=kernel) for method in sorted(SOLVERS) for kernel in KERNELS]

@@ -68,6 +68,7 @@ def test_a_short_run_repeats_all_of_its_starts(tmp_path):
     assert not np.allclose(asked[0], asked[1])
 
 
+@pytest.mark.slow("every kind of start, stopped at its limit")
 def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path, monkeypatch):
     # A busy machine may come late to a start's end.
     monkeypatch.setattr("kdrbench.bench.isolation.guardian.GRACE_S", 10.0)

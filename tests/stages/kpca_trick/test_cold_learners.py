@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from kdrbench.datasets import load_dataset
 from kdrbench.datasets.prepared import save_prepared
 from support.kpca_trick_cases import kpca_batch
@@ -29,6 +31,7 @@ print(json.dumps([ended, sorted(set(sys.modules) - known)]))
 """
 
 
+@pytest.mark.whole
 def test_no_learner_imports_on_its_clock(tmp_path):
     save_prepared(load_dataset("iris-bundled"), tmp_path / "iris.npz")
     batch = kpca_batch(learners=("nca", "lmnn", "dne"))
