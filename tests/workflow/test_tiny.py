@@ -1,0 +1,84 @@
+"""Snakemake run for real on a tiny grid: the few of these tests that are made every day."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from support.small_grid import ROWS, Workflow, overlay
+
+pytestmark = pytest.mark.slow("Snakemake takes two seconds to start")
+
+
+def tiny(*solvers, **changes):
+    """The small grid with these solvers alone."""
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
+    return {"experiments": {"table4_supervised": experiment}} | changes
+
+
+def statuses(workflow):
+    return {name: [row.status for row in rows] for name, rows in workflow.records().items()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    workflow = Workflow(tmp_path_factory.mktemp("workflow") / "with a space")
+    done = workflow.run(*ROWS, **tiny("ism", "Raises"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workflow
+
+
+def test_every_run_leaves_a_row_and_nothing_is_left_to_do(finished):
+    assert statuses(finished) == {"ism": ["converged"] * 2, "Raises": ["failed"] * 2}
+    assert (finished.tables / "ikdr.csv").read_text().count("\n") == 1 + 4
+    assert finished.planned(*ROWS, **tiny("ism", "Raises")) == {}
+
+
+def test_a_change_reruns_what_it_decides(finished):
+    solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
+    assert finished.planned(*ROWS, **tiny("ism", "Raises", solvers=solvers))["run_batch"] == 1
+    assert finished.planned(*ROWS, **tiny("ism", "Raises", seed=7))["run_batch"] == 2
+    assert "run_batch" not in finished.planned(*ROWS, **tiny("ism", "Raises", limits={"time_s": 9, "memory_mib": 512}))
+
+
+def test_a_deleted_file_is_made_again_with_the_same_rows(finished):
+    before = finished.records()
+    finished.record_files()[0].unlink()
+    (finished.tables / "ikdr.csv").unlink()
+    done = finished.run(*ROWS, **tiny("ism", "Raises"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert finished.records() == before
+    assert (finished.tables / "ikdr.csv").is_file()
+
+
+def test_a_killed_workflow_goes_on_where_it_was(tmp_path):
+    workflow, grid = Workflow(tmp_path / "run"), tiny("ism", "NeverEnds")
+    grid["solvers"] = overlay()["solvers"] | {"NeverEnds": {"method": "support.misbehaving:NeverEnds"}}
+    process = workflow.start(*ROWS, **grid)
+    while process.poll() is None and not workflow.record_files():
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    first = workflow.record_files()[0].read_bytes()
+    workflow.run("--unlock", **grid)
+    done = workflow.run(*ROWS, **grid)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert statuses(workflow) == {"ism": ["converged"] * 2, "NeverEnds": ["time_limit"] * 2}
+    assert first in [path.read_bytes() for path in workflow.record_files()]
+
+
+def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):
+    done = Workflow(tmp_path / "target").run("--dry-run", "table4_superviced", **tiny("ism"))
+    assert done.returncode != 0
+    assert "unknown target 'table4_superviced'" in done.stdout + done.stderr
+    assert "Did you mean 'table4_supervised'?" in done.stdout + done.stderr
+    workflow, grid = Workflow(tmp_path / "kernel"), tiny("ism")
+    grid["experiments"]["table4_supervised"]["kernels"] = ["gausian"]
+    done = workflow.run("--dry-run", **grid)
+    assert done.returncode != 0
+    assert (
+        "config: experiments.table4_supervised.kernels: unknown kernel 'gausian'. Did you mean 'gaussian'?"
+        in done.stdout + done.stderr
+    )
+    assert not (workflow.folder / "results").exists()
