@@ -33,6 +33,7 @@ def broken_promises(problem, start):
     return [words for words, broken in found.items() if broken]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_robustness_table(kernel):
     kept = 0
@@ -75,7 +76,7 @@ def random_problem(rng):
     return supervised_problem(features, labels, kernel), n_components
 
 
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(chunk, marks=pytest.mark.whole) for chunk in range(1, 10))])
 def test_two_hundred_random_problems(chunk):
     for seed in range(20 * chunk, 20 * chunk + 20):
         rng = np.random.default_rng([7, seed])
