@@ -29,7 +29,7 @@ BOTH = list(itertools.product(DIVERGENCES, SOLVERS))
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_a_set_without_solution_is_recognised_and_its_conflict_named(divergence, solver):
+def test_a_set_without_solution_names_its_conflict(divergence, solver):
     # Samples 0 and 2 cannot be far apart when both are near 1; the last constraint is innocent.
     near = squared_distances(6, [(0, 1), (1, 2)], "<=", 0.1)
     far = squared_distances(6, [(0, 2), (3, 4)], ">=", [4.0, 1.0])
@@ -44,7 +44,7 @@ def test_a_set_without_solution_is_recognised_and_its_conflict_named(divergence,
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_many_constraints_in_a_small_range_have_no_solution_and_end(divergence, solver):
+def test_many_constraints_in_a_small_range_have_no_solution(divergence, solver):
     # Thirty distances between six samples in three dimensions, all asked to be equal.
     pairs = list(itertools.combinations(range(6), 2))
     learned = learn_kernel(FACTOR, squared_distances(6, pairs, "=", 1.0), divergence=divergence, solver=solver)
@@ -53,7 +53,7 @@ def test_many_constraints_in_a_small_range_have_no_solution_and_end(divergence, 
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_far_solutions_are_not_taken_for_none(divergence, solver, permutation):
+def test_far_solutions_are_not_taken_for_none(divergence, solver):
     factor, far = constraints_in_order(FACTOR, squared_distances(6, [(0, 1)], "=", 1e9))
     # Burg's dual gives 1 / v of a value v as a difference from the 1 / v0 of K0, to 1e-16 / v0: v to 1e-16 v / v0.
     reachable = 100 * np.finfo(float).eps * 1e9 / far.values(factor)[0]
@@ -92,7 +92,7 @@ def test_what_holds_already_changes_nothing(divergence, solver):
     assert "1 constraints hold for every kernel of the range" in learned.message
 
 
-def test_a_bound_of_zero_takes_a_dimension_from_von_neumanns_kernel():
+def test_a_bound_of_zero_takes_a_dimension_from_the_kernel():
     constraints = join(squared_distances(6, [(0, 1)], "<=", 0.0), diagonal(6, [2], "=", 0.5))
     learned = learn_kernel(FACTOR, constraints, divergence="von_neumann", stopping=TIGHT)
     assert learned.status is LowRankStatus.CONVERGED
@@ -201,7 +201,7 @@ def test_itml_is_burg_with_the_identity_and_its_slack(gamma):
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_slack_makes_an_impossible_set_possible_at_the_least_cost(divergence):
+def test_slack_meets_an_impossible_set_at_the_least_cost(divergence):
     near = squared_distances(6, [(0, 1), (1, 2)], "<=", 0.1)
     both = join(near, squared_distances(6, [(0, 2)], ">=", 4.0))
     found = [
