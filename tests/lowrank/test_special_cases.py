@@ -2,22 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import expm, logm
-from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
 from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
     LowRankStatus,
-    Stopping,
     centred_factor,
     definite_boost,
     diagonal,
     factor_of,
     higham_correlation,
     isometry_constraints,
-    join,
     kernel_kmeans,
     kmeans_on_factor,
     learn_kernel,
@@ -25,7 +21,7 @@ from kdrbench.lowrank import (
     similarities,
     squared_distances,
 )
-from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, minimiser
+from support.lowrank_cases import TIGHT, divergence_of, minimiser
 
 RNG = np.random.default_rng(7)
 FACTOR = RNG.standard_normal((5, 5))
@@ -100,39 +96,6 @@ def test_a_correlation_matrix_of_low_rank_has_that_rank_or_none():
 def test_what_is_wrong_is_said(make, message):
     with pytest.raises(InputError, match=message):
         make()
-
-
-def test_definite_boost_solves_the_problem_of_trace_one():
-    constraints = join(
-        squared_distances(5, [(0, 1), (2, 3)], ["<=", ">="], [0.05, 0.5]), diagonal(5, [4, 1], ["=", "<="], [0.1, 0.9])
-    )
-    matrices, start = dense_matrices(constraints), np.real(logm(KERNEL / np.trace(KERNEL)))
-
-    def negative_dual(duals):
-        return np.log(np.trace(expm(start + np.einsum("m,mij->ij", duals, matrices)))) - duals @ constraints.bounds
-
-    limits = [(None, 0), (0, None), (None, None), (None, 0)]
-    optimum = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-14})
-    for step in ("own_range", "symmetric", "exact"):
-        found = definite_boost(FACTOR, constraints, step=step, stopping=TIGHT)
-        assert found.status is LowRankStatus.CONVERGED
-        assert np.trace(found.kernel) == pytest.approx(1.0, rel=1e-12)
-        assert found.divergence == pytest.approx(-optimum.fun, rel=1e-7)
-        assert abs(found.duality_gap) <= 1e-7
-        assert constraints.violations(found.factor).max() <= 1e-8
-        np.testing.assert_allclose(FACTOR @ found.factor_map, found.factor, atol=1e-12)
-        direct = start + np.einsum("m,mij->ij", found.duals, matrices)
-        np.testing.assert_allclose(found.kernel, expm(direct) / np.trace(expm(direct)), atol=1e-9)
-
-
-def test_a_symmetric_bound_on_eigenvalues_needs_more_sweeps():
-    constraints = squared_distances(5, [(0, 1), (2, 3), (1, 4)], "=", [0.05, 0.5, 0.3])
-    stopping = Stopping(1e-6, 1e-6, 5000)
-    sweeps = [
-        definite_boost(FACTOR, constraints, step=step, stopping=stopping).sweeps
-        for step in ("exact", "own_range", "symmetric")
-    ]
-    assert max(sweeps[0], sweeps[1]) < sweeps[2]
 
 
 def test_kernel_k_means_is_k_means_on_the_rows_of_the_factor():

@@ -84,22 +84,35 @@ def test_it_is_the_kernel_of_definite_boost_and_of_the_dual(seed):
     found = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-15, "maxiter": 500})
     direct = expm(start + np.einsum("m,mij->ij", found.x, matrices))
     kernels = [learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT)]
-    kernels += [definite_boost(factor, constraints, step=step, stopping=TIGHT) for step in ("symmetric", "exact")]
+    kernels += [
+        definite_boost(factor, constraints, step=step, stopping=TIGHT) for step in ("symmetric", "exact", "own_range")
+    ]
     for learned in kernels:
         assert learned.status is LowRankStatus.CONVERGED
         # SLSQP's own accuracy in the duals.
         np.testing.assert_allclose(learned.kernel, direct / np.trace(direct), atol=2e-6)
         np.testing.assert_allclose(learned.kernel, kernels[0].kernel, atol=1e-7)
         assert learned.trace_dual == pytest.approx(kernels[0].trace_dual, abs=1e-6)
+        own = expm(start + np.einsum("m,mij->ij", learned.duals, matrices))
+        np.testing.assert_allclose(learned.kernel, own / np.trace(own), atol=1e-8)
+        assert np.trace(learned.kernel) == pytest.approx(1.0, rel=1e-9)
+        assert constraints.violations(learned.factor).max() <= 1e-8
+        np.testing.assert_allclose(factor @ learned.factor_map, learned.factor, atol=1e-12)
+        assert abs(learned.duality_gap) <= 1e-7
+    for learned in kernels[1:]:
+        # The start of trace one has the logarithm of its trace less.
+        least = np.log(np.trace(factor @ factor.T)) - found.fun
+        assert learned.divergence == pytest.approx(least, rel=1e-7)
 
 
 def test_a_symmetric_bound_needs_many_times_the_sweeps():
     factor, constraints = boost_problem(0)
     rule = Stopping(tolerance=1e300, kkt_tolerance=1e-3, max_sweeps=100_000)
     exact = learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=rule)
-    boost = definite_boost(factor, constraints, step="symmetric", stopping=rule)
-    assert exact.status is boost.status is LowRankStatus.CONVERGED
+    boost, own = (definite_boost(factor, constraints, step=step, stopping=rule) for step in ("symmetric", "own_range"))
+    assert exact.status is boost.status is own.status is LowRankStatus.CONVERGED
     assert boost.sweeps > 3 * exact.sweeps
+    assert boost.sweeps > own.sweeps
     assert max(exact.kkt_residual, boost.kkt_residual) <= 1e-3
 
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
-from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, RelativeGaussian
-from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.kernels import Gaussian, Multiquadric, Polynomial
+from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
-from kdrbench.solvers.safeguarded.approach import accelerate, approach
-from kdrbench.solvers.safeguarded.correction import approach_through
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
+from kdrbench.solvers.safeguarded.approach import approach
 from support.helpers import KERNELS, random_projection, random_samples
 from support.numerics import in_order
 
@@ -50,21 +49,6 @@ def test_accepted_steps_never_decrease_f_and_end_at_fixed_points(kernel, permuta
             image = surrogate @ found.point
             residual = np.linalg.norm(image - found.point @ (found.point.T @ image))
             assert residual <= 2e-6 * np.linalg.norm(image)
-
-
-def test_a_held_surrogate_suffices_where_ism_needs_one_a_step():
-    features, labels = classes(600, 40)
-    problem = PanelProblem(TraceObjective(features, Multiquadric(1.0), supervised_gamma(labels)))
-    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
-    surrogate = problem.surrogate(start)
-    _, point = leading_eigenvectors(surrogate, 4)
-    problem.counters.surrogate = 0
-    found = accelerate(problem, point, surrogate, 1e-6, go_on)
-    assert found.stationarity <= 1e-6
-    assert problem.counters.surrogate == 0
-    # Plain ISM gets to the same F.
-    result = solve(build_solver({"method": "ism", "tolerance": 1e-12}), problem, start, IterationMonitor(60))
-    assert found.value == pytest.approx(problem.value(result.projection), rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(4.0), Multiquadric(1.0)])
@@ -113,24 +97,6 @@ def test_choices_keep_to_the_memory():
         assert problem.explain(2).startswith(evaluator)
 
 
-def test_thinned_problems_are_problems_of_their_samples():
-    features, labels = classes(300, 6)
-    sigmas = np.random.default_rng(0).uniform(1, 2, 300)
-    problem = build_problem(TraceObjective(features, RelativeGaussian(sigmas), supervised_gamma(labels)))
-    subsampled = problem.subsampled(100)
-    assert subsampled.subsampled(100) is None
-    objective = subsampled.objective
-    assert np.bincount(objective.gamma.codes).tolist() == [25, 25, 25, 25]
-    chosen = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in objective.features]
-    assert len(set(chosen)) == 100
-    np.testing.assert_array_equal(objective.kernel.sigmas, sigmas[chosen])
-    np.testing.assert_allclose(
-        objective.gamma.dense(), problem.objective.gamma.dense()[np.ix_(chosen, chosen)], atol=1e-15
-    )
-    embedded = FactoredGamma(np.random.default_rng(0).standard_normal((300, 2)), np.ones(2))
-    assert build_problem(TraceObjective(features, Gaussian(1.0), embedded)).subsampled(10).objective.gamma.codes is None
-
-
 def test_approximate_problems_are_solved_to_their_accuracy():
     features, labels = classes(2500, 120)
     problem = build_problem(
@@ -142,23 +108,6 @@ def test_approximate_problems_are_solved_to_their_accuracy():
     assert "0.0001" in result.message
     exact = PanelProblem(problem.objective)
     assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-3
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(6.0), Multiquadric(1.0)])
-def test_corrections_of_a_rough_problem_need_few_exact_gradients(kernel):
-    features, labels = classes(2500, 60)
-    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-    rough = problem.approximation(4)
-    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
-    near = approach(rough, start, rough.surrogate(start), 1e-2, go_on, slack=rough.accuracy(4))
-    exact = PanelProblem(problem.objective)
-    first = relative_stationarity(near.point, exact.gradient(near.point))
-    exact.counters.gradient = 0
-    found = approach_through(rough, exact, near.point, rough.surrogate(near.point), 1e-6, go_on)
-    assert first > 1e-4
-    assert found.stationarity <= 1e-6
-    assert exact.counters.gradient <= 5
-    assert found.value == pytest.approx(exact.value(found.point), rel=1e-12)
 
 
 def second_differences(problem, point, direction, step):

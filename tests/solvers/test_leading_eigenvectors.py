@@ -1,17 +1,11 @@
 """Leading eigenvectors: every way finds the same columns, and a rule, not rounding, chooses among equal eigenvalues."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.solvers.geometry import stiefel
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn, with_fixed_signs
-from processors import core_types
 
 SIZE = 60
 # Eigenvalues, and how many eigenvectors are asked for: ties within them, at the cut, and both.
@@ -222,20 +216,3 @@ def test_equal_axes_outside_the_row_space_keep_their_order():
         found.append(spanning(type(inside)(inside.basis + noise, inside.features), np.zeros((200, 2))).basis[:, 40:])
     for other in found[1:]:
         np.testing.assert_allclose(found[0] @ found[0].T, other @ other.T, atol=1e-9)
-
-
-@pytest.mark.whole
-def test_starts_agree_between_processors_and_threads(tmp_path):
-    types = core_types()
-    script = Path(__file__).parents[1] / "support" / "tied_starts.py"
-    found = []
-    for number, (core_type, threads) in enumerate({(types[0], "1"), (types[-1], "1"), (types[-1], "2")}):
-        out = tmp_path / f"{number}.npz"
-        chosen = {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-        chosen |= {"OPENBLAS_CORETYPE": core_type} if core_type else {}
-        subprocess.run([sys.executable, script, out], env=os.environ | chosen, check=True)
-        with np.load(out) as arrays:
-            found.append({name: arrays[name] for name in arrays.files})
-    for other in found[1:]:
-        for name, first in found[0].items():
-            np.testing.assert_allclose(first, other[name], rtol=1e-9, atol=1e-9, err_msg=name)

@@ -1,11 +1,11 @@
-"""The promises of safeguarded ISM, on problems made to break plain ISM."""
+"""Second order of safeguarded ISM: the Hessian, both models, the eigengap, and constant surrogates."""
 
 import numpy as np
 import pytest
 
-from kdrbench.kernels import build_kernel, median_distance
+from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.curvature import largest_turn, smallest_curvature
@@ -13,88 +13,7 @@ from kdrbench.solvers.geometry.stiefel import outside
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.safeguarded import quadratic_model
 from kdrbench.solvers.safeguarded.quadratic_model import FormedModel
-from support.helpers import Watcher, random_projection, random_samples, small_problem
-
-DEFINITIONS = {
-    "gaussian": {"family": "gaussian"},
-    "narrow gaussian": {"family": "gaussian", "sigma": 0.3},
-    "narrowest gaussian": {"family": "gaussian", "sigma": 0.1},
-    "polynomial": {"family": "polynomial"},
-    "multiquadric": {"family": "multiquadric"},
-    "combination": {
-        "family": "combination",
-        "members": [{"family": "gaussian", "weight": 5}, {"family": "polynomial"}],
-    },
-}
-
-
-def hard_problem(definition, seed, *, noise):
-    """Three classes, or noise with random labels; narrow bandwidths are shares of the median distance."""
-    rng = np.random.default_rng(seed)
-    features, labels = random_samples(seed, n_samples=60, n_features=8)
-    if noise:
-        features, labels = rng.standard_normal(features.shape), rng.permutation(labels)
-    definition = dict(definition)
-    if "sigma" in definition:
-        definition["sigma"] *= median_distance(features)
-    return supervised_problem(features, labels, build_kernel(definition, features, 3))
-
-
-@pytest.mark.parametrize("noise", [False, True], ids=["classes", "noise"])
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_the_solution_is_certified_and_no_worse_than_plain_isms(name, noise, permutation):
-    for seed in range(4):
-        problem = hard_problem(DEFINITIONS[name], seed, noise=noise)
-        start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-        watcher = Watcher(problem)
-        result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, watcher)
-        value = problem.value(result.projection)
-        scale = abs(value)
-        assert result.status is Status.CONVERGED
-        assert np.diff([*watcher.values, value]).min(initial=0.0) >= -1e-12 * scale
-        certificate = certify(problem.fresh(), result.projection)
-        assert certificate.feasibility <= 1e-12
-        assert certificate.stationarity <= 1e-6
-        assert certificate.curvature >= -1e-6
-        plain = solve(build_solver({"method": "ism"}), problem.fresh(), start, IterationMonitor())
-        assert value >= problem.value(plain.projection) - 1e-9 * scale
-
-
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_higher_accuracy_on_request(name):
-    problem = hard_problem(DEFINITIONS[name], 0, noise=False)
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded", "tolerance": 1e-10}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert certify(problem, result.projection).stationarity <= 1e-10
-
-
-@pytest.mark.parametrize("factor", [1e-16, 1e-8, 1e8])
-def test_a_scaled_kernel_has_the_same_solution(factor):
-    for seed in range(2):
-        solutions = []
-        for weight in (1.0, factor):
-            member = {**DEFINITIONS["narrow gaussian"], "weight": weight}
-            member["sigma"] = 1.2
-            definition = {"family": "combination", "members": [member]}
-            problem = hard_problem(definition, seed, noise=True)
-            start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-            result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-            assert result.status is Status.CONVERGED
-            solutions.append(problem.value(result.projection) / weight)
-        # Rounding may lead to another local optimum only if the two paths part; here they do not.
-        assert solutions[1] == pytest.approx(solutions[0], rel=1e-9)
-
-
-def test_plain_ism_does_break_on_these_problems():
-    # Else the tests above would test nothing: on noise with a narrow bandwidth plain ISM must end unsettled.
-    unsettled = 0
-    for seed in range(4):
-        problem = hard_problem(DEFINITIONS["narrow gaussian"], seed, noise=True)
-        start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-        plain = solve(build_solver({"method": "ism"}), problem, start, IterationMonitor())
-        unsettled += certify(problem, plain.projection).stationarity > 1e-2
-    assert unsettled >= 3
+from support.helpers import random_projection, random_samples, small_problem
 
 
 def tangent_basis(projection):
