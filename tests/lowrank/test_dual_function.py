@@ -5,7 +5,6 @@ import pytest
 
 from kdrbench.lowrank import (
     DIVERGENCES,
-    LowRankStatus,
     Stopping,
     definite_boost,
     diagonal,
@@ -130,12 +129,3 @@ def test_definite_boost_counts_what_it_visits(step):
     # The third holds all along, and each change needs a spectrum.
     assert learned.duals[2] == 0
     assert learned.trace_evaluations >= learned.changes
-
-
-def test_a_bound_that_is_far_away_is_not_called_a_proof():
-    # Distances that no triangle has, found by a trace that grows and not by one that is infinite.
-    asked = squared_distances(3, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
-    learned = learn_kernel(np.eye(3), asked)
-    assert learned.status is LowRankStatus.INFEASIBLE
-    assert 1e6 < learned.trace_bound < np.inf
-    assert f"has at least {learned.trace_bound:.1e} times K0's trace" in learned.message

@@ -37,7 +37,9 @@ def test_a_set_without_solution_names_its_conflict(divergence, solver):
     assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.conflicting == (0, 1, 2)
     assert learned.largest_violation > 1
-    assert learned.trace_bound > 1e6
+    # A trace that grows proves it, not one that is infinite.
+    assert 1e6 < learned.trace_bound < np.inf
+    assert f"has at least {learned.trace_bound:.1e} times K0's trace" in learned.message
     assert "in conflict: 0, distance(0, 1) <= 0.1; 1, distance(1, 2) <= 0.1; 2, distance(0, 2) >= 4" in learned.message
     assert "set a finite slack" in learned.message
     assert np.isfinite(learned.factor).all()
@@ -53,7 +55,7 @@ def test_many_constraints_in_a_small_range_have_no_solution(divergence, solver):
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_far_solutions_are_not_taken_for_none(divergence, solver):
+def test_far_solutions_are_not_taken_for_none(divergence, solver, permutation):
     factor, far = constraints_in_order(FACTOR, squared_distances(6, [(0, 1)], "=", 1e9))
     # Burg's dual gives 1 / v of a value v as a difference from the 1 / v0 of K0, to 1e-16 / v0: v to 1e-16 v / v0.
     reachable = 100 * np.finfo(float).eps * 1e9 / far.values(factor)[0]
@@ -228,22 +230,6 @@ def test_slack_meets_an_impossible_set_at_the_least_cost(divergence):
     for gamma in (1.0, 1.9, 2.1, 4.0):
         other = learn_kernel(FACTOR, both, divergence=divergence, slack=gamma, stopping=TIGHT)
         assert cost(other) > best
-
-
-def test_a_generous_slack_is_none():
-    features = np.random.default_rng(5).standard_normal((30, 4))
-    constraints = constraints_from_labels(features, np.arange(30) % 3, 10, np.random.default_rng(0))
-    for divergence in DIVERGENCES:
-        hard = learn_kernel(features, constraints, divergence=divergence, stopping=TIGHT)
-        soft = learn_kernel(features, constraints, divergence=divergence, slack=1e9, stopping=TIGHT)
-        np.testing.assert_allclose(soft.factor_map, hard.factor_map, atol=1e-5)
-
-
-def test_few_traces_are_evaluated_for_a_step():
-    factor, constraints = feasible_problem(4, full_rank=True, senses=("=",))
-    learned = learn_kernel(factor, constraints, divergence="von_neumann", stopping=TIGHT)
-    # The paper: rarely more than six.
-    assert 1 <= learned.trace_evaluations / learned.changes <= 6
 
 
 def test_units_of_the_kernel_do_not_matter():

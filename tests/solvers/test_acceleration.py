@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
-from kdrbench.kernels import Gaussian, Multiquadric, Polynomial
+from kdrbench.kernels import Gaussian, Multiquadric
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
@@ -78,23 +78,6 @@ def test_a_search_on_an_approximation_ends_at_an_exact_optimum(kernel):
     assert certificate.stationarity <= 1e-6
     assert certificate.curvature >= -1e-6
     assert certificate.theorem_1.startswith("not evaluated")
-
-
-def test_choices_keep_to_the_memory():
-    features, labels = classes(2500, 10)
-    gamma = supervised_gamma(labels)
-    polynomial = TraceObjective(features, Polynomial(degree=4, scale=0.1), gamma)
-    assert build_problem(polynomial).explain(5).startswith("factored")
-    assert build_problem(polynomial, Evaluation(memory_mib=0.3)).explain(5).startswith("panels: sums over 56 features")
-    few = TraceObjective(features[:300], Gaussian(2.0), supervised_gamma(labels[:300]))
-    assert build_problem(few).explain(2).startswith("dense")
-    assert build_problem(few, Evaluation(memory_mib=3)).explain(2).startswith("panels")
-    projection = random_projection(n_features=10, n_components=2)
-    wide = TraceObjective(features, Gaussian(1.5), gamma)
-    for memory_mib, evaluator in ((None, "low_rank"), (0.3, "panels in single precision")):
-        problem = build_problem(wide, Evaluation(tolerance=1e-3, memory_mib=memory_mib))
-        problem.value(projection)
-        assert problem.explain(2).startswith(evaluator)
 
 
 def test_approximate_problems_are_solved_to_their_accuracy():

@@ -93,34 +93,34 @@ def residuals_of_plain_conjugate_gradients(tangents, count):
     return np.array(sizes)
 
 
-@pytest.mark.parametrize("turn", [0.3, 0.1, 0.01, 1e-3])
-def test_products_are_as_many_as_the_residual_needs(turn):
-    tangents = tangents_near_optimum(turn)
-    sizes = residuals_of_plain_conjugate_gradients(tangents, 18)
-    enough = sizes[0] * min(0.1, sizes[0] / np.linalg.norm(tangents.gradient))
-    before = tangents.problem.products
-    step = ConjugateGradientModel(tangents).minimise(np.inf)
-    assert tangents.problem.products - before == np.flatnonzero(sizes <= enough)[0] > 2
-    slope = -tangents.fold(tangents.gradient)
-    residual = np.linalg.norm(slope + tangents.hessian @ tangents.fold(step.direction))
-    assert residual == pytest.approx(sizes[sizes <= enough][0], rel=1e-6)
+def test_products_are_as_many_as_the_residual_needs():
+    for turn in [0.3, 0.1, 0.01, 1e-3]:
+        tangents = tangents_near_optimum(turn)
+        sizes = residuals_of_plain_conjugate_gradients(tangents, 18)
+        enough = sizes[0] * min(0.1, sizes[0] / np.linalg.norm(tangents.gradient))
+        before = tangents.problem.products
+        step = ConjugateGradientModel(tangents).minimise(np.inf)
+        assert tangents.problem.products - before == np.flatnonzero(sizes <= enough)[0] > 2
+        slope = -tangents.fold(tangents.gradient)
+        residual = np.linalg.norm(slope + tangents.hessian @ tangents.fold(step.direction))
+        assert residual == pytest.approx(sizes[sizes <= enough][0], rel=1e-6)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.4, 0.8, 0.95])
-def test_conjugate_gradients_end_at_the_edge_of_the_region(share):
-    tangents = tangents_near_optimum(0.4)
-    free = ConjugateGradientModel(tangents).minimise(np.inf)
-    radius = share * length_of(tangents, free.direction)
-    step = ConjugateGradientModel(tangents).minimise(radius)
-    assert step.at_edge
-    assert step.length == radius == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
-    assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
-    # At least as good as along the preconditioned gradient, and better in a larger region.
-    slope = -outside(tangents.point, tangents.gradient)
-    downhill = -tangents.preconditioner.solve(slope)
-    downhill *= radius / length_of(tangents, downhill)
-    assert step.predicted >= -model_value(tangents, downhill) * (1 - 1e-9)
-    assert step.predicted < ConjugateGradientModel(tangents).minimise(1.05 * radius).predicted
+def test_conjugate_gradients_end_at_the_edge_of_the_region():
+    for share in [0.05, 0.4, 0.8, 0.95]:
+        tangents = tangents_near_optimum(0.4)
+        free = ConjugateGradientModel(tangents).minimise(np.inf)
+        radius = share * length_of(tangents, free.direction)
+        step = ConjugateGradientModel(tangents).minimise(radius)
+        assert step.at_edge
+        assert step.length == radius == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
+        assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
+        # At least as good as along the preconditioned gradient, and better in a larger region.
+        slope = -outside(tangents.point, tangents.gradient)
+        downhill = -tangents.preconditioner.solve(slope)
+        downhill *= radius / length_of(tangents, downhill)
+        assert step.predicted >= -model_value(tangents, downhill) * (1 - 1e-9)
+        assert step.predicted < ConjugateGradientModel(tangents).minimise(1.05 * radius).predicted
 
 
 @pytest.mark.parametrize("radius", [0.3, np.inf])

@@ -78,22 +78,12 @@ def wide_problem():
 def test_without_a_formed_hessian_the_same_is_found(no_hessian_is_formed):
     problem, start = wide_problem()
     result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    assert result.counters["hessian"] == 0
+    assert result.counters["hessian"] == 0 < result.counters["hessian_vector"]
     certificate = certify(problem, result.projection)
     scale = np.linalg.norm(result.projection.T @ problem.gradient(result.projection), 2)
     assert certificate.stationarity <= 1e-6
     smallest = np.linalg.eigvalsh(hessian_of(problem, result.projection))[0]
     assert certificate.curvature * scale == pytest.approx(smallest, abs=1e-5 * scale)
-
-
-def test_both_models_lead_to_one_optimum(monkeypatch):
-    problem, start = wide_problem()
-    formed = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    assert formed.counters["hessian"] > 0
-    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
-    products = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    assert products.counters["hessian_vector"] > 0
-    assert problem.value(products.projection) == pytest.approx(problem.value(formed.projection), rel=1e-10)
 
 
 def tangents_at(projection, kernel="gaussian"):
