@@ -30,7 +30,7 @@ def test_a_row_that_differs_is_found(changes, same):
     assert (not words) == same
 
 
-def test_a_gradient_method_may_differ_by_what_its_certificate_leaves_open():
+def test_gradient_methods_may_differ_within_their_certificates():
     # s^2 / (2 c) = 1e-10 / 2e-4 = 5e-7.
     for gap, same in ((4e-7, True), (6e-7, False)):
         words, largest = differences(rows(), rows(cost=-100.0 * (1 + gap)), AXES, by_steps=["ism"])

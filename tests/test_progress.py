@@ -24,7 +24,7 @@ def test_the_line_is_written_over_on_a_terminal_only(terminal, monkeypatch, caps
     assert capsys.readouterr().err == expected
 
 
-def test_a_fit_in_a_pipe_leaves_a_line_every_five_seconds_and_a_last_one(clock, capsys):
+def test_a_fit_in_a_pipe_leaves_a_line_every_five_seconds(clock, capsys):
     asked = []
     with FitProgress("Fit, n = 7", 1e-6, 1) as shown:
         shown.begin_solve()
@@ -56,7 +56,7 @@ def test_the_time_left_is_that_of_a_geometric_rate(clock, capsys):
     assert lines[2] == "Fit: solve 2, iteration 2, stationarity 1.0e-03, 50% of a pass, 4.0 s"
 
 
-def test_a_line_on_a_terminal_is_taken_away_where_something_was_raised(clock, monkeypatch, capsys):
+def test_an_exception_takes_the_line_from_a_terminal(clock, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
 
     def interrupted():

@@ -1,9 +1,7 @@
 """Machine code against numpy: the same kernels, and the package without it."""
 
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,18 +22,13 @@ from kdrbench.lowrank.result import Progress
 from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
 from support.numerics import constraints_in_order
 
-SOURCE = Path(__file__).parents[2] / "src"
-# Whatever numba compiles is then what an installation without it does.
-WITHOUT_NUMBA = """
-import sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "numba":
-            raise ModuleNotFoundError(f"No module named {name!r}")
-
-sys.meta_path.insert(0, Blocker())
-"""
+COMPILES = pytest.mark.slow("in a fresh clone numba compiles this divergence's sweep here")
+# Rank, slack and divergence: every pair of the latter, and a diagonal.
+CASES = [
+    *(pytest.param(16, np.inf, divergence, marks=COMPILES) for divergence in DIVERGENCES),
+    *((16, 3.0, divergence) for divergence in DIVERGENCES),
+    *((1, np.inf, "burg"), (4, 3.0, "von_neumann"), (80, 3.0, "burg"), (80, np.inf, "von_neumann")),
+]
 
 
 def both(factor, constraints, **options):
@@ -78,9 +71,7 @@ def assert_same_end(plain, compiled, constraints, tolerance=TIGHT.tolerance):
     np.testing.assert_allclose(compiled.duals, plain.duals, rtol=0, atol=1e-10 * np.abs(plain.duals).max() + moved)
 
 
-@pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("slack", [np.inf, 3.0])
-@pytest.mark.parametrize("rank", [1, 4, 16, 80])
+@pytest.mark.parametrize(("rank", "slack", "divergence"), CASES)
 def test_machine_code_takes_the_steps_of_numpy(rank, slack, divergence, permutation):
     rng = np.random.default_rng(rank)
     factor = rng.standard_normal((90, rank)) * np.linspace(0.2, 2.0, rank)
@@ -97,30 +88,30 @@ def test_machine_code_takes_the_steps_of_numpy(rank, slack, divergence, permutat
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("rank", [1, 4, 16])
-def test_a_change_is_a_dual_that_moved(rank, divergence, compiled):
-    rng = np.random.default_rng(rank)
-    factor = rng.standard_normal((90, rank))
-    constraints = constraints_from_labels(factor, np.arange(90) % 3, 30, rng)
-    first, second = (
-        learn_kernel(
-            factor, constraints, divergence=divergence, compiled=compiled, stopping=Stopping(1e-300, 1e-300, sweeps)
+def test_a_change_is_a_dual_that_moved(divergence, compiled):
+    for rank in [1, 4, 16]:
+        rng = np.random.default_rng(rank)
+        factor = rng.standard_normal((90, rank))
+        constraints = constraints_from_labels(factor, np.arange(90) % 3, 30, rng)
+        first, second = (
+            learn_kernel(
+                factor, constraints, divergence=divergence, compiled=compiled, stopping=Stopping(1e-300, 1e-300, sweeps)
+            )
+            for sweeps in (1, 2)
         )
-        for sweeps in (1, 2)
-    )
-    # Duals begin at zero, and each constraint is visited once a sweep.
-    assert first.changes == np.count_nonzero(first.duals) > 0
-    moved = np.count_nonzero(second.duals != first.duals)
-    # A dual takes up no step below its own rounding.
-    assert moved <= second.changes - first.changes <= len(constraints)
+        # Duals begin at zero, and each constraint is visited once a sweep.
+        assert first.changes == np.count_nonzero(first.duals) > 0
+        moved = np.count_nonzero(second.duals != first.duals)
+        # A dual takes up no step below its own rounding.
+        assert moved <= second.changes - first.changes <= len(constraints)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_all_kinds_of_constraints_end_at_the_same_kernel_of_burg(seed, permutation):
-    factor, constraints = feasible_problem(seed, full_rank=bool(seed % 2))
-    plain, compiled = both(factor, constraints, stopping=TIGHT)
-    assert compiled.compiled_sweeps == compiled.sweeps > 0
-    assert_same_end(plain, compiled, constraints)
+def test_all_kinds_of_constraints_end_at_the_same_kernel_of_burg(permutation):
+    for seed in range(4):
+        factor, constraints = feasible_problem(seed, full_rank=bool(seed % 2))
+        plain, compiled = both(factor, constraints, stopping=TIGHT)
+        assert compiled.compiled_sweeps == compiled.sweeps > 0
+        assert_same_end(plain, compiled, constraints)
 
 
 def test_von_neumanns_constraints_of_rank_two_are_left_to_numpy():
@@ -143,7 +134,7 @@ def test_coinciding_eigenvalues_are_turned_apart():
         )
 
 
-def test_eigenvalues_nearer_to_their_pole_than_a_steps_rounding_are_found():
+def test_eigenvalues_very_near_to_their_poles_are_found():
     from kdrbench.lowrank.compiled.von_neumann import _secular_root
 
     for seed in range(50):
@@ -175,7 +166,7 @@ def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
     assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
 
 
-def test_a_long_solve_goes_over_to_machine_code_and_to_the_same_kernel(monkeypatch, permutation):
+def test_a_long_solve_goes_over_to_machine_code(monkeypatch):
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
     monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)
@@ -184,45 +175,37 @@ def test_a_long_solve_goes_over_to_machine_code_and_to_the_same_kernel(monkeypat
     assert_same_end(plain, long, constraints)
 
 
-@pytest.mark.parametrize("asked", [1, "yes", None])
-def test_compiled_is_true_false_or_auto(asked):
-    factor, constraints = feasible_problem(0, full_rank=True)
-    with pytest.raises(InputError, match=f"compiled must be True, False or 'auto', got {asked!r}"):
-        learn_kernel(factor, constraints, compiled=asked)
+def test_compiled_is_true_false_or_auto():
+    for asked in [1, "yes", None]:
+        factor, constraints = feasible_problem(0, full_rank=True)
+        with pytest.raises(InputError, match=f"compiled must be True, False or 'auto', got {asked!r}"):
+            learn_kernel(factor, constraints, compiled=asked)
 
 
-def run(program):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=SOURCE)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def test_a_given_trace_takes_the_same_steps():
+    factor = np.random.default_rng(1).standard_normal((6, 6))
+    constraints = squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], [0.3, 0.4, 0.5])
+    plain, compiled = both(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT)
+    assert compiled.compiled_sweeps == compiled.sweeps == plain.sweeps > 0
+    np.testing.assert_allclose(compiled.kernel, plain.kernel, atol=1e-10)
+    assert compiled.projections == plain.projections
 
 
-def test_importing_the_package_does_not_import_numba():
-    assert run("import sys, kdrbench.lowrank, kdrbench.estimators; print('numba' in sys.modules)") == "False\n"
+def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=0))
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for module in ("burg", "jit"):
+        monkeypatch.delitem(sys.modules, f"kdrbench.lowrank.compiled.{module}", raising=False)
+    factor, constraints = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], squared_distances(3, [(0, 1)], "<=", 1.0)
+    learned = learn_kernel(factor, constraints)
+    assert learned.compiled_sweeps == 0
+    np.testing.assert_allclose(learned.factor, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], atol=1e-12)
+    message = r"compiled=True needs numba \(.*\): pip install 'kdrbench\[compiled\]'"
+    with pytest.raises(InputError, match=message):
+        learn_kernel(factor, constraints, compiled=True)
 
 
-def test_without_numba_auto_works_and_true_says_what_to_install():
-    program = """
-from dataclasses import replace
-import numpy as np
-from kdrbench.lowrank import burg, learn_kernel, squared_distances
-burg._COMPILED = replace(burg._COMPILED, pays_after=0)
-asked = squared_distances(3, [(0, 1)], "<=", 1.0), [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
-learned = learn_kernel(asked[1], asked[0])
-print(learned.compiled_sweeps, learned.factor.round(12).tolist())
-try:
-    learn_kernel(asked[1], asked[0], compiled=True)
-except ValueError as error:
-    print(error)
-"""
-    lines = run(WITHOUT_NUMBA + program).splitlines()
-    assert lines[0] == "0 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]"
-    assert lines[1].startswith("compiled=True needs numba (No module named 'numba'): pip install 'kdrbench[compiled]'")
-    # With it the same call is compiled.
-    assert run(program) == "2 [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]\n"
-
-
-def test_where_nothing_can_be_written_it_compiles_for_this_process(monkeypatch):
+def test_without_a_writable_cache_it_compiles_for_this_process(monkeypatch):
     from kdrbench.lowrank.compiled import jit
 
     asked = []

@@ -29,7 +29,7 @@ BOTH = list(itertools.product(DIVERGENCES, SOLVERS))
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_a_set_without_solution_is_recognised_and_its_conflict_named(divergence, solver):
+def test_a_set_without_solution_names_its_conflict(divergence, solver):
     # Samples 0 and 2 cannot be far apart when both are near 1; the last constraint is innocent.
     near = squared_distances(6, [(0, 1), (1, 2)], "<=", 0.1)
     far = squared_distances(6, [(0, 2), (3, 4)], ">=", [4.0, 1.0])
@@ -37,14 +37,16 @@ def test_a_set_without_solution_is_recognised_and_its_conflict_named(divergence,
     assert learned.status is LowRankStatus.INFEASIBLE
     assert learned.conflicting == (0, 1, 2)
     assert learned.largest_violation > 1
-    assert learned.trace_bound > 1e6
+    # A trace that grows proves it, not one that is infinite.
+    assert 1e6 < learned.trace_bound < np.inf
+    assert f"has at least {learned.trace_bound:.1e} times K0's trace" in learned.message
     assert "in conflict: 0, distance(0, 1) <= 0.1; 1, distance(1, 2) <= 0.1; 2, distance(0, 2) >= 4" in learned.message
     assert "set a finite slack" in learned.message
     assert np.isfinite(learned.factor).all()
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_many_constraints_in_a_small_range_have_no_solution_and_end(divergence, solver):
+def test_many_constraints_in_a_small_range_have_no_solution(divergence, solver):
     # Thirty distances between six samples in three dimensions, all asked to be equal.
     pairs = list(itertools.combinations(range(6), 2))
     learned = learn_kernel(FACTOR, squared_distances(6, pairs, "=", 1.0), divergence=divergence, solver=solver)
@@ -92,7 +94,7 @@ def test_what_holds_already_changes_nothing(divergence, solver):
     assert "1 constraints hold for every kernel of the range" in learned.message
 
 
-def test_a_bound_of_zero_takes_a_dimension_from_von_neumanns_kernel():
+def test_a_bound_of_zero_takes_a_dimension_from_the_kernel():
     constraints = join(squared_distances(6, [(0, 1)], "<=", 0.0), diagonal(6, [2], "=", 0.5))
     learned = learn_kernel(FACTOR, constraints, divergence="von_neumann", stopping=TIGHT)
     assert learned.status is LowRankStatus.CONVERGED
@@ -201,7 +203,7 @@ def test_itml_is_burg_with_the_identity_and_its_slack(gamma):
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_slack_makes_an_impossible_set_possible_at_the_least_cost(divergence):
+def test_slack_meets_an_impossible_set_at_the_least_cost(divergence):
     near = squared_distances(6, [(0, 1), (1, 2)], "<=", 0.1)
     both = join(near, squared_distances(6, [(0, 2)], ">=", 4.0))
     found = [
@@ -228,22 +230,6 @@ def test_slack_makes_an_impossible_set_possible_at_the_least_cost(divergence):
     for gamma in (1.0, 1.9, 2.1, 4.0):
         other = learn_kernel(FACTOR, both, divergence=divergence, slack=gamma, stopping=TIGHT)
         assert cost(other) > best
-
-
-def test_a_generous_slack_is_none():
-    features = np.random.default_rng(5).standard_normal((30, 4))
-    constraints = constraints_from_labels(features, np.arange(30) % 3, 10, np.random.default_rng(0))
-    for divergence in DIVERGENCES:
-        hard = learn_kernel(features, constraints, divergence=divergence, stopping=TIGHT)
-        soft = learn_kernel(features, constraints, divergence=divergence, slack=1e9, stopping=TIGHT)
-        np.testing.assert_allclose(soft.factor_map, hard.factor_map, atol=1e-5)
-
-
-def test_few_traces_are_evaluated_for_a_step():
-    factor, constraints = feasible_problem(4, full_rank=True, senses=("=",))
-    learned = learn_kernel(factor, constraints, divergence="von_neumann", stopping=TIGHT)
-    # The paper: rarely more than six.
-    assert 1 <= learned.trace_evaluations / learned.changes <= 6
 
 
 def test_units_of_the_kernel_do_not_matter():

@@ -27,7 +27,7 @@ def learned(seed):
     return learn_kernel(*far(seed), solver="newton", stopping=STOPPING)
 
 
-def test_sweeps_between_shortened_steps_halve_them_and_leave_the_kernel(monkeypatch):
+def test_sweeps_halve_the_shortened_steps_and_keep_the_kernel(monkeypatch):
     with_sweeps = [learned(seed) for seed in range(3)]
     monkeypatch.setattr(Burg, "cheap_sweeps", False)
     without = [learned(seed) for seed in range(3)]
@@ -88,7 +88,7 @@ def first_step(dual):
 
 
 @pytest.mark.parametrize("sense", [">=", "<="])
-def test_a_dual_at_its_bound_whose_gradient_points_outwards_is_held(sense):
+def test_a_dual_at_its_bound_is_held(sense):
     # Together the two would take a step of (7.6, -7.4), whose projection overshoots; the first alone is solved by 1.
     sign = 1.0 if sense == ">=" else -1.0
     duals, _, full = first_step(QuadraticDual([[1.0, 0.9], [0.9, 1.0]], sign * np.array([1.0, -0.5]), sense))
@@ -98,7 +98,7 @@ def test_a_dual_at_its_bound_whose_gradient_points_outwards_is_held(sense):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e8])
-def test_a_loss_that_is_rounding_of_the_dual_is_taken_and_no_larger_one(size):
+def test_only_losses_within_rounding_are_taken(size):
     # The objective is rounded to 1e-16 of its size, however little the step promises.
     slopes = [1e-9]
     assert first_step(QuadraticDual([[1.0]], slopes, "=", offset=size, loss=1e-14 * size)) is not None
@@ -106,7 +106,7 @@ def test_a_loss_that_is_rounding_of_the_dual_is_taken_and_no_larger_one(size):
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_one_step_solves_a_quadratic_whatever_the_units_of_its_duals(unit):
+def test_one_step_solves_a_quadratic_in_any_units(unit):
     units, hessian = np.array([unit, 1.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
     duals, *_ = first_step(QuadraticDual(hessian / np.outer(units, units), np.array([1.0, 2.0]) / units, "="))
     np.testing.assert_allclose(duals, np.linalg.solve(hessian, [1.0, 2.0]) * units, rtol=1e-8)

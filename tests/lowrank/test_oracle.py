@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.linalg import logm
 
-from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, Stopping, learn_kernel, rank_one
+from kdrbench.lowrank import DIVERGENCES, SOLVERS, LowRankStatus, learn_kernel, rank_one
 from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
-
-CASES = [(sense, full, seed) for sense in ("<=", ">=", "=", "mixed") for full in (True, False) for seed in (0, 1)]
+from support.products import crossed
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize(("sense", "full_rank", "seed"), CASES)
+@pytest.mark.parametrize(("sense", "full_rank"), crossed(["<=", ">=", "=", "mixed"], [True, False], ["mixed"], [True]))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
 def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, divergence):
     senses = ("<=", ">=", "=") if sense == "mixed" else (sense,)
     factor, constraints = feasible_problem(seed, full_rank=full_rank, senses=senses)
@@ -33,25 +33,25 @@ def test_both_solvers_find_the_minimum_that_slsqp_finds(sense, full_rank, seed, 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 @pytest.mark.parametrize("full_rank", [True, False])
-@pytest.mark.parametrize("seed", range(5))
-def test_stationarity_signs_and_complementarity_hold_at_the_kernel_returned(seed, full_rank, divergence, permutation):
-    factor, constraints = feasible_problem(10 + seed, full_rank=full_rank)
-    learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)
-    basis = np.linalg.svd(factor, full_matrices=False)[0]
-    inside, start = basis.T @ learned.kernel @ basis, basis.T @ factor @ factor.T @ basis
-    pull = np.einsum("m,ia,mij,jb->ab", learned.duals, basis, dense_matrices(constraints), basis)
-    if divergence == "burg":
-        residual = np.linalg.inv(start) - np.linalg.inv(inside) - pull
-        size = np.abs(np.linalg.inv(inside)).max()
-    else:
-        residual = logm(inside) - logm(start) - pull
-        size = 1 + np.abs(logm(inside)).max()
-    # Inverse and logarithm lose the condition of K, up to 1e6 on these cases.
-    assert np.abs(residual).max() <= 1e-8 * size
-    slack = constraints.values(learned.factor) - constraints.bounds
-    for dual, room, sense in zip(learned.duals, slack, constraints.senses, strict=True):
-        assert dual <= 0 if sense == "<=" else dual >= 0 if sense == ">=" else True
-        assert abs(dual * room) <= 1e-7 * (1 + abs(dual))
+def test_the_kernel_meets_the_conditions_of_optimality(full_rank, divergence, permutation):
+    for seed in range(5):
+        factor, constraints = feasible_problem(10 + seed, full_rank=full_rank)
+        learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)
+        basis = np.linalg.svd(factor, full_matrices=False)[0]
+        inside, start = basis.T @ learned.kernel @ basis, basis.T @ factor @ factor.T @ basis
+        pull = np.einsum("m,ia,mij,jb->ab", learned.duals, basis, dense_matrices(constraints), basis)
+        if divergence == "burg":
+            residual = np.linalg.inv(start) - np.linalg.inv(inside) - pull
+            size = np.abs(np.linalg.inv(inside)).max()
+        else:
+            residual = logm(inside) - logm(start) - pull
+            size = 1 + np.abs(logm(inside)).max()
+        # Inverse and logarithm lose the condition of K, up to 1e6 on these cases.
+        assert np.abs(residual).max() <= 1e-8 * size
+        slack = constraints.values(learned.factor) - constraints.bounds
+        for dual, room, sense in zip(learned.duals, slack, constraints.senses, strict=True):
+            assert dual <= 0 if sense == "<=" else dual >= 0 if sense == ">=" else True
+            assert abs(dual * room) <= 1e-7 * (1 + abs(dual))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -68,22 +68,7 @@ def test_rank_and_range_stay_and_no_kernel_is_indefinite(divergence, solver):
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("seed", range(4))
-def test_another_order_of_the_constraints_takes_another_path_to_the_same_kernel(seed, divergence):
-    factor, constraints = feasible_problem(seed + 30, full_rank=bool(seed % 2), senses=("=",))
-    orders = [constraints, constraints.take([2, 0, 3, 1])]
-    first = [learn_kernel(factor, c, divergence=divergence, stopping=Stopping(max_sweeps=1)) for c in orders]
-    last = [learn_kernel(factor, c, divergence=divergence, stopping=TIGHT) for c in orders]
-    size = np.abs(last[0].kernel).max()
-    assert np.abs(first[0].kernel - first[1].kernel).max() > 1e-4 * size
-    np.testing.assert_allclose(last[0].kernel, last[1].kernel, rtol=0, atol=1e-7 * size)
-    np.testing.assert_allclose(
-        last[0].duals[[2, 0, 3, 1]], last[1].duals, rtol=0, atol=1e-5 * np.abs(last[0].duals).max()
-    )
-
-
-@pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_a_dual_that_a_later_constraint_makes_needless_returns_to_zero(divergence):
+def test_a_dual_that_becomes_needless_returns_to_zero(divergence):
     factor = np.diag([1.0, 2.0, 3.0])
     constraints = rank_one([[1.0, -1.0, 0.0], [1.0, -1.0, 0.2]], "<=", [2.0, 0.1])
     learned = learn_kernel(factor, constraints, divergence=divergence, stopping=TIGHT)

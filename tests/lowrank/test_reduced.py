@@ -46,7 +46,7 @@ def test_values_and_units_are_those_of_dense_matrices(full_rank, orthonormal):
             assert problem.dual_unit[number] == pytest.approx(unit, rel=1e-9)
 
 
-def test_a_constraint_on_the_trace_is_added_and_taken_away_without_trace():
+def test_a_constraint_on_the_trace_is_added_and_taken_away():
     problem = reduced(*feasible_problem(1, full_rank=False), orthonormal=True)
     traced = with_trace(problem, 7.0, 4)
     assert (traced.traced, len(traced), traced.n_given) == (True, len(problem) + 1, len(problem))
@@ -65,7 +65,7 @@ def test_a_constraint_on_the_trace_is_added_and_taken_away_without_trace():
 
 
 @pytest.mark.parametrize("orthonormal", [False, True])
-def test_the_trace_bound_is_its_definition_and_below_every_kernel_that_meets_the_set(orthonormal):
+def test_the_trace_bound_is_below_every_kernel_of_the_set(orthonormal):
     bounds = []
     for seed in range(8):
         factor, constraints = feasible_problem(seed, full_rank=False)
@@ -89,7 +89,7 @@ def test_the_trace_bound_is_its_definition_and_below_every_kernel_that_meets_the
     assert max(bounds) > 0.3
 
 
-def test_duals_that_prove_that_nothing_meets_a_set_give_an_infinite_bound():
+def test_duals_that_exclude_every_kernel_give_infinite_bounds():
     # In a range of one dimension tr(KA) <= 1 and tr(KA) >= 3: twice the first is left over by one.
     asked = join(diagonal(2, [0], "<=", [1.0]), rank_one([[2.0, 0.0]], ">=", [12.0]))
     problem = reduced(np.array([[1.0], [0.0]]), asked)
@@ -114,7 +114,7 @@ def test_what_is_out_of_reach_goes_with_what_is_asked_for(build):
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
-def test_the_constraints_of_a_conflict_are_the_same_in_every_unit(unit):
+def test_constraints_of_a_conflict_are_the_same_in_every_unit(unit):
     asked = diagonal(3, [0, 1, 2], ["<=", "<=", ">="], np.array([1.0, 2.0, 3.0]) * unit**2)
     problem = reduced(unit * np.eye(3), asked)
     # Duals are as large as the inverse of their bounds: the second is a millionth of the first.

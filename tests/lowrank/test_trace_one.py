@@ -18,10 +18,6 @@ from kdrbench.lowrank import (
 )
 from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
 
-CASES = [
-    (senses, full, seed) for senses in (("<=",), ("=",), ("<=", ">=", "=")) for full in (True, False) for seed in (0, 1)
-]
-
 
 def other_trace(seed, full_rank, senses):
     """A problem of :func:`feasible_problem`, and the trace of a kernel that meets its constraints, with room beside."""
@@ -30,8 +26,11 @@ def other_trace(seed, full_rank, senses):
     return factor, constraints, 1.1 * float(np.trace(free.kernel))
 
 
-@pytest.mark.parametrize(("senses", "full_rank", "seed"), CASES)
-def test_both_solvers_find_the_minimum_of_that_trace_that_slsqp_finds(senses, full_rank, seed):
+@pytest.mark.parametrize(
+    ("senses", "full_rank"), [(("<=",), True), (("=",), False), (("<=", ">=", "="), True), (("<=", ">=", "="), False)]
+)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
+def test_both_solvers_find_the_minimum_that_slsqp_finds(senses, full_rank, seed):
     factor, constraints, trace = other_trace(seed, full_rank, senses)
     least, violation = minimiser("von_neumann", factor, constraints, trace)
     assert violation < 1e-8
@@ -49,7 +48,7 @@ def test_both_solvers_find_the_minimum_of_that_trace_that_slsqp_finds(senses, fu
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_logarithm_of_the_kernel_is_what_the_duals_and_that_of_the_trace_give(solver):
+def test_the_logarithm_of_the_kernel_is_what_the_duals_give(solver):
     factor, constraints, trace = other_trace(3, True, ("<=", ">="))
     learned = learn_kernel(factor, constraints, divergence="von_neumann", solver=solver, trace=trace, stopping=TIGHT)
     pull = np.einsum("m,mij->ij", learned.duals, dense_matrices(constraints)) + learned.trace_dual * np.eye(5)
@@ -73,8 +72,8 @@ def boost_problem(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_it_is_the_kernel_of_definite_boost_and_that_of_the_normalised_dual(seed):
+@pytest.mark.parametrize("seed", range(2))
+def test_it_is_the_kernel_of_definite_boost_and_of_the_dual(seed):
     factor, constraints = boost_problem(seed)
     matrices, start = dense_matrices(constraints), np.real(logm(factor @ factor.T))
 
@@ -85,35 +84,36 @@ def test_it_is_the_kernel_of_definite_boost_and_that_of_the_normalised_dual(seed
     found = minimize(negative_dual, np.zeros(4), method="SLSQP", bounds=limits, options={"ftol": 1e-15, "maxiter": 500})
     direct = expm(start + np.einsum("m,mij->ij", found.x, matrices))
     kernels = [learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT)]
-    kernels += [definite_boost(factor, constraints, step=step, stopping=TIGHT) for step in ("symmetric", "exact")]
+    kernels += [
+        definite_boost(factor, constraints, step=step, stopping=TIGHT) for step in ("symmetric", "exact", "own_range")
+    ]
     for learned in kernels:
         assert learned.status is LowRankStatus.CONVERGED
         # SLSQP's own accuracy in the duals.
         np.testing.assert_allclose(learned.kernel, direct / np.trace(direct), atol=2e-6)
         np.testing.assert_allclose(learned.kernel, kernels[0].kernel, atol=1e-7)
         assert learned.trace_dual == pytest.approx(kernels[0].trace_dual, abs=1e-6)
+        own = expm(start + np.einsum("m,mij->ij", learned.duals, matrices))
+        np.testing.assert_allclose(learned.kernel, own / np.trace(own), atol=1e-8)
+        assert np.trace(learned.kernel) == pytest.approx(1.0, rel=1e-9)
+        assert constraints.violations(learned.factor).max() <= 1e-8
+        np.testing.assert_allclose(factor @ learned.factor_map, learned.factor, atol=1e-12)
+        assert abs(learned.duality_gap) <= 1e-7
+    for learned in kernels[1:]:
+        # The start of trace one has the logarithm of its trace less.
+        least = np.log(np.trace(factor @ factor.T)) - found.fun
+        assert learned.divergence == pytest.approx(least, rel=1e-7)
 
 
-def test_a_symmetric_bound_needs_many_times_the_sweeps_by_the_same_rule():
+def test_a_symmetric_bound_needs_many_times_the_sweeps():
     factor, constraints = boost_problem(0)
     rule = Stopping(tolerance=1e300, kkt_tolerance=1e-3, max_sweeps=100_000)
     exact = learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=rule)
-    boost = definite_boost(factor, constraints, step="symmetric", stopping=rule)
-    assert exact.status is boost.status is LowRankStatus.CONVERGED
+    boost, own = (definite_boost(factor, constraints, step=step, stopping=rule) for step in ("symmetric", "own_range"))
+    assert exact.status is boost.status is own.status is LowRankStatus.CONVERGED
     assert boost.sweeps > 3 * exact.sweeps
+    assert boost.sweeps > own.sweeps
     assert max(exact.kkt_residual, boost.kkt_residual) <= 1e-3
-
-
-def test_machine_code_takes_the_same_steps():
-    factor, constraints = boost_problem(1)
-    pytest.importorskip("numba")
-    first, second = (
-        learn_kernel(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT, compiled=compiled)
-        for compiled in (True, False)
-    )
-    assert first.compiled_sweeps == first.sweeps == second.sweeps > 0 == second.compiled_sweeps
-    np.testing.assert_allclose(first.kernel, second.kernel, atol=1e-10)
-    assert first.projections == second.projections
 
 
 def test_without_constraints_the_start_is_scaled():

@@ -1,5 +1,7 @@
 """One projection of von Neumann's divergence against the matrix exponential."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -31,17 +33,17 @@ def moved_bound(asked, step):
     return asked.bound * np.exp(-(asked.dual + step) / asked.slack)
 
 
-ROWS = [
-    *[([1.0], factor, slack) for factor in (1e-6, 1e-2, 0.9, 1.1, 1e2, 1e6) for slack in (np.inf, 0.5, 20.0)],
-    # With two signs a trace can be negative; tr(XA) is that of both parts with their signs.
-    *[([1.0, -1.0], factor, np.inf) for factor in (-1e3, -0.7, -1e-3, 0.0, 1e-3, 0.7, 1e3)],
-]
-
-
-@pytest.mark.parametrize(("signs", "factor", "slack"), ROWS)
-def test_a_step_meets_its_bound_in_few_evaluations(signs, factor, slack):
+@pytest.mark.parametrize(
+    ("signs", "factors", "slack"),
+    [
+        *[([1.0], (1e-6, 1e-2, 0.9, 1.1, 1e2, 1e6), slack) for slack in (np.inf, 0.5, 20.0)],
+        # With two signs a trace can be negative; tr(XA) is that of both parts with their signs.
+        ([1.0, -1.0], (-1e3, -0.7, -1e-3, 0.0, 1e-3, 0.7, 1e3), np.inf),
+    ],
+)
+def test_a_step_meets_its_bound_in_few_evaluations(signs, factors, slack):
     for seed in range(5):
-        for dual in (0.0, 0.3):
+        for factor, dual in product(factors, (0.0, 0.3)):
             asked, progress = projection(seed, signs, factor, dual=dual, slack=slack), Progress()
             step, spectrum = projection_step(asked, progress)
             size = np.abs(asked.rows**2 @ np.exp(asked.logs)).sum() + abs(asked.bound)
@@ -53,25 +55,25 @@ def test_a_step_meets_its_bound_in_few_evaluations(signs, factor, slack):
 
 
 @pytest.mark.parametrize("signs", [[1.0], [1.0, -1.0]])
-@pytest.mark.parametrize("factor", [1e-3, 0.5, 0.99])
-def test_a_step_ends_where_its_dual_may_not_go_on(signs, factor):
-    for seed in range(5):
-        free, _ = projection_step(projection(seed, signs, factor), Progress())
-        # The dual is zero half of the way there, or a little or far beyond.
-        for share in (0.5, 1.0001, 1.1, 2.0, 100.0):
-            dual = -share * free
-            limits = {"lower": 0.0} if dual > 0 else {"upper": 0.0}
-            asked = projection(seed, signs, factor, dual=dual, **limits)
-            step, spectrum = projection_step(asked, Progress())
-            assert step == pytest.approx(free * min(share, 1.0), rel=1e-7)
-            assert asked.dual + step == 0 or share > 1
-            values = np.linalg.eigvalsh(matrix_of(asked, step))
-            np.testing.assert_allclose(np.sort(spectrum.values), values, rtol=0, atol=1e-13 * np.abs(values).max())
-        # It is zero already.
-        limits = {"lower": 0.0} if free < 0 else {"upper": 0.0}
-        progress = Progress()
-        assert projection_step(projection(seed, signs, factor, **limits), progress) == (0.0, None)
-        assert progress.trace_evaluations == 0
+def test_a_step_ends_where_its_dual_may_not_go_on(signs):
+    for factor in [1e-3, 0.5, 0.99]:
+        for seed in range(5):
+            free, _ = projection_step(projection(seed, signs, factor), Progress())
+            # The dual is zero half of the way there, or a little or far beyond.
+            for share in (0.5, 1.0001, 1.1, 2.0, 100.0):
+                dual = -share * free
+                limits = {"lower": 0.0} if dual > 0 else {"upper": 0.0}
+                asked = projection(seed, signs, factor, dual=dual, **limits)
+                step, spectrum = projection_step(asked, Progress())
+                assert step == pytest.approx(free * min(share, 1.0), rel=1e-7)
+                assert asked.dual + step == 0 or share > 1
+                values = np.linalg.eigvalsh(matrix_of(asked, step))
+                np.testing.assert_allclose(np.sort(spectrum.values), values, rtol=0, atol=1e-13 * np.abs(values).max())
+            # It is zero already.
+            limits = {"lower": 0.0} if free < 0 else {"upper": 0.0}
+            progress = Progress()
+            assert projection_step(projection(seed, signs, factor, **limits), progress) == (0.0, None)
+            assert progress.trace_evaluations == 0
 
 
 @pytest.mark.parametrize("slack", [np.inf, 2.0])
@@ -85,7 +87,7 @@ def test_a_constraint_that_holds_takes_no_step_and_no_spectrum(slack):
     assert (step == 0) is (slack == np.inf)
 
 
-def test_traces_near_the_largest_and_the_smallest_number_are_met():
+def test_traces_near_the_largest_and_smallest_number_are_met():
     # Their squares, and the slopes, are beyond it.
     for first, asked_for in ((1.0, 690.0), (-600.0, 0.0), (690.0, 689.0), (-690.0, -695.0)):
         logs, rows = np.array([first, first - 1]), np.array([[1.0, 0.5]])
@@ -97,8 +99,7 @@ def test_traces_near_the_largest_and_the_smallest_number_are_met():
 
 
 @pytest.mark.parametrize("slack", [np.inf, 0.5])
-@pytest.mark.parametrize("factor", [1e-3, 0.5, 2.0, 1e3])
-def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, factor, slack):
+def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, slack):
     tried = []
 
     def noted(logs, rows, signs, alpha):
@@ -107,15 +108,16 @@ def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, factor, s
 
     spectrum_of = trace_step.spectrum_of
     monkeypatch.setattr(trace_step, "spectrum_of", noted)
-    for seed in range(5):
-        del tried[:]
-        asked = projection(seed, [1.0], factor, slack=slack)
-        step, _ = projection_step(asked, Progress())
-        # log(b / g(0)) = alpha |w|^2, and the slack moves log b by -alpha / gamma.
-        assert tried[0] == pytest.approx(np.log(factor) / (np.sum(asked.rows**2) + 1 / slack), rel=1e-12)
-        if factor > 1:
-            # The trace is nowhere above its bound, so that the step to the right is no longer than needed.
-            assert 0 < tried[0] <= step * (1 + 1e-12)
+    for factor in (1e-3, 0.5, 2.0, 1e3):
+        for seed in range(5):
+            del tried[:]
+            asked = projection(seed, [1.0], factor, slack=slack)
+            step, _ = projection_step(asked, Progress())
+            # log(b / g(0)) = alpha |w|^2, and the slack moves log b by -alpha / gamma.
+            assert tried[0] == pytest.approx(np.log(factor) / (np.sum(asked.rows**2) + 1 / slack), rel=1e-12)
+            if factor > 1:
+                # The trace is nowhere above its bound, so that the step to the right is no longer than needed.
+                assert 0 < tried[0] <= step * (1 + 1e-12)
 
 
 class MisjudgedTrace:
@@ -146,7 +148,7 @@ def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
 
 
 @pytest.mark.parametrize("limit", [2.0, -2.0])
-def test_a_first_iterate_beyond_the_limit_of_the_dual_is_half_of_it(limit):
+def test_a_first_iterate_beyond_the_duals_limit_is_half_of_it(limit):
     trace = MisjudgedTrace(0.25 * limit, 1.0)
     alpha, _ = _newton(trace, float(np.arctan(-trace.root)), limit, 0.1)
     assert trace.tried[0] == 0.5 * limit

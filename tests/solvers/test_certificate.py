@@ -43,20 +43,20 @@ class Unknown:
         return getattr(self._problem, name)
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kernel", CONSTANT)
-def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel, seed):
-    features, labels = random_samples(seed=seed, n_features=9)
-    problem = supervised_problem(features, labels, CONSTANT[kernel])
-    point = random_projection(seed=seed, n_features=9, n_components=3)
-    closed, formed = certify(problem, point), certify(Unknown(problem.fresh()), point)
-    # Rounding of sums over 40 samples and of eigenvalues, relative to the largest of the spectrum.
-    spectrum = np.abs(np.linalg.eigvalsh(problem.surrogate(point))).max()
-    rounding = 1e-12 * spectrum / np.abs(np.linalg.eigvalsh(point.T @ problem.surrogate(point) @ point)).max()
-    for name in ("feasibility", "stationarity", "curvature", "curvature_error", "eigengap", "eigengap_needed"):
-        assert getattr(closed, name) == pytest.approx(getattr(formed, name), abs=rounding), name
-    assert problem.counters.hessian == 0
-    assert closed.eigengap_needed == 0.0
+def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel):
+    for seed in range(5):
+        features, labels = random_samples(seed=seed, n_features=9)
+        problem = supervised_problem(features, labels, CONSTANT[kernel])
+        point = random_projection(seed=seed, n_features=9, n_components=3)
+        closed, formed = certify(problem, point), certify(Unknown(problem.fresh()), point)
+        # Rounding of sums over 40 samples and of eigenvalues, relative to the largest of the spectrum.
+        spectrum = np.abs(np.linalg.eigvalsh(problem.surrogate(point))).max()
+        rounding = 1e-12 * spectrum / np.abs(np.linalg.eigvalsh(point.T @ problem.surrogate(point) @ point)).max()
+        for name in ("feasibility", "stationarity", "curvature", "curvature_error", "eigengap", "eigengap_needed"):
+            assert getattr(closed, name) == pytest.approx(getattr(formed, name), abs=rounding), name
+        assert problem.counters.hessian == 0
+        assert closed.eigengap_needed == 0.0
 
 
 def test_a_slope_that_changes_is_not_taken_for_a_constant():
@@ -77,7 +77,7 @@ def solved(kernel, **options):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_what_the_solver_has_found_is_evaluated_and_not_sought_again(kernel):
+def test_the_solvers_lowest_direction_is_evaluated_not_sought(kernel):
     problem, result = solved(KERNELS[kernel])
     handed, sought = problem.fresh(), problem.fresh()
     first, second = certify(handed, result.projection, result.lowest), certify(sought, result.projection)
@@ -98,7 +98,7 @@ def test_what_the_solver_has_found_is_evaluated_and_not_sought_again(kernel):
 
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric"])
 @pytest.mark.parametrize("constant", [0, 5])
-def test_of_many_samples_products_find_the_eigengap_of_the_exact_surrogate(kernel, constant):
+def test_products_find_the_eigengap_of_many_samples(kernel, constant):
     rng = np.random.default_rng(3)
     features, labels = random_samples(n_samples=2100, n_features=30)
     # Along constant features every Phi is null: there are eigenvectors that no iteration improves.
@@ -114,20 +114,20 @@ def test_of_many_samples_products_find_the_eigengap_of_the_exact_surrogate(kerne
         assert expected - 1e-5 * scale <= found <= expected + 1e-9 * scale
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_largest_eigenvalue_outside_is_that_in_coordinates_of_the_complement(seed):
-    rng = np.random.default_rng(seed)
-    matrix, point = rng.standard_normal((12, 12)), random_projection(seed=seed, n_features=12, n_components=3)
-    surrogate = (matrix + matrix.T) * 10.0 ** (4 * seed - 8)
-    values, vectors = largest_outside(point, surrogate, 4)
-    basis = np.linalg.qr(point, mode="complete")[0][:, 3:]
-    expected = np.linalg.eigvalsh(basis.T @ surrogate @ basis)[::-1][:4]
-    np.testing.assert_allclose(values, expected, atol=1e-13 * np.linalg.norm(surrogate))
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-13)
-    np.testing.assert_allclose(point.T @ vectors, 0.0, atol=1e-13)
-    # Negative ones as well: the columns of W are below them all.
-    negative = largest_outside(point, surrogate - 9.0 * np.linalg.norm(surrogate) * np.eye(12), 1)[0][0]
-    assert negative == pytest.approx(expected[0] - 9.0 * np.linalg.norm(surrogate), rel=1e-13)
+def test_the_largest_eigenvalues_outside_are_those_of_the_block():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        matrix, point = rng.standard_normal((12, 12)), random_projection(seed=seed, n_features=12, n_components=3)
+        surrogate = (matrix + matrix.T) * 10.0 ** (4 * seed - 8)
+        values, vectors = largest_outside(point, surrogate, 4)
+        basis = np.linalg.qr(point, mode="complete")[0][:, 3:]
+        expected = np.linalg.eigvalsh(basis.T @ surrogate @ basis)[::-1][:4]
+        np.testing.assert_allclose(values, expected, atol=1e-13 * np.linalg.norm(surrogate))
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-13)
+        np.testing.assert_allclose(point.T @ vectors, 0.0, atol=1e-13)
+        # Negative ones as well: the columns of W are below them all.
+        negative = largest_outside(point, surrogate - 9.0 * np.linalg.norm(surrogate) * np.eye(12), 1)[0][0]
+        assert negative == pytest.approx(expected[0] - 9.0 * np.linalg.norm(surrogate), rel=1e-13)
 
 
 @pytest.mark.parametrize("false", ["no eigenvector", "no tangent", "not finite"])
@@ -182,7 +182,7 @@ def test_a_model_seeks_its_smallest_curvature_once(monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_a_long_iteration_starts_again_from_its_best_and_finds_the_same(monkeypatch, kernel):
+def test_a_restarted_iteration_finds_the_same_curvature(monkeypatch, kernel):
     problem, result = solved(KERNELS[kernel])
     tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
     before = problem.counters.hessian_vector

@@ -9,7 +9,7 @@ from kdrbench.errors import InputError
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, subspace_turn
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 
@@ -24,6 +24,26 @@ def test_controls_say_so_and_stop_when_told(method):
     assert build_solver({"method": method}).control
     result = solve(build_solver({"method": method}), small_problem(), random_projection(), IterationMonitor(0))
     assert result.status is Status.MAX_ITERATIONS
+
+
+def test_shuffled_labels_stop_when_told():
+    result = solve(
+        build_solver({"method": "shuffled_labels", "max_iterations": 9}),
+        small_problem(),
+        random_projection(),
+        IterationMonitor(4),
+    )
+    assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 4)
+    with pytest.raises(InputError, match="solver option max_iterations must be"):
+        build_solver({"method": "shuffled_labels", "max_iterations": 0})
+
+
+def test_beyond_the_classes_come_principal_axes_of_the_rest():
+    features, _ = random_samples()
+    axes = run("discriminant_axes", n_components=4)[0].projection
+    np.testing.assert_allclose(axes[:, :2], run("discriminant_axes")[0].projection, atol=1e-12)
+    theirs = np.linalg.svd(outside(axes[:, :2], (features - features.mean(axis=0)).T))[0][:, :2]
+    assert subspace_turn(axes[:, 2:], theirs) < 1e-7
 
 
 def test_the_start_is_returned_as_it_is():
@@ -43,12 +63,6 @@ def test_discriminant_axes_span_what_scikit_learns_do():
     theirs = np.linalg.qr(LinearDiscriminantAnalysis(solver="eigen").fit(features, labels).scalings_[:, :2])[0]
     # The ridge, 1e-8 of the mean variance, turns them by about as much.
     assert subspace_turn(theirs, run("discriminant_axes")[0].projection) < 1e-6
-
-
-def test_beyond_the_classes_principal_axes_go_on():
-    result, _ = run("discriminant_axes", n_components=4)
-    two, _ = run("discriminant_axes", n_components=2)
-    assert np.allclose(result.projection[:, :2], two.projection, atol=1e-12)
 
 
 def test_constant_features_have_no_part_in_discriminant_axes():

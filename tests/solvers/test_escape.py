@@ -71,7 +71,7 @@ def test_each_rival_leaves_a_saddle_at_which_it_starts(method):
 
 
 @pytest.mark.parametrize("method", RIVALS)
-def test_where_there_is_no_saddle_the_result_is_the_same_to_the_last_bit(method):
+def test_without_a_saddle_the_result_is_the_same_to_the_last_bit(method):
     plain = solved(method, "wine", "gaussian")
     looked = solved(method, "wine", "gaussian", escape=True)
     np.testing.assert_array_equal(looked.projection, plain.projection)
@@ -79,14 +79,11 @@ def test_where_there_is_no_saddle_the_result_is_the_same_to_the_last_bit(method)
     assert (looked.counters["hessian"], plain.counters["hessian"]) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "kernel", "most"),
-    [("wine", "gaussian", 1000), ("wine", "polynomial", 1000), ("wdbc", "gaussian", 100), ("wdbc", "polynomial", 1000)],
-)
-def test_dg_is_converged_only_where_all_columns_together_are_stationary(dataset, kernel, most):
+@pytest.mark.parametrize(("dataset", "kernel"), [("wine", "gaussian"), ("wdbc", "polynomial")])
+def test_dg_is_converged_only_where_all_columns_are_stationary(dataset, kernel):
     problem = problem_and_start(dataset, kernel)[0].fresh()
-    greedy = solved("dimension_growth", dataset, kernel, polish=False, max_iterations=most)
-    polished = solved("dimension_growth", dataset, kernel, max_iterations=most)
+    greedy = solved("dimension_growth", dataset, kernel, polish=False)
+    polished = solved("dimension_growth", dataset, kernel)
     reached = [relative_stationarity(one.projection, problem.gradient(one.projection)) for one in (greedy, polished)]
     assert reached[0] > 1e-4
     assert greedy.status is not Status.CONVERGED
@@ -99,7 +96,7 @@ def test_dg_is_converged_only_where_all_columns_together_are_stationary(dataset,
     assert problem.value(polished.projection) > problem.value(greedy.projection)
 
 
-def test_growth_that_is_stationary_needs_no_polish_to_be_converged():
+def test_stationary_growth_needs_no_polish_to_be_converged():
     # F of a linear kernel is a sum over columns: greed is no loss.
     problem = small_problem("linear")
     start = make_start("surrogate", problem, 2, np.random.default_rng(0))
@@ -108,7 +105,7 @@ def test_growth_that_is_stationary_needs_no_polish_to_be_converged():
     assert "stationarity of all columns together is" in result.message
 
 
-def test_published_variants_neither_leave_saddles_nor_are_polished():
+def test_published_variants_neither_escape_nor_polish():
     for method in ("stiefel_cayley", "grassmann_trust_region", "dimension_growth"):
         with pytest.raises(InputError, match=r"option escape of .* belongs to the converged variant"):
             build_solver({"method": method, "variant": "published", "escape": True})
@@ -118,7 +115,7 @@ def test_published_variants_neither_leave_saddles_nor_are_polished():
         build_solver({"method": "dimension_growth", "polish": False, "escape": True})
 
 
-def test_a_problem_without_second_order_is_refused_before_the_run():
+def test_a_problem_without_second_order_is_refused():
     class FirstOrder:
         n_features = 6
 

@@ -1,18 +1,41 @@
-"""Every way to the leading eigenvectors finds the same subspace, also where eigenvalues coincide."""
+"""Leading eigenvectors: every way finds the same columns, and a rule, not rounding, chooses among equal eigenvalues."""
 
 import numpy as np
 import pytest
 
+from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.solvers.geometry import stiefel
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn, with_fixed_signs
 
 SIZE = 60
+# Eigenvalues, and how many eigenvectors are asked for: ties within them, at the cut, and both.
+TIED = {
+    "two equal ones among those asked for": ([5.0, 3.0, 3.0, 1.0, 0.5, -1.0], 4),
+    "all equal": ([2.0] * 6, 3),
+    "at the cut": ([5.0, 1.0, 1.0, 1.0, 0.0, -2.0], 2),
+    "zero at the cut, equal ones above it": ([4.0, 4.0, 4.0, 0.0, 0.0, 0.0], 5),
+    "two groups": ([7.0, 7.0, 5.0, 5.0, 0.0, -3.0], 4),
+}
 
 
-def matrix_of(values):
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((SIZE, SIZE)))[0]
-    matrix = (turn[:, : len(values)] * values) @ turn[:, : len(values)].T
-    return 0.5 * (matrix + matrix.T), turn[:, : len(values)]
+def matrix_of(values, size=SIZE, turned_by=None):
+    """A matrix with these eigenvalues and zeros, and the eigenvectors of ``values``.
+
+    A generator turns the space of each value within itself.
+    """
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((size, size)))[0]
+    full = np.concatenate([values, np.zeros(size - len(values))])
+    for value in np.unique(full) if turned_by else ():
+        space = np.flatnonzero(full == value)
+        basis[:, space] @= np.linalg.qr(turned_by.standard_normal((len(space), len(space))))[0]
+    matrix = (basis * full) @ basis.T
+    return 0.5 * (matrix + matrix.T), basis[:, : len(values)]
+
+
+def weighted_most(tied, count):
+    """Of a tied space the columns with most weight 1/1, 1/2, 1/3, ... on the axes: the rule, with a whole eigh."""
+    form = tied.T @ (tied / np.arange(1.0, len(tied) + 1)[:, None])
+    return tied @ np.linalg.eigh(0.5 * (form + form.T))[1][:, ::-1][:, :count]
 
 
 @pytest.fixture(params=["lapack", "lanczos"])
@@ -22,7 +45,6 @@ def way(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize(
     "values",
     [
@@ -34,48 +56,110 @@ def way(request, monkeypatch):
     ],
     ids=["spread", "few", "negative", "twice"],
 )
-def test_they_are_those_of_the_whole_decomposition(way, values, factor):
-    matrix, vectors = matrix_of(factor * values)
-    found, columns = leading_eigenvectors(matrix, 3)
-    order = np.argsort(-values, kind="stable")[:3]
-    np.testing.assert_allclose(found, factor * values[order], rtol=1e-9)
-    assert subspace_turn(vectors[:, order], columns) <= 1e-6
-    np.testing.assert_allclose(columns.T @ columns, np.eye(3), atol=1e-12)
-    assert (columns[np.abs(columns).argmax(axis=0), range(3)] > 0).all()
-
-
-def weighted_most(tied, count):
-    """Of a tied space the columns with most weight 1/1, 1/2, 1/3, ... on the axes: the rule, with a whole eigh."""
-    form = tied.T @ (tied / np.arange(1.0, SIZE + 1)[:, None])
-    return tied @ np.linalg.eigh(0.5 * (form + form.T))[1][:, ::-1][:, :count]
+def test_they_are_those_of_the_whole_decomposition(way, values):
+    for factor in (1e-8, 1.0, 1e8):
+        matrix, vectors = matrix_of(factor * values)
+        found, columns = leading_eigenvectors(matrix, 3)
+        order = np.argsort(-values, kind="stable")[:3]
+        np.testing.assert_allclose(found, factor * values[order], rtol=1e-9)
+        assert subspace_turn(vectors[:, order], columns) <= 1e-6
+        np.testing.assert_allclose(columns.T @ columns, np.eye(3), atol=1e-12)
+        assert (columns[np.abs(columns).argmax(axis=0), range(3)] > 0).all()
 
 
 @pytest.mark.parametrize(
     "values", [np.r_[9.0, 5, 5, 5, 5, np.linspace(4, -4, SIZE - 5)], np.r_[2.0, np.ones(SIZE - 1)]]
 )
 def test_of_a_tie_those_on_the_first_axes_are_taken(way, values):
-    matrix, vectors = matrix_of(values)
-    _, columns = leading_eigenvectors(matrix, 3)
-    tied = vectors[:, values == values[2]]
-    expected = np.column_stack([vectors[:, 0], weighted_most(tied, 2)])
-    assert subspace_turn(expected, columns) <= 1e-6
+    for factor in (1e-6, 1.0, 1e6):
+        matrix, vectors = matrix_of(factor * values)
+        _, columns = leading_eigenvectors(matrix, 3)
+        expected = np.column_stack([vectors[:, 0], weighted_most(vectors[:, values == values[2]], 2)])
+        assert subspace_turn(expected, columns) <= 1e-6
 
 
-@pytest.mark.parametrize("values", [[9.0, 5.0], [9.0, 5.0, -4.0], [9.0], [-9.0]])
-@pytest.mark.parametrize("low_rank", [True, False])
-def test_beyond_the_rank_the_null_space_is_taken_by_the_same_rule(monkeypatch, values, low_rank):
-    monkeypatch.setattr(stiefel, "_LOW_RANK_SIZE", SIZE if low_rank else SIZE + 1)
-    matrix, vectors = matrix_of(np.array(values))
-    found, columns = leading_eigenvectors(matrix, 4)
-    positive = np.array(values) > 0
-    null = np.linalg.svd(outside(vectors, np.eye(SIZE)))[0][:, : SIZE - len(values)]
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_a_tie_is_one_whatever_the_units_of_the_matrix(way, factor):
+    matrix, vectors = matrix_of(factor * np.r_[9.0, 9, 5, np.linspace(4, -4, SIZE - 3)])
+    columns = leading_eigenvectors(matrix, 3)[1]
+    np.testing.assert_allclose(np.abs(columns[:, :2].T @ weighted_most(vectors[:, :2], 2)), np.eye(2), atol=1e-9)
+
+
+# All eigenvalues, those of few that are not zero, and Lanczos.
+@pytest.mark.parametrize("size", [6, 250, pytest.param(1600, marks=pytest.mark.whole)])
+def test_a_turn_of_the_tied_spaces_changes_no_column(size):
+    for values, count in TIED.values():
+        found = [
+            leading_eigenvectors(matrix_of(values, size, turned_by)[0], count)[1]
+            for turned_by in (None, np.random.default_rng(1))
+        ]
+        np.testing.assert_allclose(*found, atol=1e-9)
+
+
+@pytest.fixture
+def dense_solves(monkeypatch):
+    """Names of the dense eigensolvers called."""
+    called = []
+    for module in (np.linalg, stiefel.scipy.linalg):
+        plain = module.eigh
+
+        def watched(matrix, *args, plain=plain, **options):
+            if len(matrix) > 100:
+                called.append(plain.__module__)
+            return plain(matrix, *args, **options)
+
+        monkeypatch.setattr(module, "eigh", watched)
+    return called
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[9.0, 5.0, 3.0], [9.0, 5.0, -4.0], [9.0, 1e-3, -20.0, -30.0], [-1.0, -2.0], [7.0] * 4, []],
+    ids=["fewer than wanted", "some negative", "small ones", "none positive", "just enough, tied", "zero"],
+)
+def test_beyond_the_rank_the_null_space_follows_the_same_rule(values, dense_solves, monkeypatch):
+    matrix, vectors = matrix_of(values, 300)
+    positive, scale = np.array(values) > 0, max(np.abs(values), default=1.0)
+    null = np.linalg.svd(outside(vectors, np.eye(300)))[0][:, : 300 - len(values)]
     expected = np.column_stack([vectors[:, positive], weighted_most(null, 4 - positive.sum())])
-    assert subspace_turn(expected, columns) <= 1e-6
-    np.testing.assert_allclose(found, np.r_[np.array(values)[positive], np.zeros(4 - positive.sum())], atol=1e-12)
+    for smallest in (stiefel._LOW_RANK_SIZE, 301):
+        monkeypatch.setattr(stiefel, "_LOW_RANK_SIZE", smallest)
+        del dense_solves[:]
+        found, columns = leading_eigenvectors(matrix, 4)
+        assert (dense_solves == []) == (smallest < 300)
+        assert subspace_turn(expected, columns) <= 1e-6
+        np.testing.assert_allclose(columns.T @ columns, np.eye(4), atol=1e-12)
+        wanted = np.r_[np.array(values)[positive], np.zeros(4 - positive.sum())]
+        np.testing.assert_allclose(found, wanted, atol=1e-12 * scale)
+
+
+def test_more_eigenvalues_than_wanted_go_to_the_dense_solver(dense_solves):
+    values = np.array([9.0, 8.0, 7.0, 6.0, 5.0])
+    matrix, vectors = matrix_of(values, 300)
+    found, columns = leading_eigenvectors(matrix, 4)
+    assert dense_solves != []
+    np.testing.assert_allclose(found, values[:4], rtol=1e-12)
+    assert subspace_turn(vectors[:, :4], columns) <= 1e-7
+
+
+def test_a_small_full_rank_part_is_seen(dense_solves):
+    # Larger than what counts as a tie, but far below the three eigenvalues.
+    matrix = matrix_of([9.0, 5.0, 3.0], 300)[0] + np.diag(np.linspace(0.0, 1e-6, 300))
+    found, columns = leading_eigenvectors(matrix, 4)
+    assert dense_solves != []
+    assert found[3] > 9e-7
+    np.testing.assert_allclose(matrix @ columns, columns * found, atol=1e-13)
+
+
+def test_rounding_does_not_choose_the_null_vectors():
+    matrix, _ = matrix_of([9.0, 5.0, 3.0], 300)
+    first = leading_eigenvectors(matrix, 6)[1]
+    noise = 1e-15 * np.random.default_rng(1).standard_normal(matrix.shape)
+    np.testing.assert_allclose(leading_eigenvectors(matrix + noise + noise.T, 6)[1], first, atol=1e-9)
 
 
 @pytest.mark.parametrize("values", [(9.0, 8, 7, 6), (9.0, 9, 5, 4), (9.0, 9, 9, 4), (9.0, 8, 8, 4)])
-def test_lanczos_finds_the_leading_ones_or_says_that_it_missed_a_copy(values):
+def test_lanczos_finds_the_leading_ones_or_that_it_missed_a_copy(values):
     matrix, _ = matrix_of(np.r_[values, np.linspace(3, -4, SIZE - 4)])
     found = stiefel._by_lanczos(matrix, 2, float(np.abs(matrix).sum(axis=0).max()))
     apart = len(set(values[:3])) == 3
@@ -85,7 +169,7 @@ def test_lanczos_finds_the_leading_ones_or_says_that_it_missed_a_copy(values):
         np.testing.assert_allclose(found[0], sorted(values[:3]), rtol=1e-9)
 
 
-def test_only_columns_of_eigenvalues_that_tie_are_turned_within_their_space():
+def test_only_columns_of_tied_eigenvalues_are_turned():
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((SIZE, 6)))[0]
     turned = stiefel._untied_within(np.array([5.0, 4, 4, 4, 3, 3]), basis, 1e-9)
     np.testing.assert_array_equal(turned[:, 0], basis[:, 0])
@@ -97,10 +181,38 @@ def test_only_columns_of_eigenvalues_that_tie_are_turned_within_their_space():
         np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-12)
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-def test_a_tie_is_one_whatever_the_units_of_the_matrix(way, factor):
-    matrix, vectors = matrix_of(factor * np.r_[9.0, 9, 5, np.linspace(4, -4, SIZE - 3)])
-    columns = leading_eigenvectors(matrix, 3)[1]
-    assert subspace_turn(vectors[:, :2], columns[:, :2]) <= 1e-6
-    inner = columns[:, :2].T @ (columns[:, :2] / np.arange(1.0, SIZE + 1)[:, None])
-    np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-10)
+def test_the_heaviest_on_the_first_axes_comes_first():
+    # In the plane of the first and third axis the form is diag(1, 1/3): its own axes, by falling weight.
+    _, vectors = leading_eigenvectors(np.diag([2.0, 1.0, 2.0, 0.0]), 2)
+    np.testing.assert_allclose(vectors, np.eye(4)[:, [0, 2]], atol=1e-12)
+
+
+def test_without_a_tie_the_columns_are_the_library_s(monkeypatch):
+    values = np.array([5.0, 3.0, 2.5, 1.0, 0.5, -1.0])
+    matrix, _ = matrix_of(values, 6)
+    before = np.linalg.eigh(matrix)[1][:, ::-1][:, :4]
+    monkeypatch.setattr(stiefel, "_heaviest_on_first_axes", None)
+    found, vectors = leading_eigenvectors(matrix, 4)
+    np.testing.assert_allclose(found, values[:4], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(vectors.T @ before), np.eye(4), atol=1e-12)
+
+
+def test_entries_of_equal_magnitude_share_one_sign_rule():
+    column = np.array([[-1.0, 1.0]]).T / np.sqrt(2.0)
+    for change in (-1e-15, 0.0, 1e-15):
+        np.testing.assert_allclose(
+            with_fixed_signs(column + np.array([[0.0], [change]]))[:, 0], [0.5**0.5, -(0.5**0.5)]
+        )
+
+
+def test_equal_axes_outside_the_row_space_keep_their_order():
+    # Each feature twice: both axes of a pair are as far from the row space.
+    once = np.random.default_rng(0).standard_normal((40, 100))
+    features = np.repeat(once, 2, axis=1)
+    inside = row_space_of(features)
+    found = []
+    for seed in range(3):
+        noise = 1e-14 * np.random.default_rng(seed).standard_normal(inside.basis.shape)
+        found.append(spanning(type(inside)(inside.basis + noise, inside.features), np.zeros((200, 2))).basis[:, 40:])
+    for other in found[1:]:
+        np.testing.assert_allclose(found[0] @ found[0].T, other @ other.T, atol=1e-9)

@@ -27,7 +27,7 @@ def solved(problem, q=3, monitor=None, **options):
     return solve(build_solver({"method": "ism_safeguarded", **options}), problem, start, monitor or IterationMonitor())
 
 
-def test_the_best_of_many_starts_is_never_worse_and_mostly_better_than_one():
+def test_the_best_of_many_starts_is_mostly_better_than_one():
     problem = many_optima()
     alone = problem.value(solved(problem.fresh()).projection)
     gains = []
@@ -44,7 +44,7 @@ def test_the_best_of_many_starts_is_never_worse_and_mostly_better_than_one():
     assert np.median(gains) > 1e-2
 
 
-def test_the_choice_is_at_least_the_first_candidate_and_f_never_falls():
+def test_f_never_falls_while_a_start_is_chosen():
     problem = many_optima()
     watcher = Watcher(problem)
     solved(problem.fresh(), monitor=watcher, portfolio=5)
@@ -52,15 +52,15 @@ def test_the_choice_is_at_least_the_first_candidate_and_f_never_falls():
     assert np.diff(values).min() >= -1e3 * np.spacing(np.abs(values).max())
 
 
-@pytest.mark.parametrize(("dataset", "kernel", "q"), [("wine", "gaussian", 4), ("digits", "gaussian", 9)])
-def test_where_eight_starts_agree_no_more_are_drawn(dataset, kernel, q):
-    problem = problem_on(dataset, q, kernel)
+@pytest.mark.parametrize(("dataset", "q"), [("wine", 4), pytest.param("digits", 9, marks=pytest.mark.needs("mirror"))])
+def test_where_eight_starts_agree_no_more_are_drawn(dataset, q):
+    problem = problem_on(dataset, q, "gaussian")
     one, many = solved(problem.fresh(), q), solved(problem.fresh(), q, portfolio=100)
     assert many.message == f"{one.message}; 8 starts lead to one optimum"
     assert problem.value(many.projection) == pytest.approx(problem.value(one.projection), rel=1e-9)
 
 
-def test_what_a_start_leads_to_is_one_optimum_or_not_by_the_values_of_f(monkeypatch):
+def test_starts_lead_to_one_optimum_by_the_values_of_f(monkeypatch):
     problem = Quadratic(9, 8, 4, 3, 2, 1)
     first = np.eye(6)[:, [0, 2]]
     # A saddle that is stationary: the first candidate stays there, the others find the maximum.
@@ -77,7 +77,7 @@ def test_what_a_start_leads_to_is_one_optimum_or_not_by_the_values_of_f(monkeypa
 @pytest.mark.parametrize(
     ("family", "n_features", "tried"), [("polynomial", 60, True), ("polynomial", 30, False), ("gaussian", 60, False)]
 )
-def test_by_default_there_are_many_starts_where_phi_drifts_in_a_large_tangent_space(family, n_features, tried):
+def test_there_are_many_starts_where_phi_drifts_in_many_features(family, n_features, tried):
     problem = many_optima(family, n_features)
     result = solved(problem)
     assert result.message.endswith("; the best of 24 starts") == tried
@@ -119,7 +119,7 @@ def test_half_of_the_candidates_step_on_to_each_rung():
     assert monitor.asked in {12 + 6, 12 + 6 + 3, 12 + 6 + 3 + 2}
 
 
-def test_equal_seeds_draw_equal_starts_and_one_start_draws_none():
+def test_equal_seeds_draw_equal_starts_and_one_start_none():
     problem = many_optima()
     one, same, other = (solved(problem.fresh(), portfolio=6, seed=seed).projection for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
@@ -132,11 +132,11 @@ def test_equal_seeds_draw_equal_starts_and_one_start_draws_none():
             build_solver({"method": "ism_safeguarded", **wrong})
 
 
-@pytest.mark.parametrize("most", [3, 12, 15])
-def test_a_limit_leaves_the_best_candidate_so_far(most):
-    problem = many_optima()
-    watcher = Watcher(problem)
-    watcher.max_iterations = most
-    result = solved(problem.fresh(), monitor=watcher, portfolio=20)
-    assert (result.status, result.message) == (Status.MAX_ITERATIONS, f"stopped after {most} iterations")
-    assert problem.value(result.projection) == pytest.approx(max(watcher.values[:most]), rel=1e-12)
+def test_a_limit_leaves_the_best_candidate_so_far():
+    for most in [3, 12, 15]:
+        problem = many_optima()
+        watcher = Watcher(problem)
+        watcher.max_iterations = most
+        result = solved(problem.fresh(), monitor=watcher, portfolio=20)
+        assert (result.status, result.message) == (Status.MAX_ITERATIONS, f"stopped after {most} iterations")
+        assert problem.value(result.projection) == pytest.approx(max(watcher.values[:most]), rel=1e-12)

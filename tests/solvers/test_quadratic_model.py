@@ -1,5 +1,7 @@
 """The two models of a Newton step, and the smallest curvature, against dense linear algebra."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -91,38 +93,38 @@ def residuals_of_plain_conjugate_gradients(tangents, count):
     return np.array(sizes)
 
 
-@pytest.mark.parametrize("turn", [0.3, 0.1, 0.01, 1e-3])
-def test_products_are_as_many_as_the_residual_needs(turn):
-    tangents = tangents_near_optimum(turn)
-    sizes = residuals_of_plain_conjugate_gradients(tangents, 18)
-    enough = sizes[0] * min(0.1, sizes[0] / np.linalg.norm(tangents.gradient))
-    before = tangents.problem.products
-    step = ConjugateGradientModel(tangents).minimise(np.inf)
-    assert tangents.problem.products - before == np.flatnonzero(sizes <= enough)[0] > 2
-    slope = -tangents.fold(tangents.gradient)
-    residual = np.linalg.norm(slope + tangents.hessian @ tangents.fold(step.direction))
-    assert residual == pytest.approx(sizes[sizes <= enough][0], rel=1e-6)
+def test_products_are_as_many_as_the_residual_needs():
+    for turn in [0.3, 0.1, 0.01, 1e-3]:
+        tangents = tangents_near_optimum(turn)
+        sizes = residuals_of_plain_conjugate_gradients(tangents, 18)
+        enough = sizes[0] * min(0.1, sizes[0] / np.linalg.norm(tangents.gradient))
+        before = tangents.problem.products
+        step = ConjugateGradientModel(tangents).minimise(np.inf)
+        assert tangents.problem.products - before == np.flatnonzero(sizes <= enough)[0] > 2
+        slope = -tangents.fold(tangents.gradient)
+        residual = np.linalg.norm(slope + tangents.hessian @ tangents.fold(step.direction))
+        assert residual == pytest.approx(sizes[sizes <= enough][0], rel=1e-6)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.4, 0.8, 0.95])
-def test_conjugate_gradients_end_at_the_edge_of_the_region(share):
-    tangents = tangents_near_optimum(0.4)
-    free = ConjugateGradientModel(tangents).minimise(np.inf)
-    radius = share * length_of(tangents, free.direction)
-    step = ConjugateGradientModel(tangents).minimise(radius)
-    assert step.at_edge
-    assert step.length == radius == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
-    assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
-    # At least as good as along the preconditioned gradient, and better in a larger region.
-    slope = -outside(tangents.point, tangents.gradient)
-    downhill = -tangents.preconditioner.solve(slope)
-    downhill *= radius / length_of(tangents, downhill)
-    assert step.predicted >= -model_value(tangents, downhill) * (1 - 1e-9)
-    assert step.predicted < ConjugateGradientModel(tangents).minimise(1.05 * radius).predicted
+def test_conjugate_gradients_end_at_the_edge_of_the_region():
+    for share in [0.05, 0.4, 0.8, 0.95]:
+        tangents = tangents_near_optimum(0.4)
+        free = ConjugateGradientModel(tangents).minimise(np.inf)
+        radius = share * length_of(tangents, free.direction)
+        step = ConjugateGradientModel(tangents).minimise(radius)
+        assert step.at_edge
+        assert step.length == radius == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
+        assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
+        # At least as good as along the preconditioned gradient, and better in a larger region.
+        slope = -outside(tangents.point, tangents.gradient)
+        downhill = -tangents.preconditioner.solve(slope)
+        downhill *= radius / length_of(tangents, downhill)
+        assert step.predicted >= -model_value(tangents, downhill) * (1 - 1e-9)
+        assert step.predicted < ConjugateGradientModel(tangents).minimise(1.05 * radius).predicted
 
 
 @pytest.mark.parametrize("radius", [0.3, np.inf])
-def test_conjugate_gradients_follow_negative_curvature_to_the_edge(radius):
+def test_conjugate_gradients_follow_negative_curvature(radius):
     problem = Rough()
     middle = np.linalg.eigh(problem.matrix)[1][:, [2, 5, 8]]
     point = orthonormalised(middle + 0.05 * random_projection(n_features=9, n_components=3))
@@ -139,33 +141,29 @@ def test_conjugate_gradients_follow_negative_curvature_to_the_edge(radius):
 VALUES = np.array([-0.5, 0.2, 1.0])
 
 
-@pytest.mark.parametrize("slope", [[0.3, -0.4, 0.2], [0.0, -0.4, 0.2], [1e-13, 0.0, 0.0], [-0.3, 0.4, 5.0]])
-@pytest.mark.parametrize("lowest", [-0.5, 0.0, 0.1])
 @pytest.mark.parametrize("radius", [1e-3, 0.5, 3.0])
-def test_the_constrained_minimiser_is_no_worse_than_any_point_of_a_fine_net(slope, lowest, radius):
-    values, slope = np.array([lowest, 0.2, 1.0]), np.array(slope)
-    step, at_edge = constrained_minimiser(values, slope, radius)
-
-    def model(steps):
-        return steps @ slope + 0.5 * (steps**2) @ values
-
+def test_the_constrained_minimiser_beats_a_fine_net(radius):
     net = np.random.default_rng(0).standard_normal((20000, 3))
     net *= radius / np.linalg.norm(net, axis=1)[:, None] * np.random.default_rng(1).uniform(0, 1, (20000, 1)) ** (1 / 3)
-    # The shift is found to 2e-12, which the smallest slope here turns into 1e-5 of the radius.
-    assert np.linalg.norm(step) <= radius * (1 + 1e-5)
-    assert model(step[None])[0] <= model(net).min() + 1e-12
-    assert at_edge == (lowest <= 0 or np.linalg.norm(slope / values) > radius)
-    if at_edge:
-        assert np.linalg.norm(step) == pytest.approx(radius, rel=1e-5)
+    slopes = [[0.3, -0.4, 0.2], [0.0, -0.4, 0.2], [1e-13, 0.0, 0.0], [-0.3, 0.4, 5.0]]
+    for slope, lowest in product(np.array(slopes), (-0.5, 0.0, 0.1)):
+        values = np.array([lowest, 0.2, 1.0])
+        step, at_edge = constrained_minimiser(values, slope, radius)
+        # The shift is found to 2e-12, which the smallest slope here turns into 1e-5 of the radius.
+        assert np.linalg.norm(step) <= radius * (1 + 1e-5)
+        assert step @ slope + 0.5 * step**2 @ values <= (net @ slope + 0.5 * net**2 @ values).min() + 1e-12
+        assert at_edge == (lowest <= 0 or np.linalg.norm(slope / values) > radius)
+        if at_edge:
+            assert np.linalg.norm(step) == pytest.approx(radius, rel=1e-5)
 
 
-def test_without_a_bound_an_indefinite_model_is_followed_for_one_unit():
+def test_without_a_bound_an_indefinite_model_gives_a_unit_step():
     step, at_edge = constrained_minimiser(VALUES, np.array([0.3, -0.4, 0.2]), np.inf)
     assert at_edge
     assert np.linalg.norm(step) == pytest.approx(1.0)
 
 
-def test_the_lowest_eigenvector_is_followed_on_the_side_that_the_slope_says():
+def test_the_lowest_eigenvector_is_followed_on_the_slopes_side():
     ahead, behind = (constrained_minimiser(VALUES, sign * np.array([1e-14, 0.1, 0.1]), 2.0)[0] for sign in (1, -1))
     assert ahead[0] < 0 < behind[0]
     assert np.linalg.norm(ahead) == pytest.approx(2.0)
@@ -199,20 +197,20 @@ def test_the_model_is_formed_where_the_tangent_space_is_small(monkeypatch):
         assert type(build_model(tangents)) is kind
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
-def test_the_preconditioner_stays_positive_and_bounded_where_the_operator_is_not(factor):
-    surrogate = factor * small_problem("linear", n_features=9).initial_surrogate()
-    values, vectors = np.linalg.eigh(surrogate)
-    # Eigenvectors from within: some of the differences are negative, and those of the null space are equal.
-    point = orthonormalised(vectors[:, [2, 5]])
-    axes = complement_axes(point)
-    solved = np.array([IsmPreconditioner(surrogate, point).solve(axis).ravel() for axis in axes])
-    form = solved @ np.array([axis.ravel() for axis in axes]).T
-    inverse = np.linalg.eigvalsh(0.5 * (form + form.T))
-    differences = 2 * np.abs(values[[2, 5]][None, :] - np.delete(values, [2, 5])[:, None])
-    np.testing.assert_allclose(inverse[0], 1 / differences.max(), rtol=1e-9)
-    # The smallest difference is lifted to a share of the largest: Newton steps are not thrown along one direction.
-    assert 10 * inverse[0] < inverse[-1] <= 1e4 * inverse[0]
+def test_the_preconditioner_stays_positive_and_bounded():
+    for factor in [1e-9, 1.0, 1e9]:
+        surrogate = factor * small_problem("linear", n_features=9).initial_surrogate()
+        values, vectors = np.linalg.eigh(surrogate)
+        # Eigenvectors from within: some of the differences are negative, and those of the null space are equal.
+        point = orthonormalised(vectors[:, [2, 5]])
+        axes = complement_axes(point)
+        solved = np.array([IsmPreconditioner(surrogate, point).solve(axis).ravel() for axis in axes])
+        form = solved @ np.array([axis.ravel() for axis in axes]).T
+        inverse = np.linalg.eigvalsh(0.5 * (form + form.T))
+        differences = 2 * np.abs(values[[2, 5]][None, :] - np.delete(values, [2, 5])[:, None])
+        np.testing.assert_allclose(inverse[0], 1 / differences.max(), rtol=1e-9)
+        # The smallest difference is lifted to a share of the largest: Newton steps are not thrown along one direction.
+        assert 10 * inverse[0] < inverse[-1] <= 1e4 * inverse[0]
 
 
 def complement_axes(point):
@@ -242,9 +240,7 @@ def test_a_settled_iteration_needs_no_hessian(no_dense_space):
 
 
 @pytest.mark.parametrize("affordable", [True, False])
-def test_an_iteration_that_has_not_settled_is_replaced_where_that_is_affordable(
-    no_dense_space, monkeypatch, affordable
-):
+def test_an_unsettled_iteration_is_replaced_where_affordable(no_dense_space, monkeypatch, affordable):
     problem, tangents = counted()
     monkeypatch.setattr(curvature, "_MOST_ROUNDS", 1)
     monkeypatch.setattr(
@@ -258,7 +254,7 @@ def test_an_iteration_that_has_not_settled_is_replaced_where_that_is_affordable(
     assert abs(value - smallest) <= 1e-9 * scale if affordable else smallest + 1e-4 * scale < value < scale
 
 
-def test_what_the_eigengap_must_make_up_for_is_the_same_by_products(no_dense_space, monkeypatch):
+def test_products_find_the_largest_turn_of_the_formed_one(no_dense_space, monkeypatch):
     _, tangents = counted()
     surrogate = tangents.problem.surrogate(tangents.point)
     by_products = largest_turn(tangents)
@@ -268,7 +264,7 @@ def test_what_the_eigengap_must_make_up_for_is_the_same_by_products(no_dense_spa
     assert by_products == pytest.approx(formed, abs=1e-3 * scale)
 
 
-def test_what_has_not_settled_is_not_a_number_and_no_tangents_need_nothing(no_dense_space, monkeypatch):
+def test_unsettled_turns_are_nan_and_no_tangents_need_nothing(no_dense_space, monkeypatch):
     _, tangents = counted()
     monkeypatch.setattr(curvature, "_MOST_TURNS", 1)
     assert np.isnan(largest_turn(tangents))
@@ -297,7 +293,7 @@ def test_from_some_of_the_samples_the_best_combination_is_taken(no_dense_space):
     assert np.isnan(largest_turn(costly))
 
 
-def test_a_small_tangent_space_is_formed_and_costly_products_do_not_matter_there(monkeypatch):
+def test_a_small_tangent_space_is_formed_whatever_products_cost(monkeypatch):
     problem, tangents = counted()
     monkeypatch.setattr(curvature, "DENSE_DIMENSION", tangents.dimension)
     value, _ = smallest_curvature(tangents)

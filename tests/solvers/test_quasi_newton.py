@@ -48,32 +48,32 @@ def dense_inverse(memory, first):
     return reduce(updated, memory.pairs, first)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_two_loops_are_the_dense_update(seed):
-    point = random_projection()
-    memory, tangent = filled(point, seed), tangents_at(point, 1, seed + 10)[0]
-    expected = dense_inverse(memory, 0.3 * np.eye(point.size)) @ tangent.ravel()
-    found = memory.applied(tangent, lambda column: 0.3 * column)
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
-    # The secant condition of the last pair.
-    last = memory.pairs[-1]
-    np.testing.assert_allclose(memory.applied(last.change, lambda column: column), last.step, atol=1e-9)
+def test_two_loops_are_the_dense_update():
+    for seed in range(5):
+        point = random_projection()
+        memory, tangent = filled(point, seed), tangents_at(point, 1, seed + 10)[0]
+        expected = dense_inverse(memory, 0.3 * np.eye(point.size)) @ tangent.ravel()
+        found = memory.applied(tangent, lambda column: 0.3 * column)
+        np.testing.assert_allclose(found.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+        # The secant condition of the last pair.
+        last = memory.pairs[-1]
+        np.testing.assert_allclose(memory.applied(last.change, lambda column: column), last.step, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_pairs_carried_to_another_subspace_are_tangents_and_still_positive_definite(seed):
-    memory, elsewhere = filled(random_projection(), seed), random_projection(seed + 20)
-    before = list(memory.pairs)
-    memory.carry_to(elsewhere)
-    for old, new in zip(before, memory.pairs, strict=True):
-        for one, other in zip(old[:2], new[:2], strict=True):
-            np.testing.assert_allclose(other, one - elsewhere @ (elsewhere.T @ one), atol=1e-12 * np.abs(one).max())
-    # The products of the carried pairs may be negative: those of the pairs as they were made are kept.
-    inverse = dense_inverse(memory, np.eye(elsewhere.size))
-    assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T))[0] > 0.0
+def test_carried_pairs_are_tangents_and_positive_definite():
+    for seed in range(5):
+        memory, elsewhere = filled(random_projection(), seed), random_projection(seed + 20)
+        before = list(memory.pairs)
+        memory.carry_to(elsewhere)
+        for old, new in zip(before, memory.pairs, strict=True):
+            for one, other in zip(old[:2], new[:2], strict=True):
+                np.testing.assert_allclose(other, one - elsewhere @ (elsewhere.T @ one), atol=1e-12 * np.abs(one).max())
+        # The products of the carried pairs may be negative: those of the pairs as they were made are kept.
+        inverse = dense_inverse(memory, np.eye(elsewhere.size))
+        assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T))[0] > 0.0
 
 
-def test_the_memory_keeps_the_last_pairs_and_none_of_doubtful_curvature():
+def test_the_memory_keeps_the_last_pairs_of_positive_curvature():
     point = random_projection()
     memory, steps = _Memory(2), list(tangents_at(point, 4))
     memory.add(steps[0], -steps[0])
@@ -84,16 +84,16 @@ def test_the_memory_keeps_the_last_pairs_and_none_of_doubtful_curvature():
     assert [pair.step is step for pair, step in zip(memory.pairs, steps[2:], strict=True)] == [True, True]
 
 
-@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
-def test_the_retraction_is_the_polar_factor(length):
-    point = random_projection(n_features=9, n_components=3)
-    tangent = length * tangents_at(point, 1)[0]
-    reached = retracted(point, tangent)
-    assert feasibility_error(reached) <= 1e-13
-    assert subspace_turn(orthonormalised(point + tangent), reached) <= 1e-12
-    overlap = point.T @ reached
-    np.testing.assert_allclose(overlap, overlap.T, atol=1e-13)
-    assert np.linalg.eigvalsh(overlap)[0] > 0.0
+def test_the_retraction_is_the_polar_factor():
+    for length in [1e-3, 1.0, 1e3]:
+        point = random_projection(n_features=9, n_components=3)
+        tangent = length * tangents_at(point, 1)[0]
+        reached = retracted(point, tangent)
+        assert feasibility_error(reached) <= 1e-13
+        assert subspace_turn(orthonormalised(point + tangent), reached) <= 1e-12
+        overlap = point.T @ reached
+        np.testing.assert_allclose(overlap, overlap.T, atol=1e-13)
+        assert np.linalg.eigvalsh(overlap)[0] > 0.0
 
 
 def search_from(problem, start, **options):
@@ -167,7 +167,7 @@ def test_second_order_is_learned(method):
 
 
 @pytest.mark.parametrize("method", ["riemannian_lbfgs", "scipy_lbfgs"])
-def test_where_rounding_ends_the_search_the_message_says_how_far_it_came(method):
+def test_the_message_says_how_far_a_stalled_search_came(method):
     problem = small_problem(n_features=12)
     start = make_start("random", problem, 3, np.random.default_rng(4))
     result = solve(build_solver({"method": method, "tolerance": 1e-17}), problem, start, IterationMonitor())
@@ -178,7 +178,7 @@ def test_where_rounding_ends_the_search_the_message_says_how_far_it_came(method)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_scipys_gradient_is_that_of_f_of_the_orthonormal_factor(kernel):
+def test_scipys_gradient_is_that_of_the_orthonormal_factor(kernel):
     problem, rng = small_problem(kernel), np.random.default_rng(3)
     search = _Search(problem, random_projection(), IterationMonitor(), 1e-6)
     variables = rng.standard_normal(12)
@@ -192,16 +192,16 @@ def test_scipys_gradient_is_that_of_f_of_the_orthonormal_factor(kernel):
     assert np.polyfit(np.log(steps), np.log(missed), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_isms_operator_is_positive_definite_on_the_tangents_at_other_points(seed):
-    problem, point = small_problem("polynomial"), random_projection(seed)
-    inverse = IsmPreconditioner(problem.surrogate(random_projection(seed + 20)), random_projection(seed + 20))
-    tangents = tangents_at(point, 8, seed)
-    images = [inverse.solve_at(point, tangent) for tangent in tangents]
-    form = np.array([[np.vdot(tangent, image) for image in images] for tangent in tangents])
-    np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
-    assert np.linalg.eigvalsh(form)[0] > 0.0
-    assert max(np.abs(point.T @ image).max() for image in images) <= 1e-13 * np.abs(images).max()
+def test_isms_operator_is_positive_definite_at_other_points():
+    for seed in range(5):
+        problem, point = small_problem("polynomial"), random_projection(seed)
+        inverse = IsmPreconditioner(problem.surrogate(random_projection(seed + 20)), random_projection(seed + 20))
+        tangents = tangents_at(point, 8, seed)
+        images = [inverse.solve_at(point, tangent) for tangent in tangents]
+        form = np.array([[np.vdot(tangent, image) for image in images] for tangent in tangents])
+        np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
+        assert np.linalg.eigvalsh(form)[0] > 0.0
+        assert max(np.abs(point.T @ image).max() for image in images) <= 1e-13 * np.abs(images).max()
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def spectral(values, seed=0):
     return (vectors * values) @ vectors.T, vectors
 
 
-def test_few_eigenvectors_are_all_where_the_other_eigenvalues_are_equal(few_eigenvectors, monkeypatch):
+def test_few_eigenvectors_suffice_where_the_others_are_equal(few_eigenvectors, monkeypatch):
     # Three above, two below and 53 that are equal, on the complement of the leading two.
     matrix, vectors = spectral(np.r_[50.0, 40.0, 30.0, 20.0, 10.0, -10.0, -20.0, np.full(53, 1.0)])
     point, tangent = vectors[:, :2], tangents_at(vectors[:, :2], 1)[0]
@@ -232,19 +232,19 @@ def test_few_eigenvectors_are_all_where_the_other_eigenvalues_are_equal(few_eige
     np.testing.assert_allclose(image, tangent, atol=1e-10 * np.abs(tangent).max())
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_with_few_eigenvectors_isms_operator_is_positive_definite_at_other_points(few_eigenvectors, seed):
-    matrix = spectral(np.random.default_rng(seed).standard_normal(60) ** 3)[0]
-    inverse = IsmPreconditioner(matrix, random_projection(seed, n_features=60, n_components=3))
-    assert inverse._basis.shape[1] <= 10
-    point = random_projection(seed + 20, n_features=60, n_components=3)
-    # As many tangents as there are dimensions.
-    free = tangents_at(point, 171, seed)
-    images = inverse.solve_at(point, free)
-    form = np.einsum("aij,bij->ab", free, images)
-    np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
-    assert np.linalg.eigvalsh(form)[0] > 0.0
-    assert np.abs(np.swapaxes(point.T @ images, 0, 1)).max() <= 1e-13 * np.abs(images).max()
+def test_few_eigenvectors_keep_isms_operator_positive_definite(few_eigenvectors):
+    for seed in range(5):
+        matrix = spectral(np.random.default_rng(seed).standard_normal(60) ** 3)[0]
+        inverse = IsmPreconditioner(matrix, random_projection(seed, n_features=60, n_components=3))
+        assert inverse._basis.shape[1] <= 10
+        point = random_projection(seed + 20, n_features=60, n_components=3)
+        # As many tangents as there are dimensions.
+        free = tangents_at(point, 171, seed)
+        images = inverse.solve_at(point, free)
+        form = np.einsum("aij,bij->ab", free, images)
+        np.testing.assert_allclose(form, form.T, atol=1e-12 * np.abs(form).max())
+        assert np.linalg.eigvalsh(form)[0] > 0.0
+        assert np.abs(np.swapaxes(point.T @ images, 0, 1)).max() <= 1e-13 * np.abs(images).max()
 
 
 @pytest.mark.parametrize("matrix", [np.zeros((60, 60)), np.eye(60), np.diag(np.r_[np.ones(30), np.zeros(30)])])
@@ -267,7 +267,7 @@ def test_a_first_step_with_the_whole_hessian_is_newtons(distance):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_finish_needs_no_second_order_before_the_tolerance_and_newton_follows_where_it_ends(kernel):
+def test_newton_follows_where_the_limited_memory_finish_ends(kernel):
     problem = small_problem(kernel, n_features=12)
     start, problem = make_start("surrogate", problem, 3, np.random.default_rng(0)), problem.fresh()
     search = NewtonSearch(problem, start, problem.value(start), limited_memory=True)

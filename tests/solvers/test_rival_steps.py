@@ -17,7 +17,7 @@ ITERATED = {"grassmann_conjugate_gradient": 3, "grassmann_trust_region": 2, "rie
 
 
 @pytest.mark.parametrize("method", ITERATED)
-def test_rivals_take_the_iterations_allowed_and_check_their_options(method):
+def test_rivals_take_the_iterations_allowed_and_check_options(method):
     problem, monitor = Quadratic(9, 8, 7, 5, 3, 1), Noted()
     start, most = random_projection(), ITERATED[method]
     result = solve(build_solver({"method": method, "max_iterations": most}), problem, start, monitor)
@@ -34,23 +34,14 @@ def test_rivals_take_the_iterations_allowed_and_check_their_options(method):
     assert "hessian_vector" in build_solver({"method": method, "escape": True}).requires
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1e9])
 @pytest.mark.parametrize("method", ITERATED)
-def test_rivals_end_by_relative_stationarity(method, factor):
-    problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
-    result = solve(build_solver({"method": method}), problem, random_projection(), IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert relative_stationarity(result.projection, problem.gradient(result.projection)) <= 1e-6
-    assert subspace_turn(np.eye(6, 2), result.projection) <= 1e-5
-
-
-def test_rivals_leave_a_saddle_only_when_told_to():
-    saddle = np.eye(6)[:, [0, 2]]
-    for escape, value in ((False, 9 + 4), (True, 9 + 8)):
-        problem = Quadratic(9, 8, 4, 3, 2, 1)
-        for method in ITERATED:
-            result = solve(build_solver({"method": method, "escape": escape}), problem, saddle, IterationMonitor())
-            assert problem.value(result.projection) == pytest.approx(value)
+def test_rivals_end_by_relative_stationarity(method):
+    for factor in [1e-9, 1e9]:
+        problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
+        result = solve(build_solver({"method": method}), problem, random_projection(), IterationMonitor())
+        assert result.status is Status.CONVERGED
+        assert relative_stationarity(result.projection, problem.gradient(result.projection)) <= 1e-6
+        assert subspace_turn(np.eye(6, 2), result.projection) <= 1e-5
 
 
 def column(problem, rule="converged", start=None):
@@ -58,7 +49,7 @@ def column(problem, rule="converged", start=None):
     return Column(problem, start[:, :0], start, RULES[rule])
 
 
-def test_a_columns_step_gains_what_the_slope_promises_and_the_next_trial_is_twice_as_long():
+def test_a_column_halves_its_trials_and_doubles_the_next_one():
     values = []
 
     class Narrow(Quadratic):
@@ -150,16 +141,16 @@ def test_a_column_goes_on_from_its_state(rule):
         np.testing.assert_array_equal(again.state()[name], value)
 
 
-@pytest.mark.parametrize("off", [1e-14, 1e-12, 1e-3])
-def test_what_pymanopt_returns_is_brought_back_to_the_manifold_where_it_is_off(off):
-    point = random_projection()
-    given = point * (1 + off)
-    cleaned = _clean(given)
-    assert feasibility_error(cleaned) <= 1e-13
-    assert subspace_turn(cleaned, point) <= 1e-7
-    if off < 1e-13:
-        np.testing.assert_array_equal(cleaned, given)
-    assert cleaned is not given
+def test_pymanopts_points_are_brought_back_to_the_manifold():
+    for off in [1e-14, 1e-12, 1e-3]:
+        point = random_projection()
+        given = point * (1 + off)
+        cleaned = _clean(given)
+        assert feasibility_error(cleaned) <= 1e-13
+        assert subspace_turn(cleaned, point) <= 1e-7
+        if off < 1e-13:
+            np.testing.assert_array_equal(cleaned, given)
+        assert cleaned is not given
 
 
 def test_growth_remembers_the_worst_that_was_said_of_a_column():
@@ -181,16 +172,16 @@ def cayley(variant="converged", factor=1.0):
     return problem, _Search(problem, random_projection(), _RULES[variant])
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-def test_sms_first_step_is_as_long_whatever_the_unit_of_f(factor):
-    _, search = cayley(factor=factor)
-    before = search.point
-    assert search.step()
-    assert 0.05 < np.linalg.norm(search.point - before) < 0.11
+def test_sms_first_step_is_as_long_whatever_the_unit_of_f():
+    for factor in [1e-6, 1.0, 1e6]:
+        _, search = cayley(factor=factor)
+        before = search.point
+        assert search.step()
+        assert 0.05 < np.linalg.norm(search.point - before) < 0.11
 
 
 @pytest.mark.parametrize("variant", ["converged", "published"])
-def test_sms_step_lengths_are_those_of_barzilai_and_borwein_by_turns(variant):
+def test_sms_step_lengths_are_barzilai_and_borweins_by_turns(variant):
     problem, search = cayley(variant, factor=1e-3)
     for number in range(6):
         before, cost = search.point, -problem.value(search.point)
@@ -216,19 +207,3 @@ def test_where_nothing_moves_sm_keeps_its_step():
     _, search = cayley()
     assert search._barzilai_borwein(0.0, 0.0, np.zeros((6, 2))) == search._tau
     assert search._barzilai_borwein(0.5, -0.25, np.ones((6, 2))) == 2.0
-
-
-def test_published_sm_settles_only_when_both_w_and_its_cost_do():
-    _, search = cayley("published")
-    settled = _RULES["published"].settled
-    for changes, expected in (
-        ([], False),
-        ([(1e-7, 1e-13)], True),
-        ([(1e-7, 1e-3)], False),
-        ([(1e-3, 1e-13)], False),
-        # In the mean of five steps ten times as much is allowed.
-        ([(1.0, 1.0), *[(5e-6, 5e-12)] * 5], True),
-        ([(1.0, 1.0), *[(5e-6, 5e-12)] * 4], False),
-    ):
-        search.changes = changes
-        assert bool(settled(search, 1e-6)) == expected

@@ -66,7 +66,7 @@ class Given:
         return self.asked
 
 
-def test_the_drift_is_the_largest_change_of_phi_after_the_first_step():
+def test_the_drift_is_the_largest_change_after_the_first_step():
     start = np.full((3, 1), 3**-0.5)
     first, second, third, fourth = (
         np.diag(values) for values in ((0, 0, 9.0), (2.0, 0, 0), (0, 5.0, 0), (3.0, 3.0, 0))
@@ -134,7 +134,7 @@ def searches(monkeypatch):
         ({"approximate": {"stationarity": 1.0}, "exact": {"stationarity": 1.0}}, None, Status.STALLED),
     ],
 )
-def test_second_order_is_that_of_the_approximation_until_it_brings_nothing(searches, script, kinds, status):
+def test_second_order_is_the_approximations_while_it_gains(searches, script, kinds, status):
     made, problem = searches(**script), Offering(5, 4, 1, 0)
     assert run(problem).status is status
     assert made.made == (kinds or ["approximate", "exact"])
@@ -170,7 +170,7 @@ def test_a_saddle_is_left_until_there_is_none_or_no_way_out(searches, monkeypatc
 
 
 @pytest.mark.parametrize(("n_features", "large"), [(4, False), (5, False), (6, True), (9, True)])
-def test_steps_need_no_second_order_where_the_tangent_space_is_large(searches, monkeypatch, n_features, large):
+def test_large_tangent_spaces_need_no_second_order(searches, monkeypatch, n_features, large):
     made = searches()
     # Tangents have (d - q) q numbers: 4, 6, 8 and 14.
     monkeypatch.setattr(module, "QUASI_NEWTON_DIMENSION", 6)
@@ -183,7 +183,7 @@ def test_steps_need_no_second_order_where_the_tangent_space_is_large(searches, m
 
 
 @pytest.mark.parametrize("corrected", [0.0, 1.0])
-def test_an_approximation_is_approached_first_and_to_its_accuracy(searches, monkeypatch, corrected):
+def test_an_approximation_comes_first_to_its_accuracy(searches, monkeypatch, corrected):
     came = []
 
     def approach(problem, start, surrogate, tolerance, keep_going, *, slack=0.0):

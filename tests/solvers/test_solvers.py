@@ -1,7 +1,5 @@
 """What every solver must do, whichever it is; test_matrix.py says what it must reach."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -63,10 +61,9 @@ class Spy:
         return answer
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
 @pytest.mark.parametrize("method", SOLVERS)
-def test_the_gradients_a_solver_follows_have_taylor_slope_two(method, kernel):
-    spy = Spy(small_problem(kernel))
+def test_the_gradients_a_solver_follows_have_taylor_slope_two(method):
+    spy = Spy(small_problem("polynomial"))
     solved(method, spy)
     projection, gradient = spy.answers[0]
     direction = random_projection(seed=5, n_components=projection.shape[1])
@@ -77,9 +74,13 @@ def test_the_gradients_a_solver_follows_have_taylor_slope_two(method, kernel):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-def test_ends_with_the_monitors_status_when_told_to_stop(method):
+def test_ends_at_the_monitors_limit_and_at_its_own(method):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(4))
+    capped = build_solver({**SOLVERS[method], "tolerance": 1e-14, "max_iterations": 1})
+    result = solve(capped, problem, start, IterationMonitor())
+    assert result.status is Status.MAX_ITERATIONS
+    assert "after 1" in result.message
     result = solve(build_solver({**SOLVERS[method], "tolerance": 1e-12}), problem, start, IterationMonitor(2))
     assert result.status is Status.MAX_ITERATIONS
     assert result.message == "stopped after 2 iterations"
@@ -87,21 +88,11 @@ def test_ends_with_the_monitors_status_when_told_to_stop(method):
     assert feasibility_error(result.projection) < 1e-10
 
 
-@pytest.mark.parametrize("method", SOLVERS)
-def test_the_iteration_cap_is_a_status_with_a_reason(method):
-    problem = small_problem()
-    start = make_start("random", problem, 2, np.random.default_rng(4))
-    solver = build_solver({**SOLVERS[method], "tolerance": 1e-14, "max_iterations": 1})
-    result = solve(solver, problem, start, IterationMonitor())
-    assert result.status is Status.MAX_ITERATIONS
-    assert "after 1" in result.message
-
-
-@pytest.mark.parametrize("method", SOLVERS)
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
-def test_a_tolerance_must_be_positive(method, tolerance):
-    with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
-        build_solver({**SOLVERS[method], "tolerance": tolerance})
+def test_a_tolerance_must_be_positive():
+    for method in SOLVERS:
+        for tolerance in (0.0, -1.0, float("nan")):
+            with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
+                build_solver({**SOLVERS[method], "tolerance": tolerance})
 
 
 def test_unknown_methods_and_options_are_named():
@@ -137,6 +128,7 @@ def test_a_problem_without_a_required_oracle_is_refused():
         (np.ones((6, 2)), r"start is not orthonormal: \|W'W - I\| ="),
         (np.full((6, 2), np.nan), "start holds NaN"),
         (np.eye(5, 2), r"start must be 6 x q with q >= 1, got shape \(5, 2\)"),
+        (np.eye(6, 0), r"must be 6 x q with q >= 1, got shape \(6, 0\)"),
         (np.ones((6, 7)), "cannot project 6 features to 7 components"),
     ],
 )
@@ -154,9 +146,3 @@ def test_impossible_numbers_of_components_are_refused(name, count):
 def test_unknown_starts_are_named():
     with pytest.raises(InputError, match="unknown start 'phi'; allowed: identity, random, surrogate"):
         make_start("phi", small_problem(), 2, np.random.default_rng(0))
-
-
-def test_results_cannot_be_changed():
-    result = solved("ism", small_problem())
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        result.status = Status.FAILED
