@@ -35,7 +35,7 @@ def estimated(seed, share=1.0):
     return EstimatedGaussian(share * estimate.value, share * estimate.standard_error)
 
 
-def test_a_definition_is_exact_unless_a_seed_says_that_it_need_not_be(monkeypatch):
+def test_a_bandwidth_is_exact_unless_a_seed_is_given(monkeypatch):
     assert gaussian("median") == gaussian("exact median", seed=7) == EXACT
     assert gaussian("median", seed=7) == estimated(7) != EXACT
     assert gaussian("0.5 median", seed=7) == gaussian("0.5 estimated median", seed=7) == estimated(7, 0.5)

@@ -8,25 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-_BINARY = [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "pow",
-    "mod",
-    "matmul",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "and",
-    "or",
-    "xor",
-]
 _REFLECTED = ["add", "sub", "mul", "truediv", "pow", "mod", "matmul", "and", "or", "xor"]
+_BINARY = [*_REFLECTED, "eq", "ne", "lt", "le", "gt", "ge"]
 
 
 def _unboxed(value):
