@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
+from kdrbench.evaluation import DenseProblem
 from kdrbench.kernels import Combination, Gaussian, Polynomial, Term
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import riemannian_gradient
@@ -125,5 +126,7 @@ def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():
 
 
 def test_a_projection_of_other_data_is_refused():
-    with pytest.raises(InputError, match=r"must have 6 rows, got shape \(5, 2\)"):
-        small_problem().value(random_projection(n_features=5))
+    for problem in (small_problem(), DenseProblem(small_problem().objective)):
+        for oracle in ("value", "gradient", "value_and_gradient", "surrogate"):
+            with pytest.raises(InputError, match=r"must have 6 rows, got shape \(5, 2\)"):
+                getattr(problem, oracle)(random_projection(n_features=5))

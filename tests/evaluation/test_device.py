@@ -3,6 +3,7 @@
 import importlib
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,41 +15,18 @@ from kdrbench.evaluation import DenseProblem, Evaluation, PanelProblem, build_pr
 from kdrbench.evaluation.device import DeviceFactored, DevicePanels
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.extras import MissingPackageError
-from kdrbench.kernels import (
-    Combination,
-    EstimatedGaussian,
-    Gaussian,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    Term,
-    UserKernel,
-)
-from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma, target_gamma
+from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Polynomial, UserKernel
+from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from support.equal_oracles import assert_equal_oracles
-from support.helpers import KERNELS, random_projection, random_samples
+from support.evaluation_cases import FACTORED, GAMMAS, RATIONAL, each_once, kernels_of, objective_of
+from support.helpers import random_projection, random_samples
 from support.host_arrays import COMPAT, HostArray
 
 N = 150
-RATIONAL = UserKernel(
-    lambda beta: 1 / (1 + beta), lambda beta: -((1 + beta) ** -2), Pairing.DIFFERENCE, lambda beta: 2 * (1 + beta) ** -3
-)
-ALL_KERNELS = {
-    **KERNELS,
-    "estimated": EstimatedGaussian(2.0, 1e-4),
-    "rbf-relative": RelativeGaussian(np.linspace(1.0, 3.0, N)),
-    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
-    "user's": RATIONAL,
-}
-FACTORED = {
-    "linear": Linear(),
-    "squared": Squared(),
-    **{f"degree {p}": Polynomial(degree=p, offset=0.7, scale=0.3) for p in range(1, 5)},
-    "no offset": Polynomial(degree=3, offset=0.0, scale=0.5),
-}
+KERNELS = kernels_of(N) | {"estimated": EstimatedGaussian(2.0, 1e-4)}
+# What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
+PAIRS = each_once("gaussian", KERNELS, "large, small and single classes", GAMMAS)
+IN_FACTORS = each_once("degree 3", FACTORED, "factors, diagonal kept", GAMMAS)
 
 
 @pytest.fixture(
@@ -67,45 +45,20 @@ def up(request, monkeypatch):
 
 
 def on_device(up, objective):
-    return TraceObjective(up(objective.features), objective.kernel, objective.gamma)
-
-
-def gammas(labels):
-    rng = np.random.default_rng(1)
-    factor, n = rng.standard_normal((len(labels), 3)), len(labels)
-    return {
-        "classes in order": supervised_gamma(np.sort(labels)),
-        "classes in any order": supervised_gamma(rng.permutation(labels)),
-        "diagonal kept": supervised_gamma(labels, zero_diagonal=False),
-        "two label columns": supervised_gamma(np.column_stack([labels, rng.integers(0, 2, n)])),
-        "large, small and single classes": supervised_gamma(rng.permutation(np.repeat(range(5), (70, 66, 12, 1, 1)))),
-        "one sample against the rest": supervised_gamma(np.arange(n) == 7),
-        "continuous targets": target_gamma(rng.standard_normal(n), Gaussian(1.0)),
-        "factors, diagonal kept": FactoredGamma(factor, np.array([1.0, -2.0, 0.5]), zero_diagonal=False),
-    }
-
-
-GAMMAS = list(gammas(np.arange(N) % 3))
-# What is done with a kernel depends on Gamma only by whether it is made of classes or of factors.
-CLASSES = "large, small and single classes"
-PAIRS = [("gaussian", gamma) for gamma in GAMMAS] + [
-    (kernel, CLASSES) for kernel in ALL_KERNELS if kernel != "gaussian"
-]
-IN_FACTORS = [("degree 3", gamma, 4) for gamma in GAMMAS] + [(kernel, GAMMAS[-1], 1) for kernel in FACTORED]
+    return replace(objective, features=up(objective.features))
 
 
 @pytest.mark.parametrize(("kernel", "gamma"), PAIRS)
 def test_pairs_on_a_device_equal_dense_arrays(up, kernel, gamma):
-    features, labels = random_samples(n_samples=N)
-    objective = TraceObjective(features, ALL_KERNELS[kernel], gammas(labels)[gamma])
+    objective = objective_of(N, KERNELS[kernel], gamma=gamma)
     # Several blocks a row, and more than one row a class.
     assert_equal_oracles(DevicePanels(on_device(up, objective), side=40), DenseProblem(objective), 2)
 
 
-@pytest.mark.parametrize(("kernel", "gamma", "q"), IN_FACTORS)
-def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma, q):
-    features, labels = random_samples(n_samples=N)
-    objective = TraceObjective(features, FACTORED[kernel], gammas(labels)[gamma])
+@pytest.mark.parametrize(("kernel", "gamma"), IN_FACTORS)
+def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
+    objective = objective_of(N, FACTORED[kernel], gamma=gamma)
+    q = 4 if kernel == "degree 3" else 1
     assert_equal_oracles(DeviceFactored(on_device(up, objective)), DenseProblem(objective), q)
 
 
@@ -143,8 +96,7 @@ def test_float32_samples_have_sums_in_float64(up, kernel, maker):
 
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "polynomial", "combination"])
 def test_blocks_in_single_precision_are_as_near_as_numpys(up, kernel):
-    features, labels = random_samples(n_samples=N)
-    objective = TraceObjective(features, ALL_KERNELS[kernel], supervised_gamma(labels))
+    objective = objective_of(N, KERNELS[kernel])
     assert_equal_oracles(
         DevicePanels(on_device(up, objective), single_precision=True), DenseProblem(objective), 2, rounding=1e-5
     )
@@ -153,11 +105,10 @@ def test_blocks_in_single_precision_are_as_near_as_numpys(up, kernel):
 
 
 def test_a_user_kernel_without_its_curvature(up):
-    features, labels = random_samples(n_samples=N)
     without = UserKernel(RATIONAL.function, RATIONAL.slope, RATIONAL.pairing)
     projection, direction = (random_projection(seed=seed) for seed in (1, 2))
-    objective = TraceObjective(features, RATIONAL, supervised_gamma(labels))
-    found = DevicePanels(on_device(up, TraceObjective(features, without, objective.gamma)))
+    objective = objective_of(N, RATIONAL)
+    found = DevicePanels(on_device(up, replace(objective, kernel=without)))
     expected = DenseProblem(objective).hessian_vector(projection, direction)
     # The error of differences, as the kernel's documentation says.
     np.testing.assert_allclose(
@@ -166,21 +117,18 @@ def test_a_user_kernel_without_its_curvature(up):
 
 
 def test_a_kernel_that_needs_numpy_is_named(up):
-    features, labels = random_samples(n_samples=N)
-
     class Numpy(Gaussian):
         def value(self, beta):
             return np.asarray([1.0])
 
-    objective = TraceObjective(features, Numpy(1.0), supervised_gamma(labels))
+    objective = objective_of(N, Numpy(1.0))
     with pytest.raises(InputError, match=r"Numpy does not work with arrays of this device .* with operators"):
         DevicePanels(on_device(up, objective)).value(random_projection())
 
 
 @pytest.mark.parametrize(("kernel", "evaluator"), [(Gaussian(2.0), "panels"), (Polynomial(degree=3), "factored")])
 def test_the_array_chooses_the_device(up, kernel, evaluator):
-    features, labels = random_samples(n_samples=2100)
-    objective = TraceObjective(features, kernel, supervised_gamma(labels))
+    objective = objective_of(2100, kernel)
     problem, reference = build_problem(on_device(up, objective)), build_problem(objective)
     assert problem.explain(2).startswith(f"{evaluator}: ")
     assert ", on " in problem.explain(2)
