@@ -233,10 +233,9 @@ def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
         with pytest.raises(InputError, match="must be a number > 0 and < 1"):
             LowRankProblem(objective_of(100, Gaussian(1.0), n_features=10), tolerance)
     # Nobody gets an approximation unasked.
-    assert plan(objective_of(3000, Gaussian(1.0), n_features=10), 2).evaluator == "panels"
-    assert explain(objective_of(3000, Gaussian(1.0), n_features=10), 2, Evaluation(tolerance=1e-3)).startswith(
-        "low_rank: "
-    )
+    objective = objective_of(3000, Gaussian(1.0))
+    assert plan(objective, 2).evaluator == "panels"
+    assert explain(objective, 2, Evaluation(tolerance=1e-3)).startswith("low_rank: ")
 
 
 EVALUATORS = {

@@ -8,30 +8,16 @@ import pytest
 
 from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import DenseGram, FactorGram, PanelGram, gram_operator
-from kdrbench.kernels import (
-    Combination,
-    Gaussian,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    Term,
-    UserKernel,
-    terms_of,
-)
+from kdrbench.kernels import Combination, Gaussian, Multiquadric, Pairing, Polynomial, Squared, Term, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor
+from support.evaluation_cases import RATIONAL, kernels_of
 from support.helpers import KERNELS, random_samples
 
 N = 50
-USERS = UserKernel(lambda b: 1 / (1 + b), lambda b: -1 / (1 + b) ** 2, Pairing.DIFFERENCE)
 ALL_KERNELS = {
-    **KERNELS,
+    **kernels_of(N),
     "even degree, no offset": Polynomial(degree=2, offset=0.0, scale=0.5),
-    "rbf-relative": RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, N)),
-    "user's": USERS,
-    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
-    "exact combination": Combination((Term(0.1, Polynomial(degree=2)), Term(0.0, USERS), Term(0.5, Squared()))),
+    "exact combination": Combination((Term(0.1, Polynomial(degree=2)), Term(0.0, RATIONAL), Term(0.5, Squared()))),
 }
 EXACT = ["linear", "squared", "polynomial", "even degree, no offset", "exact combination"]
 
@@ -143,7 +129,7 @@ def test_a_bounded_factor_is_not_longer_than_asked_for():
     assert left.shape == (N, 20)
     assert bounded_factor(Gaussian(0.01), samples, 1e-3, N)[0].shape == (N, N)
     assert bounded_factor(Gaussian(1.0), samples, 1e-3, 0) is None
-    for kernel in (USERS, ALL_KERNELS["rbf-relative"], Combination((Term(1.0, USERS), Term(1.0, Gaussian(1.0))))):
+    for kernel in (RATIONAL, ALL_KERNELS["rbf-relative"], Combination((Term(1.0, RATIONAL), Term(1.0, Gaussian(1.0))))):
         assert bounded_factor(kernel, samples, 1e-3, N, always=True) is None
 
 

@@ -29,8 +29,9 @@ def wide(case):
     return features, labels
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("case", DATA)
+@pytest.mark.parametrize(
+    ("case", "kernel"), [*(("d > n", kernel) for kernel in KERNELS), *((case, "gaussian") for case in list(DATA)[1:])]
+)
 def test_values_gradients_and_products_are_the_same(case, kernel):
     features, labels = wide(case)
     problem = build_problem(TraceObjective(features, KERNELS[kernel], supervised_gamma(labels)))
@@ -57,8 +58,9 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
     )
 
 
-@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded"])
-@pytest.mark.parametrize("kernel", [Gaussian(10.0), Polynomial(degree=3, scale=0.02)])
+@pytest.mark.parametrize(
+    ("kernel", "solver"), [(Gaussian(10.0), "ism_safeguarded"), (Polynomial(degree=3, scale=0.02), "ism")]
+)
 @pytest.mark.parametrize("case", DATA)
 def test_solutions_are_those_in_all_coordinates(case, kernel, solver, monkeypatch, permutation):
     features, labels = wide(case)
@@ -99,7 +101,7 @@ def test_certificates_are_those_in_all_coordinates(case, monkeypatch):
     assert short.stationarity == pytest.approx(whole.stationarity, abs=1e-9)
 
 
-def test_many_more_features_than_an_array_of_them_squared_could_hold():
+def test_features_may_be_more_than_a_square_of_them_can_hold():
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 3
     features = rng.standard_normal((60, 20_000)) + rng.standard_normal((3, 20_000))[labels]
