@@ -67,8 +67,8 @@ def lmnn_by_definition(projection, objective):
     return value, 2 * objective.features.T @ laplacian(weights) @ projected
 
 
-@pytest.mark.parametrize("fewest", [7, 48, N])
-def test_nca_and_lmnn_are_those_of_all_pairs_in_blocks_of_any_size(many, fewest, monkeypatch):
+@pytest.mark.parametrize("fewest", [7, N])
+def test_nca_and_lmnn_are_those_of_all_pairs_in_any_blocks(many, fewest, monkeypatch):
     features, labels = many
     monkeypatch.setattr(blocks_of_rows, "_ENTRIES", 1)
     monkeypatch.setattr(blocks_of_rows, "_FEWEST", fewest)
@@ -152,7 +152,7 @@ def test_auto_keeps_all_of_few_and_bounds_those_of_many(many):
     assert 0 < bounded.explained_ <= 1
 
 
-def test_a_kernel_too_large_for_the_machine_is_refused_before_it_is_made(many, monkeypatch):
+def test_a_kernel_too_large_for_the_machine_is_refused(many, monkeypatch):
     features, labels = many
     monkeypatch.setattr(memory, "free_bytes", lambda: 8 * N * N)
     with pytest.raises(ValueError, match=r"a fit of KPCATrick to 1300 samples takes about 0.057 GiB of memory, and"):
