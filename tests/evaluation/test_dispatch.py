@@ -100,15 +100,6 @@ def test_exact_panels_of_many_samples_offer_an_approximation(monkeypatch, few, t
     assert ("; approached through " in problem.explain(2)) is offers
 
 
-def test_fewer_samples_are_as_many_different_ones():
-    features, labels = random_samples()
-    problem = DispatchedProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), Evaluation())
-    for count in (3, 7, len(features) - 1):
-        taken = problem.subsampled(count).objective.features
-        assert len(np.unique(taken, axis=0)) == count
-        assert {tuple(row) for row in taken} <= {tuple(row) for row in features}
-
-
 def test_a_factor_too_large_is_tried_on_few_samples_only(monkeypatch):
     sizes = []
 

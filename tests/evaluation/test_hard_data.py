@@ -1,11 +1,9 @@
 """Data on which approximations might lose what matters: offsets, extreme units, coinciding samples, failing threads."""
 
-import threading
 import time
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
@@ -116,24 +114,6 @@ def test_a_failing_thread_stops_the_others():
     with pytest.raises(ZeroDivisionError):
         run_pass(range(40), 2, lambda: None, visit)
     assert len(seen) < 10
-
-
-def test_overlapping_passes_leave_blas_as_it_was():
-    def threads():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    before = threads()
-
-    def work():
-        run_pass(range(4), 2, lambda: None, lambda total, part: time.sleep(0.01))
-
-    running = [threading.Thread(target=work) for _ in range(3)]
-    for thread in running:
-        thread.start()
-        time.sleep(0.005)
-    for thread in running:
-        thread.join()
-    assert threads() == before
 
 
 def test_codes_that_leave_out_a_class_are_refused():

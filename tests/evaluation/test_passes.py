@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,27 +18,12 @@ from kdrbench.evaluation import (
 )
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
-from kdrbench.kernels import (
-    Combination,
-    Gaussian,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    Term,
-    UserKernel,
-)
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.paradigms import supervised_problem
-from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, supervised_gamma
+from kdrbench.problems import PassStoppedError, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from support.evaluation_cases import kernels_of, objective_of
 from support.helpers import KERNELS, random_projection, random_samples
-
-
-def objective_of(n_samples, kernel, n_features=8):
-    features, labels = random_samples(n_samples=n_samples, n_features=n_features)
-    return TraceObjective(features, kernel, supervised_gamma(labels))
 
 
 def test_a_pass_visits_every_part_once():
@@ -90,27 +76,19 @@ def test_a_forked_process_has_threads_of_its_own():
     assert queue.get(timeout=5) == 7
 
 
-PROBLEMS = {
-    "panels": lambda threads: PanelProblem(objective_of(1500, Gaussian(2.0)), threads=threads),
-    "panels, float32": lambda threads: PanelProblem(
-        objective_of(1500, Multiquadric(1.0)), threads=threads, single_precision=True
-    ),
-    "factored": lambda threads: FactoredProblem(objective_of(5000, Polynomial(degree=3)), threads=threads),
-    "low rank": lambda threads: LowRankProblem(objective_of(5000, Gaussian(5.0)), 1e-7, threads=threads),
-    "factors of Gamma": lambda threads: FactoredProblem(
-        TraceObjective(
-            np.random.default_rng(0).standard_normal((5000, 8)),
-            Polynomial(degree=3),
-            FactoredGamma(np.random.default_rng(1).standard_normal((5000, 3)), np.array([1.0, -2.0, 0.5])),
-        ),
-        threads=threads,
-    ),
-}
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_results_do_not_depend_on_the_number_of_threads(problem):
-    one, three = PROBLEMS[problem](1), PROBLEMS[problem](3)
+@pytest.mark.parametrize(
+    ("make", "n_samples", "kernel", "gamma"),
+    [
+        (PanelProblem, 1500, Gaussian(2.0), None),
+        (partial(PanelProblem, single_precision=True), 1500, Multiquadric(1.0), None),
+        (FactoredProblem, 5000, Polynomial(degree=3), None),
+        (FactoredProblem, 5000, Polynomial(degree=3), "factors of both signs"),
+        (partial(LowRankProblem, tolerance=1e-7), 5000, Gaussian(5.0), None),
+    ],
+)
+def test_results_do_not_depend_on_the_number_of_threads(make, n_samples, kernel, gamma):
+    objective = objective_of(n_samples, kernel, n_features=8, gamma=gamma)
+    one, three = (make(objective, threads=threads) for threads in (1, 3))
     projection = random_projection(n_features=8, n_components=3)
     for answer in (
         lambda problem: problem.value(projection),
@@ -124,7 +102,7 @@ def test_results_do_not_depend_on_the_number_of_threads(problem):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_single_precision_is_near_enough(kernel):
-    objective = objective_of(700, KERNELS[kernel])
+    objective = objective_of(700, KERNELS[kernel], n_features=8)
     exact, single = DenseProblem(objective), PanelProblem(objective, single_precision=True)
     projection = random_projection(n_features=8, n_components=3)
     for answer in (
@@ -143,15 +121,7 @@ def test_single_precision_is_near_enough(kernel):
     assert np.abs(single.surrogate(projection) - exact.surrogate(projection)).max() > 0
 
 
-FUSED = {
-    **KERNELS,
-    "relative": RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, 600)),
-    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
-    "user": UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE),
-}
-
-
-# Those of them whose oracles for the other kernels raise ``InputError``.
+# Kernels that an evaluator knows, where it does not know all.
 KNOWN = {
     "factored": ["linear", "squared", "polynomial"],
     "autograd": [*KERNELS, "combination"],
@@ -162,9 +132,9 @@ KNOWN = {
 @pytest.mark.parametrize("evaluator", ["dense", "panels", "auto", "factored", "autograd", "low_rank"])
 def test_value_and_gradient_are_what_they_are_alone(evaluator):
     evaluation = Evaluation(evaluator=evaluator, tolerance=1e-3 if evaluator == "low_rank" else 0.0)
-    projection = random_projection(n_features=8, n_components=3)
-    for kernel in KNOWN.get(evaluator, FUSED):
-        problem = build_problem(objective_of(600, FUSED[kernel]), evaluation)
+    projection, kernels = random_projection(n_features=8, n_components=3), kernels_of(600)
+    for kernel in KNOWN.get(evaluator, kernels):
+        problem = build_problem(objective_of(600, kernels[kernel], n_features=8), evaluation)
         value, gradient = problem.value_and_gradient(projection)
         counted = problem.counters
         assert (counted.value, counted.gradient, counted.value_gradient, counted.total) == (0, 0, 1, 1)
@@ -186,7 +156,7 @@ def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined)
     kernel = CountsExponentials(2.0)
     if combined:
         kernel = Combination((Term(2.0, kernel), Term(1.0, Polynomial(degree=2))))
-    problem = build_problem(objective_of(600, kernel), Evaluation(evaluator=evaluator))
+    problem = build_problem(objective_of(600, kernel, n_features=8), Evaluation(evaluator=evaluator))
     projection = random_projection(n_features=8, n_components=3)
     problem.value_and_gradient(projection)
     together = sum(computed)
@@ -244,7 +214,7 @@ class StopsInside(IterationMonitor):
 
 @pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley"])
 def test_a_solver_stopped_inside_a_pass_returns_its_last_iterate(solver):
-    problem = build_problem(objective_of(1200, Gaussian(1.0)), Evaluation(evaluator="panels"))
+    problem = build_problem(objective_of(1200, Gaussian(1.0), n_features=8), Evaluation(evaluator="panels"))
     start = make_start("random", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": solver}), problem, start, StopsInside())
     assert result.status is Status.TIME_LIMIT
@@ -259,7 +229,7 @@ def test_weighted_kernels_need_one_pass_for_value_and_gradient(kernel):
     projection = random_projection(n_features=8, n_components=3)
     for weight in (0.0, 1.0, 2.5):
         # Alone among the kernels of differences.
-        objective = objective_of(600, Combination((Term(weight, kernel), Term(0.5, Linear()))))
+        objective = objective_of(600, Combination((Term(weight, kernel), Term(0.5, Linear()))), n_features=8)
         value, gradient = PanelProblem(objective).value_and_gradient(projection)
         reference = DenseProblem(objective)
         assert value == pytest.approx(reference.value(projection), rel=1e-12)
