@@ -3,7 +3,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import DenseProblem
-from kdrbench.kernels import Combination, Gaussian, Polynomial, Term
+from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import riemannian_gradient
 from support.helpers import KERNELS, gamma_by_loops, pair, random_projection, random_samples, small_problem
@@ -58,26 +58,6 @@ def test_the_first_surrogate_does_not_vanish_with_the_slope():
     np.testing.assert_allclose(flat.initial_surrogate(), linear.initial_surrogate(), rtol=1e-12)
 
 
-def test_a_combination_is_the_weighted_sum_of_its_members():
-    members = [("gaussian", 3.0), ("multiquadric", 0.5), ("polynomial", 0.01), ("squared", 0.0), ("linear", 1.0)]
-    features, labels = random_samples()
-    combination = Combination(tuple(Term(weight, KERNELS[name]) for name, weight in members))
-    problem = supervised_problem(features, labels, combination)
-    projection, direction = random_projection(), random_projection(seed=5)
-    basis = random_projection(seed=8, n_components=4)
-    oracles = (
-        lambda it: it.value(projection),
-        lambda it: it.gradient(projection),
-        lambda it: it.hessian_vector(projection, direction),
-        lambda it: it.hessian(projection, basis),
-        lambda it: it.surrogate(projection),
-        lambda it: it.initial_surrogate(),
-    )
-    for oracle in oracles:
-        expected = sum(weight * oracle(small_problem(name)) for name, weight in members)
-        np.testing.assert_allclose(oracle(problem), expected, atol=1e-12 * np.abs(expected).max())
-
-
 def test_riemannian_gradient_is_the_euclidean_ones_tangent_part():
     projection = random_projection()
     gradient = small_problem().gradient(projection)
@@ -95,16 +75,6 @@ def test_neither_the_order_of_samples_nor_their_unit_matters():
     assert shuffled.value(projection) == pytest.approx(expected, rel=1e-12)
     scaled = supervised_problem(1e3 * features, labels, Gaussian(sigma=2.0e3))
     assert scaled.value(projection) == pytest.approx(expected, rel=1e-12)
-
-
-def test_answers_do_not_depend_on_what_was_asked_before():
-    problem, here, there = small_problem(), random_projection(), random_projection(seed=2)
-    first = problem.gradient(here)
-    problem.value(there)
-    moved = here.copy()
-    np.testing.assert_array_equal(problem.gradient(moved), first)
-    moved[:] = there
-    np.testing.assert_array_equal(problem.gradient(moved), small_problem().gradient(there))
 
 
 def test_counts_each_oracle_and_a_fresh_problem_counts_from_zero():

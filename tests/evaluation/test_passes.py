@@ -19,11 +19,10 @@ from kdrbench.evaluation import (
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
-from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import PassStoppedError, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from support.evaluation_cases import kernels_of, objective_of
-from support.helpers import KERNELS, random_projection, random_samples
+from support.helpers import KERNELS, random_projection
 
 
 def test_a_pass_visits_every_part_once():
@@ -163,18 +162,6 @@ def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined)
     computed.clear()
     problem.fresh().value(projection)
     assert together == sum(computed) > 600**2 // 2
-
-
-def test_in_the_row_space_and_in_a_factor_both_are_counted_once():
-    features, labels = random_samples(n_samples=24, n_features=70)
-    wide = supervised_problem(features, labels, Gaussian(12.0))
-    point = random_projection(n_features=70)
-    smaller, space = wide.in_row_space(point)
-    value, gradient = smaller.value_and_gradient(space.lower(point))
-    assert wide.counters.total == wide.counters.value_gradient == 1
-    assert value == pytest.approx(wide.value(point), rel=1e-12)
-    expected = wide.gradient(point)
-    np.testing.assert_allclose(space.lift(gradient), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_chunks_are_made_when_they_are_asked_for():

@@ -43,10 +43,12 @@ def test_values_gradients_and_products_are_the_same(case, kernel):
     np.testing.assert_allclose(space.lift(lowered), projection, atol=1e-13)
     np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(smaller.n_features), atol=1e-13)
     np.testing.assert_allclose(smaller.value(lowered), reference.value(projection), rtol=1e-11)
+    value, gradient = smaller.value_and_gradient(lowered)
+    assert (problem.counters.value, problem.counters.value_gradient, problem.counters.total) == (1, 1, 2)
+    assert value == pytest.approx(reference.value(projection), rel=1e-11)
     scale = np.abs(reference.gradient(projection)).max()
-    np.testing.assert_allclose(
-        space.lift(smaller.gradient(lowered)), reference.gradient(projection), atol=1e-11 * scale
-    )
+    for found in (gradient, smaller.gradient(lowered)):
+        np.testing.assert_allclose(space.lift(found), reference.gradient(projection), atol=1e-11 * scale)
     direction = np.random.default_rng(0).standard_normal(lowered.shape)
     turned = reference.hessian_vector(projection, space.lift(direction))
     np.testing.assert_allclose(

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Polynomial
@@ -44,7 +43,7 @@ def test_the_target_is_the_papers():
 
 @pytest.mark.parametrize(("seed", "centred"), [(0, False), (1, True)])
 def test_the_quadratic_program_is_solved(seed, centred):
-    # KKT of min v'Mv - 2v'b over v >= 0, and the kernel that a general optimiser finds from other starts.
+    # The program is convex: the conditions of KKT of min v'Mv - 2v'b over v >= 0 prove the optimum.
     grams, labels, _ = grams_of(seed=seed)
     centring = np.eye(30) - 1 / 30 if centred else np.eye(30)
     vectors = np.array([(centring @ gram @ centring).ravel() for gram in normalised(grams)])
@@ -60,24 +59,6 @@ def test_the_quadratic_program_is_solved(seed, centred):
     assert found.weights.min() >= 0
     assert found.weights.sum() == pytest.approx(1.0)
     assert found.alignment == pytest.approx(fitted @ target / np.linalg.norm(fitted) / np.linalg.norm(target))
-
-    def program(v):
-        rest = v @ vectors - target
-        return rest @ rest, 2 * vectors @ rest
-
-    def solved():
-        rng = np.random.default_rng(seed)
-        options = {"method": "L-BFGS-B", "jac": True, "bounds": [(0, None)] * 21}
-        for _ in range(3):
-            yield minimize(program, rng.random(21), options={"maxiter": 5000, "ftol": 0, "gtol": 1e-12}, **options)
-
-    best = program(weights)[0]
-    for other in solved():
-        assert other.fun >= best * (1 - 1e-12)
-        # Weights are not unique, the kernel is: strong convexity in it bounds the difference by that of the values.
-        difference = np.linalg.norm(other.x @ vectors - weights @ vectors)
-        assert difference <= np.sqrt(max(other.fun - best, 0.0)) + 1e-6 * np.linalg.norm(target)
-        assert difference <= 1e-3 * np.linalg.norm(target)
 
 
 def test_the_aligned_kernel_is_the_combination_with_a_trace_of_n():
