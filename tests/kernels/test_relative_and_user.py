@@ -27,7 +27,7 @@ def test_relative_gaussians_derivatives_agree_with_differences():
         np.testing.assert_allclose(derivative(BETA), differences, atol=1e-8, rtol=1e-7)
 
 
-def test_relative_gaussian_refuses_bad_bandwidths_and_other_samples():
+def test_relative_gaussian_refuses_bad_bandwidths():
     for bad in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="one finite number > 0 for each sample; sample 1 has"):
             RelativeGaussian(np.array([1.0, bad]))

@@ -36,7 +36,7 @@ class Drawing:
 @pytest.mark.parametrize(
     ("paradigm", "n_starts", "draws"), [("supervised", 1, True), ("supervised", 3, False), ("unsupervised", 1, False)]
 )
-def test_a_solver_draws_starts_only_for_one_start_and_one_problem(paradigm, n_starts, draws):
+def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, draws):
     features = np.random.default_rng(0).standard_normal((30, 4))
     known = np.arange(30) % 2 if paradigm == "supervised" else None
     wanted = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
