@@ -3,16 +3,7 @@ import pytest
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from kdrbench.errors import InputError
-from kdrbench.metric_learning import (
-    DNE,
-    LMNN,
-    NCA,
-    dne_weights,
-    learn_map,
-    nca_objective,
-    neighbours,
-    squared_distances,
-)
+from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
 from kdrbench.metric_learning.dne import n_negative
 from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
 from kdrbench.metric_learning.neighbours import distance_rows
@@ -27,15 +18,8 @@ def small(seed=0, n_samples=14, n_features=3):
     return features, labels
 
 
-@pytest.fixture(params=[3, 14])
-def _block(request, monkeypatch):
-    """Blocks of a few rows, or all rows in one."""
-    monkeypatch.setattr(neighbours, "_ENTRIES", 1)
-    monkeypatch.setattr(neighbours, "_FEWEST", request.param)
-
-
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.usefixtures("_block")
+@pytest.mark.usefixtures("blocks_of_rows")
 def test_dne_is_what_its_definition_says(k):
     features, labels = small()
     weights = dne_weights_by_loops(features, labels, k)
@@ -57,7 +41,7 @@ def test_dne_without_a_negative_eigenvalue_keeps_the_smallest():
         DNE(1, n_components=3).fit(features, np.tile([0, 1], 8))
 
 
-@pytest.mark.usefixtures("_block")
+@pytest.mark.usefixtures("blocks_of_rows")
 def test_nca_is_its_definition_and_its_gradient_the_derivative():
     features, labels = small()
     rng = np.random.default_rng(1)

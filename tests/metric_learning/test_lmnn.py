@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.metric_learning import LMNN, lmnn_objective, lmnn_optimum, neighbours
+from kdrbench.metric_learning import LMNN, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.lmnn import descend
 from support.helpers import random_samples
@@ -41,15 +41,8 @@ def by_loops(objective, metric):
     return total
 
 
-@pytest.fixture(params=[3, 14])
-def _block(request, monkeypatch):
-    """Blocks of a few rows, or all rows in one."""
-    monkeypatch.setattr(neighbours, "_ENTRIES", 1)
-    monkeypatch.setattr(neighbours, "_FEWEST", request.param)
-
-
 @pytest.mark.parametrize(("smoothing", "options"), [(0.0, {}), (0.7, {}), (0.7, {"push": 0.3, "regularisation": 0.2})])
-@pytest.mark.usefixtures("_block")
+@pytest.mark.usefixtures("blocks_of_rows")
 def test_the_objective_is_its_definition(options, smoothing):
     objective = replace(problem(**options), smoothing=smoothing)
     projection = np.random.default_rng(1).standard_normal((3, 2))
@@ -58,7 +51,7 @@ def test_the_objective_is_its_definition(options, smoothing):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.7])
-@pytest.mark.usefixtures("_block")
+@pytest.mark.usefixtures("blocks_of_rows")
 def test_the_gradient_is_the_derivative(smoothing):
     objective = replace(problem(push=0.3, regularisation=0.2), smoothing=smoothing)
     rng = np.random.default_rng(1)
