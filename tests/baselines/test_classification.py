@@ -69,7 +69,7 @@ def test_predictions_are_those_of_scikit_learns_pipeline(name):
 
 @pytest.mark.filterwarnings("ignore:.*NCA.*did not converge")
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_prediction_does_not_depend_on_other_test_samples_nor_on_their_order(name):
+def test_a_prediction_does_not_depend_on_other_samples(name):
     train, labels, test = halves()
     model = fitted(name, train, labels)
     together = model.predict(test)
@@ -94,14 +94,14 @@ def training_error(name, features, labels):
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("svm", 0), ("lda", 0), ("lda_svm", 0), ("pca_svm", 3)])
-def test_training_errors_on_wine_are_those_of_ism_plus_table_5(name, wrong):
+def test_training_errors_on_wine_are_those_of_table_5(name, wrong):
     # Printed: 0, 0 and 1.7 %: 3 of 178 samples.
     assert training_error(name, *standardised_wine()) == wrong / 178
 
 
 @pytest.mark.needs("mirror")
 @pytest.mark.parametrize(("name", "wrong"), [("svm", 2), ("lda", 4), ("lda_svm", 2), ("pca_svm", 2)])
-def test_training_errors_on_the_authors_cancer_set_are_those_of_ism_plus_table_5(name, wrong):
+def test_training_errors_on_cancer_are_those_of_table_5(name, wrong):
     # Printed: SVM 1.5, LDA 3, PCA + SVM 1.5 %, of 137 samples. LDA is the classifier, not LDA and an SVM.
     assert training_error(name, *authors_cancer()) == wrong / 137
 

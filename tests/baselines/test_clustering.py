@@ -36,7 +36,7 @@ def test_nmi_on_wine_is_that_of_ism_plus_table_6():
 
 
 @pytest.mark.needs("mirror")
-def test_nmi_on_the_authors_cancer_set_is_that_of_ism_plus_table_6():
+def test_nmi_on_cancer_is_that_of_table_6():
     features, labels = authors_cancer()
     # Printed: .862 for both; q = 2.
     for name in CLUSTERINGS:
@@ -84,7 +84,7 @@ def test_the_same_generator_gives_the_same_clusters(name):
 
 
 @pytest.mark.parametrize("name", CLUSTERINGS)
-def test_clusters_do_not_depend_on_order_or_shift_of_the_samples(name):
+def test_clusters_do_not_depend_on_order_or_shift(name):
     rng = np.random.default_rng(0)
     features = rng.standard_normal((60, 4)) + 8.0 * np.eye(4)[np.arange(60) % 3]
     order = rng.permutation(60)

@@ -125,7 +125,7 @@ def test_what_a_search_has_chosen_is_shown():
     assert learned.feature_names[:2] == ["x0", "x1"]
 
 
-def test_an_embedding_is_drawn_by_class_or_target_on_given_axes():
+def test_an_embedding_is_drawn_by_class_or_target():
     model = InterpretableKDR(2, kernel="linear").fit(X.to_numpy(), Y)
     figure, ax = plt.subplots()
     named = WINE.target_names[Y]

@@ -73,7 +73,7 @@ def test_ties_at_the_gap(kernel):
 
 
 @pytest.mark.parametrize("size", [9, 400])
-def test_many_equal_eigenvalues_give_as_many_eigenvectors_as_asked(size):
+def test_equal_eigenvalues_give_as_many_eigenvectors(size):
     # LAPACK's subset routine returns none for the centring matrix of 400 samples.
     values, vectors = leading_eigenvectors(np.eye(size) - 1 / size, 2)
     np.testing.assert_allclose(values, 1.0, atol=1e-12)
@@ -163,7 +163,7 @@ def test_a_constant_kernel_has_nothing_to_gain(solver):
     assert (model.certificate_.stationarity, model.certificate_.curvature) == (0.0, 0.0)
 
 
-def test_constant_features_are_refused_by_kernels_that_need_a_distance():
+def test_constant_features_are_refused_where_distances_count():
     labels = np.arange(10) % 2
     with pytest.raises(ValueError, match="the median distance of these 10 samples is 0"):
         InterpretableKDR(1).fit(np.ones((10, 3)), labels)

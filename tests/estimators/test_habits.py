@@ -92,7 +92,7 @@ def test_parameters_of_paradigms_are_those_of_the_dict():
         ),
     ],
 )
-def test_contradictions_and_wrong_names_are_refused_in_a_sentence(options, message):
+def test_contradictions_and_wrong_names_are_refused(options, message):
     # Without y: a wrong paradigm is not taken for one that needs it.
     with pytest.raises(InputError, match=message):
         InterpretableKDR(2, **options).fit(X, None if "paradigm" in options and "mu" not in options else Y)
@@ -175,7 +175,7 @@ def test_many_different_weights_have_the_gamma_of_few():
 @pytest.mark.parametrize(
     ("kernel", "continuous"), [(Gaussian(3.0), True), (Squared(), False), (Polynomial(2, 1.0, 0.5), True)]
 )
-def test_what_whole_weights_and_repeated_samples_have_in_common(kernel, continuous):
+def test_integer_weights_and_repeated_samples_agree(kernel, continuous):
     """F of repeated samples is that of weights and what copies of one sample make with each other."""
     kept = WEIGHTS > 0
     features, weights, places = X[kept], WEIGHTS[kept].astype(float), np.repeat(np.arange(kept.sum()), WEIGHTS[kept])
@@ -368,7 +368,7 @@ def test_a_kernel_matrix_is_not_silently_taken_for_features(make):
     make(kernel="linear").fit(gram - 0.9, labels)
 
 
-def test_a_precomputed_kernel_is_learned_from_as_the_kernel_itself():
+def test_a_precomputed_kernel_equals_the_kernel_itself():
     kernel = Gaussian(3.0)
     gram = kernel.value(cdist(X, X, "sqeuclidean"))
     options = {"random_state": 0, "n_components": 20}

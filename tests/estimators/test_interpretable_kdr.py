@@ -105,7 +105,7 @@ def test_continuous_targets_are_learned_with_a_kernel_on_them():
         InterpretableKDR(1, paradigm_params=params).fit(features, targets)
 
 
-def test_the_eigengap_of_classes_that_differ_in_two_directions_is_two():
+def test_the_eigengap_of_two_discriminating_directions_is_two():
     assert InterpretableKDR("eigengap").fit(X, Y).transform(X).shape == (178, 2)
     assert InterpretableKDR("n_classes").fit(X, Y).transform(X).shape == (178, 3)
     assert InterpretableKDR().fit(X, Y).transform(X).shape == (178, 3)
@@ -198,7 +198,7 @@ def test_what_is_learned_is_documented_and_consistent():
     assert model.classes_.tolist() == [0, 1, 2]
 
 
-def test_names_of_labels_do_not_matter_and_random_starts_are_seeded():
+def test_label_names_do_not_matter_and_starts_are_seeded():
     named = InterpretableKDR(n_components=2).fit(X, np.array(["a", "b", "c"])[Y])
     np.testing.assert_allclose(named.components_, InterpretableKDR(n_components=2).fit(X, Y).components_)
     first, second = (InterpretableKDR(2, start="random", random_state=3).fit(X, Y) for _ in range(2))

@@ -104,7 +104,7 @@ class Recorder(TransformerMixin, BaseEstimator):
         return X
 
 
-def test_what_is_fitted_in_a_fold_sees_its_training_samples_alone():
+def test_a_fold_is_fitted_on_its_training_samples_alone():
     numbered = np.column_stack([np.arange(len(Y)), X])
     splits = list(StratifiedKFold(3).split(X, Y))
     scalers, finals, scored = [], [], []
@@ -153,7 +153,7 @@ def results_of(scores, counts):
     }
 
 
-def test_one_standard_error_takes_the_fewest_components_within_it():
+def test_one_standard_error_takes_the_fewest_components():
     # The best is 3 components: mean .8, std .1 with 3 - 1, so one standard error is .1 / sqrt(3) = .0577.
     spread = np.array([-0.1, 0.0, 0.1])[:, None]
     scores = np.array([0.70, 0.75, 0.80, 0.76]) + spread
@@ -200,7 +200,7 @@ def fold_scores(model):
     return [float(model.cv_results_[f"split{fold}_test_score"][0]) for fold in range(model.n_splits_)]
 
 
-def test_weights_go_to_all_fits_that_take_them_and_not_to_scores():
+def test_weights_go_to_all_fits_and_not_to_scores():
     final = LogisticRegression()
     model = InterpretableKDRCV(final_estimator=final, **ONE).fit(X, Y, sample_weight=WEIGHTS)
     scores = []
@@ -285,7 +285,7 @@ def test_single_precision_is_kept():
     np.testing.assert_allclose(model.transform(X), double.transform(X), atol=1e-3)
 
 
-def test_each_candidate_has_a_line_and_the_last_says_what_is_chosen(capsys):
+def test_progress_has_a_line_a_candidate_and_the_choice(capsys):
     options = {"n_components": [1, 2], "param_grid": {"sigma": ["median", 2.0]}, "cv": 2}
     model = InterpretableKDRCV(verbose=1, **options).fit(X, Y)
     *lines, last = capsys.readouterr().err.splitlines()

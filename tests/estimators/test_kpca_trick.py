@@ -91,7 +91,7 @@ def test_metric_learners_of_scikit_learns_form_are_kernelised(estimator, learner
     assert not hasattr(estimator, "components_")
 
 
-def test_those_of_other_packages_are_too_and_searches_reach_their_parameters():
+def test_learners_of_other_packages_are_kernelised():
     discriminant = KPCATrick(LinearDiscriminantAnalysis(), kernel_params={"sigma": 1.0}, selection=None, n_components=9)
     coordinates = discriminant.fit(X, Y).map_.coordinates.transform(SamplePairs(X, X).gram(scaled(1.0, 4)))
     expected = LinearDiscriminantAnalysis().fit(coordinates, Y).transform(coordinates)

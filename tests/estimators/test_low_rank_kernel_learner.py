@@ -38,7 +38,7 @@ def test_training_samples_are_mapped_to_the_factor(options, divergence):
     assert model.transform(X).shape == (178, options.get("n_components", 13))
 
 
-def test_new_samples_are_where_a_kernel_on_all_samples_would_put_them():
+def test_new_samples_keep_the_kernel_with_old_ones():
     # Without constraints at work the map is the identity in feature space: k(x, x') of new and old samples is kept.
     model = LowRankKernelLearner(kernel=Gaussian(4.0)).fit(
         X[:100], constraints=squared_distances(100, [(0, 1)], "<=", 10.0)

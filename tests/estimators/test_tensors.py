@@ -104,7 +104,7 @@ def test_an_estimated_bandwidth_is_that_of_numpy():
     assert kernels[0] == kernels[1]
 
 
-def test_what_is_returned_has_the_type_and_place_of_what_is_given():
+def test_results_have_the_type_and_device_of_the_input():
     import torch
 
     features, labels = wine()
@@ -144,7 +144,7 @@ def test_a_model_can_be_pickled_and_notices_changed_samples():
         _ = again.certificate_
 
 
-def test_what_crosses_in_a_fit_does_not_grow_with_the_samples(monkeypatch):
+def test_transfers_do_not_grow_with_the_samples(monkeypatch):
     import torch
 
     sizes = {}

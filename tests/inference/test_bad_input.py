@@ -46,7 +46,7 @@ def test_a_league_refuses_what_has_no_folds():
         played(X, Y[:-1])
 
 
-def test_a_method_that_needs_classes_has_lost_where_there_is_one():
+def test_a_method_that_needs_classes_loses_on_one_class():
     rows = played(X, np.zeros(40, dtype=int))
     assert [row["status"] for row in rows] == ["failed"] * 2
     assert all("labels must name at least 2 classes" in row["message"] for row in rows)

@@ -34,7 +34,7 @@ class Axis(TransformerMixin, BaseEstimator):
         return X[:, [self.place]]
 
 
-def test_folds_share_out_all_rows_and_scale_by_those_to_learn_from():
+def test_folds_share_all_rows_and_scale_by_training_rows():
     folds = [fold_of(X, Y, number, 5, 7) for number in range(5)]
     assert sum(len(fold.test) for fold in folds) == len(X)
     for fold in folds:
@@ -92,7 +92,7 @@ def test_more_components_than_asked_for_are_a_failure(monkeypatch):
     assert "knn_accuracy" not in failed
 
 
-def test_a_small_league_is_complete_the_same_again_and_its_controls_come_last():
+def test_a_small_league_is_reproducible_and_controls_lose():
     controls = [name for name, entry in METHODS.items() if entry.control]
     methods = ["kdr_linear", "pca", "lda", *controls]
     data = {"wine": (X, Y), "iris": load_iris(return_X_y=True)}

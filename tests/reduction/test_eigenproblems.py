@@ -227,7 +227,7 @@ def test_lfda_shrinks_what_is_singular():
     assert angle(model.components_, vectors[:, ::-1][:, :2].T) < CLOSE
 
 
-def test_kernel_discriminants_are_linear_ones_of_the_features_of_a_polynomial():
+def test_kernel_discriminants_are_linear_ones_of_monomials():
     # (x'z + 1)^2 has the features of all monomials, with weights sqrt(2) and 1.
     monomials = PolynomialFeatures(2)
     features = monomials.fit_transform(X)

@@ -224,7 +224,7 @@ def test_random_axes_are_uniform_and_seeded():
     assert np.abs(np.mean([one[0] for one in axes], axis=0)).max() < 5 * 0.5 / np.sqrt(400)
 
 
-def test_shuffled_labels_fit_another_method_on_the_labels_in_another_order():
+def test_shuffled_labels_fit_a_method_on_permuted_labels():
     model = ShuffledLabels(SIR(2), random_state=5).fit(X, Y)
     by_hand = SIR(2).fit(X, np.random.RandomState(5).permutation(Y))
     np.testing.assert_array_equal(model.components_, by_hand.components_)
@@ -234,7 +234,7 @@ def test_shuffled_labels_fit_another_method_on_the_labels_in_another_order():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", HERE)
-def test_every_method_is_built_by_name_with_every_value_of_its_grid(name):
+def test_every_method_is_built_by_name_and_grid(name):
     entry, model = METHODS[name], build_reducer(name, 2, 0)
     assert entry.title
     fitted = clone(model).fit(X, Y)
@@ -269,7 +269,7 @@ class RecordingUMAP:
         return samples[:, : self.options["n_components"]].astype(np.float32)
 
 
-def test_supervised_umap_gives_the_package_labels_as_classes_or_numbers(monkeypatch):
+def test_umap_is_given_classes_or_numbers(monkeypatch):
     package = ModuleType("umap")
     package.UMAP = RecordingUMAP
     monkeypatch.setitem(sys.modules, "umap", package)
@@ -306,7 +306,7 @@ print(KNeighborsClassifier(5).fit(first, Y).score(first, Y), np.array_equal(firs
 
 # Half a minute goes into compiling.
 @pytest.mark.whole
-def test_supervised_umap_separates_classes_and_is_the_same_in_every_run():
+def test_umap_separates_classes_and_is_seeded():
     done = subprocess.run([sys.executable, "-c", SEPARATED], capture_output=True, text=True, check=True)
     score, same = done.stdout.split()
     assert float(score) > 0.95
