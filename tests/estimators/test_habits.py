@@ -27,9 +27,8 @@ from kdrbench.estimators import (
     KPCATrick,
     LowRankKernelLearner,
 )
-from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian, Polynomial, Squared
-from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
+from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.problems import supervised_gamma
 from kdrbench.samples import SparseSamples
 
 X, Y = load_wine(return_X_y=True)
@@ -170,37 +169,6 @@ def test_many_different_weights_have_the_gamma_of_few():
     rows = weights[:, None] * (np.eye(3)[Y] - mean)
     expected = rows @ rows.T - np.diag((rows**2).sum(axis=1))
     np.testing.assert_allclose(many.dense(), expected, atol=1e-10 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(
-    ("kernel", "continuous"), [(Gaussian(3.0), True), (Squared(), False), (Polynomial(2, 1.0, 0.5), True)]
-)
-def test_integer_weights_and_repeated_samples_agree(kernel, continuous):
-    """F of repeated samples is that of weights and what copies of one sample make with each other."""
-    kept = WEIGHTS > 0
-    features, weights, places = X[kept], WEIGHTS[kept].astype(float), np.repeat(np.arange(kept.sum()), WEIGHTS[kept])
-    known = np.sin(X[:, :1]) if continuous else Y
-
-    def gamma_of(chosen):
-        return target_gamma(chosen, Gaussian(1.0)) if continuous else supervised_gamma(chosen)
-
-    weighted = gamma_of(known[kept]).reweighted(weights)
-    repeated = gamma_of(known[kept][places])
-    centred = (weighted.factor**2 * weighted.weights).sum(axis=1) / weights**2
-    projection = np.linalg.qr(np.random.default_rng(0).standard_normal((13, 2)))[0]
-    squares = ((features @ projection) ** 2).sum(axis=1)
-    own = kernel.value(squares if isinstance(kernel, Polynomial) else np.zeros_like(squares))
-    problems = [
-        build_problem(TraceObjective(features, kernel, weighted)),
-        build_problem(TraceObjective(features[places], kernel, repeated)),
-    ]
-    values = [problem.value(projection) for problem in problems]
-    copies = float(np.sum(weights * (weights - 1.0) * centred * own))
-    assert values[1] == pytest.approx(values[0] + copies, rel=1e-9)
-    if not isinstance(kernel, Polynomial):
-        # A constant: W is that of repeated samples.
-        gradients = [problem.gradient(projection) for problem in problems]
-        np.testing.assert_allclose(gradients[0], gradients[1], atol=1e-10 * np.abs(gradients[1]).max())
 
 
 @pytest.mark.parametrize(

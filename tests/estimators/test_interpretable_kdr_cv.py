@@ -132,17 +132,6 @@ def test_a_fold_is_fitted_on_its_training_samples_alone():
     assert scored == [set(test.tolist()) for _, test in splits for _ in (1, 2)]
 
 
-def test_permuted_labels_score_at_chance():
-    rng = np.random.default_rng(0)
-    features, labels = rng.standard_normal((120, 8)), rng.permutation(np.arange(120) % 2)
-    found = InterpretableKDRCV(n_components=[2], param_grid={}, final_estimator=KNeighborsClassifier(1), cv=4)
-    # The standard error of an accuracy of one half in 120 samples is .046; four of them are exceeded once in 16,000.
-    assert found.fit(features, labels).best_score_ == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(120))
-    # Its nearest neighbour tells the label of a sample that is in the training part as well, so a leak would show.
-    twice = clone(found).fit(np.vstack([features, features]), np.concatenate([labels, labels]))
-    assert twice.best_score_ == 1.0
-
-
 def results_of(scores, counts):
     scores = np.asarray(scores, dtype=float)
     return {
