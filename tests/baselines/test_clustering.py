@@ -76,11 +76,11 @@ def test_clusters_split_the_rows_of_the_leading_eigenvectors(name, centred):
     assert len(set(found)) == 3
 
 
-@pytest.mark.parametrize("name", CLUSTERINGS)
-def test_the_same_generator_gives_the_same_clusters(name):
+def test_the_same_generator_gives_the_same_clusters():
     features = np.random.default_rng(0).standard_normal((60, 4))
-    first, second = (clusters(name, features, 5, 2, seed=1) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
+    for name in CLUSTERINGS:
+        first, second = (clusters(name, features, 5, 2, seed=1) for _ in range(2))
+        np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("name", CLUSTERINGS)

@@ -100,7 +100,7 @@ def test_the_spread_over_resamples_is_the_standard_error(resampling):
     assert spread == pytest.approx(np.sqrt(9.0 / 1000) / 8.0, rel=0.33)
 
 
-def test_a_fit_on_data_frames_is_shown_by_the_names_of_its_features():
+def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
     assert not hasattr(model[-1], "classes_")

@@ -274,11 +274,13 @@ def test_numbers_of_numpy_are_numbers():
     certified(InterpretableKDR(2, kernel="polynomial", kernel_params=params), features, labels)
 
 
-def test_single_precision_components_are_a_start():
+def test_components_of_either_precision_are_a_start():
     features, labels = random_samples()
     first = InterpretableKDR(2).fit(features, labels)
-    again = certified(InterpretableKDR(2, start=first.components_.astype(np.float32)), features, labels)
-    assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
+    for precision in (np.float32, np.float64):
+        again = certified(InterpretableKDR(2, start=first.components_.astype(precision)), features, labels)
+        assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
+        assert again.n_iter_ < first.n_iter_
 
 
 def test_labels_of_several_types_in_one_column_are_refused():

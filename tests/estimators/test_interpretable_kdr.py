@@ -125,13 +125,6 @@ def test_nothing_is_left_of_another_paradigms_fit():
     assert not {"classes_", "labels_", "embedding_", "history_"} & set(vars(model))
 
 
-def test_a_fit_can_start_from_another_one():
-    first = InterpretableKDR(2).fit(X, Y)
-    again = InterpretableKDR(2, start=first.components_).fit(X, Y)
-    assert again.objective_ == pytest.approx(first.objective_, rel=1e-12)
-    assert again.n_iter_ < first.n_iter_
-
-
 def test_many_starts_are_never_worse_than_one_of_them():
     rng = np.random.default_rng(0)
     labels = rng.permutation(Y)

@@ -119,16 +119,6 @@ def test_results_have_the_type_and_device_of_the_input():
     assert isinstance(model.transform(features), np.ndarray)
 
 
-def test_gradients_of_torch_do_not_flow_through_a_fit():
-    import torch
-
-    features, labels = wine()
-    given = torch.tensor(features, requires_grad=True)
-    model = InterpretableKDR(2).fit(given, torch.tensor(labels))
-    assert not model.transform(given).requires_grad
-    assert given.grad is None
-
-
 def test_a_model_can_be_pickled_and_notices_changed_samples():
     import torch
 
@@ -195,11 +185,3 @@ def test_bad_tensors_are_named():
         model.transform(given[:, 1:])
     with pytest.raises(InputError, match="evaluator 'dense' is for arrays of numpy"):
         InterpretableKDR(2, evaluation={"evaluator": "dense"}).fit(given, labels)
-
-
-def test_labels_may_be_tensors_where_samples_are_not():
-    import torch
-
-    features, labels = wine()
-    found = InterpretableKDR(2).fit(features, torch.tensor(labels))
-    assert found.objective_ == InterpretableKDR(2).fit(features, labels).objective_

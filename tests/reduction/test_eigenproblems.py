@@ -79,7 +79,7 @@ def moment_by_definition(name, samples, y):
 @pytest.mark.parametrize(
     ("name", "model"), [("sir", SIR(2)), ("save", SAVE(2)), ("directional", DirectionalRegression(2))]
 )
-def test_inverse_regressions_are_eigenvectors_of_their_definition(name, model, y):
+def test_inverse_regressions_are_those_of_their_definition(name, model, y):
     moment, root = moment_by_definition(name, X, y)
     values, vectors = np.linalg.eigh(moment)
     model.fit(X, y)
