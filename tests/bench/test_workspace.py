@@ -28,7 +28,7 @@ def made_again(files, batch, **second):
     return {number for number, wall_s in after.items() if wall_s != before[number]}
 
 
-def test_rows_that_ended_below_the_limits_are_kept_whatever_the_limits_are(files):
+def test_rows_that_ended_below_the_limits_are_kept(files):
     assert made_again(files, tiny_batch(then="fails"), limits=Limits(9.0, 999)) == set()
     assert {row.provenance.time_limit_s for row in files.workspace(tiny_batch(then="fails"), TinyRecord).records()} == {
         0.1
@@ -58,12 +58,6 @@ def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
     assert walls(Limits(0.1, 512)) != first
 
 
-def test_a_batch_of_other_runs_has_a_workspace_of_its_own(files):
-    run(tiny_batch(), files)
-    run(tiny_batch(runs=[2]), files)
-    assert [row.run for row in files.workspace(tiny_batch(), TinyRecord).records()] == [0, 0, 1, 1]
-
-
 def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
     run(tiny_batch(), files)
     folder = files.workspace(tiny_batch(), TinyRecord).folder
@@ -86,13 +80,6 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 5)
     (again, _) = run(batch, files)
     assert (again.schema_version, before[0].schema_version) == (5, 4)
-
-
-def test_a_removal_that_is_cut_short_leaves_nothing_in_use(files):
-    batch = tiny_batch(runs=[0])
-    before = run(batch, files)
-    (files.workspace(batch, TinyRecord).folder / "key.json").unlink()
-    assert run(batch, files)[0].provenance.wall_s != before[0].provenance.wall_s
 
 
 def test_a_claim_says_which_runs_have_their_rows(files):
