@@ -19,8 +19,9 @@ from kdrbench.stages.config import load_grid
 from support.one_batch import context_of, wait_until_free
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
+LIMITS = Limits(time_s=60.0, memory_mib=256)
 # Runs of this stage take no time of their own.
-LIMITS = Limits(time_s=0.2, memory_mib=256)
+SHORT = Limits(time_s=0.4, memory_mib=256)
 
 
 @pytest.fixture
@@ -71,17 +72,17 @@ def test_a_run_killed_after_its_first_row_keeps_that_row(results):
 
 
 def test_only_the_clock_of_the_method_counts_against_the_limit(results):
-    (first, second) = run([tiny_batch(prepares_s=0.6, runs=[0])], results)
+    (first, second) = run([tiny_batch(prepares_s=0.6, runs=[0])], results, SHORT)
     assert [first.status, second.status] == ["converged", "stalled"]
     assert first.provenance.wall_s > 0.6 > first.time_s
 
 
 def test_the_time_of_all_methods_of_a_run_counts_together(results):
-    late = "stopped at the time limit of 0.2 s"
-    both = tiny_batch(method="both", first_s=0.12, second_s=0.12, runs=[0])
-    first = tiny_batch(method="first", first_s=0.25, runs=[0])
+    late = "stopped at the time limit of 0.4 s"
+    both = tiny_batch(method="both", first_s=0.25, second_s=0.25, runs=[0])
+    first = tiny_batch(method="first", first_s=0.45, runs=[0])
     killed = tiny_batch(method="killed", second_s=600.0, runs=[0])
-    records = run([both, first, killed], results)
+    records = run([both, first, killed], results, SHORT)
     assert [(row.method, row.half, row.status, row.message) for row in records] == [
         ("both", "first", "converged", "well"),
         ("both", "second", "time_limit", late),
@@ -89,7 +90,7 @@ def test_the_time_of_all_methods_of_a_run_counts_together(results):
         ("first", "first", "time_limit", late),
         ("first", "second", "time_limit", late),
         ("killed", "first", "converged", "well"),
-        ("killed", "second", "time_limit", "killed at the time limit of 0.2 s"),
+        ("killed", "second", "time_limit", "killed at the time limit of 0.4 s"),
     ]
     assert [row.answer for row in records] == [15.0, None, 15.0, None, 15.0, None]
 
