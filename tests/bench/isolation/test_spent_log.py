@@ -56,7 +56,7 @@ def test_processes_side_by_side_lose_no_charge(tmp_path):
     assert len(path.read_text().splitlines()) == 200
 
 
-def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files, tmp_path):
+def test_runs_beyond_the_budget_are_rows_and_run_when_there_is_more(files, tmp_path):
     path, data, batch = tmp_path / "spent.txt", load_dataset("wine"), batch_of("ism", folds=3)
     path.write_text("100.0\n")
 
@@ -82,13 +82,6 @@ def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files
     # Less of it undoes nothing.
     assert run(1.0) == more
     assert len(path.read_text().split()) == 1 + 3
-
-
-def test_seconds_are_logged_without_a_budget(files, tmp_path):
-    log = SpentLog(tmp_path / "spent.txt")
-    (row,) = run_batch(batch_of("ism"), load_dataset("wine"), context_of(spent_log=log), files)
-    assert row.provenance.budget_s is None
-    assert log.spent_s() >= row.provenance.wall_s
 
 
 @pytest.fixture
@@ -164,7 +157,7 @@ def test_who_charges_waits_for_the_lock_of_another(tmp_path):
     assert log.path.read_text().count("\n") == 1
 
 
-def test_lines_that_another_job_sets_aside_meanwhile_are_not_set_aside_again(tmp_path, monkeypatch, capsys):
+def test_lines_that_another_job_sets_aside_are_left_alone(tmp_path, monkeypatch, capsys):
     log = SpentLog(tmp_path / "spent.txt")
     log.path.write_text("1.5\n2.5\n")
     # What was read before the lock was had.
@@ -175,7 +168,7 @@ def test_lines_that_another_job_sets_aside_meanwhile_are_not_set_aside_again(tmp
     assert capsys.readouterr().err == ""
 
 
-def test_seconds_are_charged_where_something_else_lies_in_the_place_of_the_file(tmp_path):
+def test_seconds_are_charged_where_a_folder_lies_in_place_of_the_file(tmp_path):
     log = SpentLog(tmp_path / "spent.txt")
     log.path.mkdir()
     with log.charged():
