@@ -66,12 +66,3 @@ def machine(name, *words, user=None):
     command += [sys.executable, "-c", CODE, *map(str, words)]
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def can_be_made():
-    """Return whether this process may make machines of its own."""
-    words = ["unshare", "--uts", "--pid", "--fork", "--mount", "--mount-proc", "true"]
-    try:
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
