@@ -54,7 +54,7 @@ def test_cluster_runtime_is_by_the_experiments_own_limit(own, general):
     assert 20 < grid.runtime_min(alone(grid.batches()[0])) < 40
 
 
-def test_cluster_runtime_of_a_shared_job_is_not_the_sum_of_limits_that_its_cells_will_not_reach():
+def test_cluster_runtime_of_a_shared_job_is_below_the_sum_of_limits():
     config = table_4_config(runs_per_job="auto")
     for limit_s in (0.25, 90, 259200):
         config["limits"]["time_s"] = limit_s
@@ -91,7 +91,7 @@ def test_a_cell_that_comes_moves_no_other():
     assert all(batch in more.batches for batch in few.batches)
 
 
-def test_a_larger_problem_is_expected_to_take_longer_but_not_beyond_the_limit():
+def test_a_larger_problem_takes_longer_but_not_beyond_the_limit():
     changes = {"datasets": ["wine", "mnist"], "components": {"wine": 4, "mnist": 10}}
     grid = grid_of(**changes, kernels=["gaussian"], solvers=["ism", "sm"], limits={"time_s": 60.0})
     estimated = {(batch.dataset, batch.cell[-1]): grid.estimated_s(batch) for batch in grid.batches()}

@@ -43,7 +43,7 @@ def cell_of(run_s, n_runs=10):
         (MNIST, "svm", {}, 10),
     ],
 )
-def test_runs_of_a_cheap_cell_share_a_job_and_those_of_a_costly_one_get_one_each(shape, method, kernel, runs):
+def test_runs_of_a_cheap_cell_share_a_job(shape, method, kernel, runs):
     assert runs_per_batch("auto", cell_of(estimate(shape, method, kernel))) == runs
 
 
