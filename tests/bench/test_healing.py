@@ -188,31 +188,17 @@ WAYS = [
     ("lock", folder_in_place, 1),
     ("", file_in_place, 3),
 ]
-# The same with other files in other ways.
-MORE_WAYS = [
-    ("run-0/trace.jsonl", pipe, 2),
-    ("run-2/trace.jsonl", garbage, 1),
-    ("run-2/projection.npy", cut, 1),
-    ("run-2", file_in_place, 1),
-    ("key.json", pipe, 3),
-    ("ledger", folder_in_place, 1),
-    ("data", gone, 1),
-    ("data", pipe, 1),
-    ("lock", pipe, 1),
-    ("experiment", file_in_place, 3),
-]
 PLACES = {
     "ledger": ".workspace/spent.txt",
     "data": "data/wine.npz",
     "lock": f"{PLACE}.lock",
-    "experiment": ".workspace/table4_supervised",
 }
 
 
 @pytest.mark.attack("state: damaged in a known way")
 @pytest.mark.parametrize(
     ("part", "damage", "n_made"),
-    [*WAYS, *(pytest.param(*way, marks=pytest.mark.whole) for way in MORE_WAYS)],
+    WAYS,
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_what_is_damaged_is_named_and_made_again(state, healed, part, damage, n_made):

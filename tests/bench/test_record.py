@@ -53,11 +53,13 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("system", STAGES)
-def test_other_columns_have_another_schema_version(system):
-    kind = build_stage(system).record
-    columns = "\n".join(f"{name}: {types}" for name, types in sorted(column_types(kind).items()))
-    assert (kind.SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]) == SCHEMAS[system]
+def test_other_columns_have_another_schema_version():
+    found = {}
+    for system in STAGES:
+        kind = build_stage(system).record
+        columns = "\n".join(f"{name}: {types}" for name, types in sorted(column_types(kind).items()))
+        found[system] = kind.SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]
+    assert found == SCHEMAS
 
 
 @pytest.mark.parametrize(
