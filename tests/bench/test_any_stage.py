@@ -1,6 +1,5 @@
 """One engine serves every system: a stage made for this test is run, limited, killed, resumed, skipped and merged."""
 
-import csv
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ from kdrbench.bench.batch import Bundle
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles, merge_records
+from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import read_records
 from kdrbench.errors import ConfigError
 from kdrbench.stages.config import load_grid
@@ -122,7 +121,7 @@ def test_a_killed_job_goes_on_where_it_was(results, tmp_path):
     assert records[2].provenance.calibration_after_s == 0.02
 
 
-def test_runs_beyond_the_budget_are_rows_and_are_made_when_there_is_more(results):
+def test_runs_beyond_the_budget_are_made_when_there_is_more(results):
     spent = results / ".workspace" / "spent.txt"
     spent.parent.mkdir(parents=True)
     spent.write_text("9.0\n")
@@ -135,22 +134,6 @@ def test_runs_beyond_the_budget_are_rows_and_are_made_when_there_is_more(results
     records = run([tiny_batch()], results, spent_log=SpentLog(spent, 50.0))
     assert {row.status for row in records} == {"converged", "stalled"}
     assert len(spent.read_text().split()) == 3
-
-
-def test_rows_are_merged_by_all_that_names_them(results, tmp_path):
-    batches = [tiny_batch(), tiny_batch(method="other", then="fails")]
-    records = run(batches, results)
-    expected = {axes: batch.definition_sha256 for batch in batches for axes in batch.axes}
-    paths = [results / "runs/e/cheap.jsonl"]
-    assert merge_records(paths, TinyRecord, expected, tmp_path / "tiny.csv") == records
-    with (tmp_path / "tiny.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["method"], row["run"], row["half"], row["answer"]) for row in rows[:3]] == [
-        ("it", "0", "first", "15.0"),
-        ("it", "0", "second", ""),
-        ("it", "1", "first", "15.0"),
-    ]
-    assert {row["drifted"] for row in rows} == {"False"}
 
 
 def experiment_of(**changes):

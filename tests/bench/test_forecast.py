@@ -88,7 +88,7 @@ def test_rows_decide_where_there_are_some(tmp_path):
 @pytest.mark.parametrize(
     ("status", "limit"), [("time_limit", {"time_limit_s": 60.0}), ("memory_limit", {"memory_limit_mib": 256})]
 )
-def test_what_a_lower_limit_cut_short_is_a_bound_and_no_measurement(status, limit, tmp_path):
+def test_what_a_lower_limit_cut_short_is_no_measurement(status, limit, tmp_path):
     grid = grid_of(**CELLS | {"solvers": ["gm"]}, limits={"time_s": 259_200, "memory_mib": 4096})
     (batch,) = grid.batches()
     add_rows(tmp_path, batch, status, wall_s=5000.0, **limit)
@@ -134,7 +134,7 @@ def test_data_to_prepare_are_those_that_are_not_there(demo, tmp_path):
     assert data_bytes(demo, tmp_path, ["demo_partitions"]) == 0
 
 
-def test_an_experiment_that_is_not_run_is_answered_with_the_nearest(demo, tmp_path):
+def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
     assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
     with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):
         forecast(demo, tmp_path, ["demo_scalin"])

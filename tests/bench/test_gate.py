@@ -103,6 +103,7 @@ def test_a_batch_ends_with_rows_whatever_its_run_leaves(tmp_path, what):
 CLAIMS = {
     "skipped": ({"status": "skipped"}, "only the bench skips runs; it said skipped: well"),
     "time_limit": ({"status": "time_limit"}, "s of its limit of 5 s; it said time_limit: well"),
+    "fine": ({"status": "fine"}, "'fine' is no status: well"),
     "a bench's column": ({"columns": {"time_limit_s": 9.0}}, "a run leaves no column 'time_limit_s' of TinyRecord; it"),
     "its own status": ({"columns": {"status": "converged"}}, "a run leaves no column 'status' of TinyRecord; it said"),
     "words": ({"columns": {"answer": "42"}}, "column answer holds '42', which is not of type float | None; it said"),
@@ -120,13 +121,13 @@ def test_a_run_may_not_claim_everything(tmp_path, what):
     assert message in results["first",].message
 
 
-def test_a_time_limit_is_believed_when_the_process_took_that_long(tmp_path):
+def test_a_time_limit_is_believed_when_the_process_took_it(tmp_path):
     said = writes(line_of(status="time_limit") + "\n")
     results = collected(tmp_path / "run", said, used_s=5.0)
     assert [(key, result.status) for key, result in results.items()] == [(("first",), "time_limit")]
 
 
-def test_the_batch_knows_columns_and_keys_and_a_method_its_status(tmp_path):
+def test_the_batch_knows_its_columns_and_a_method_its_status(tmp_path):
     first, second = line_of(columns={"n_samples": 1000}), line_of("second", status="max_iterations")
     write = writes(f"{first}\n{second}\n{line_of('third')}\n")
     rows = run(Strikes(lambda referee: write(referee.files.folder)), tmp_path)
@@ -226,7 +227,7 @@ def test_who_blames_the_bench_twice_has_failed(tmp_path):
     assert {(row.status, row.message) for row in rows} == {("failed", message)}
 
 
-def test_a_package_that_is_missing_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
+def test_a_missing_package_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
     def want(referee):
         import no_such_module  # noqa: F401
 

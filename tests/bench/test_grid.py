@@ -54,7 +54,7 @@ def test_cluster_runtime_is_by_the_experiments_own_limit(own, general):
     assert 20 < grid.runtime_min(alone(grid.batches()[0])) < 40
 
 
-def test_cluster_runtime_of_a_shared_job_is_below_the_sum_of_limits():
+def test_runtime_of_a_shared_job_is_below_the_sum_of_limits():
     config = table_4_config(runs_per_job="auto")
     for limit_s in (0.25, 90, 259200):
         config["limits"]["time_s"] = limit_s
@@ -68,7 +68,7 @@ def test_cluster_runtime_of_a_shared_job_is_below_the_sum_of_limits():
         assert max(most_s) <= 600
 
 
-def test_a_file_that_no_job_makes_is_answered_with_those_there_are():
+def test_an_unknown_job_is_answered_with_those_there_are():
     grid = grid_of(runs_per_job="auto")
     message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'.*Allowed: table4_supervised/cheap.*share one"
     with pytest.raises(ConfigError, match=message):

@@ -53,7 +53,7 @@ def test_odd_results_are_failed_rows_that_can_be_read(tmp_path, values, message)
     assert run(Yields(**values), [tiny_batch(runs=[0])], tmp_path) == first
 
 
-def test_a_column_of_the_wrong_type_is_a_red_job_that_blocks_no_other_cell(tmp_path):
+def test_a_column_of_the_wrong_type_blocks_no_other_cell(tmp_path):
     class Odd(TinyStage):
         def describe(self, batch, dataset, number):
             return {"n_samples": "three" if batch.cell == ("odd",) else 3}
@@ -104,7 +104,7 @@ def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, sta
         assert path.exists() == stays
 
 
-def test_a_checkpoint_of_an_untimed_run_is_dropped_where_times_are_asked_for(tmp_path):
+def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
     with workspace.claimed(batch, LIMITS, timed=False):
@@ -115,7 +115,7 @@ def test_a_checkpoint_of_an_untimed_run_is_dropped_where_times_are_asked_for(tmp
         assert not path.exists()
 
 
-def test_rows_of_another_batch_do_not_count_wherever_they_come_from(tmp_path):
+def test_rows_of_another_batch_in_the_workspace_do_not_count(tmp_path):
     batch, files = tiny_batch(runs=[0]), files_in(tmp_path)
     (first, second) = run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(LIMITS), files)
     foreign = [replace(row, provenance=replace(row.provenance, batch_sha256="other")) for row in (first, second)]

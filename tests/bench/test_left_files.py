@@ -110,7 +110,7 @@ def test_of_what_a_run_leaves_only_its_own_files_stay(tmp_path, arrays):
     "changes",
     [{"key": "first"}, {"key": {}}, {"key": [{}]}, {"columns": [["answer", 1.0]]}, {"columns": None}, {"cpu_s": True}],
 )
-def test_a_line_whose_key_columns_or_seconds_are_none_is_no_result(tmp_path, changes):
+def test_a_line_without_a_key_columns_or_seconds_is_no_result(tmp_path, changes):
     files = RunFiles(tmp_path)
     files.results.write_text(line_of() + "\n" + json.dumps(json.loads(line_of()) | changes) + "\n")
     with pytest.raises(UnreadableError, match=r"line 2 of results.jsonl is no result: "):

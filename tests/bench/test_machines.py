@@ -197,7 +197,7 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
         assert f"the file system of {tmp_path} has no locks (flock: {os.strerror(number)})" in str(caught.value)
 
 
-def test_a_folder_that_is_not_ours_is_said_and_other_permissions_are_raised(tmp_path):
+def test_a_folder_of_somebody_else_is_said_with_what_to_do(tmp_path):
     lock = tmp_path / "job.lock"
 
     def refused(path):

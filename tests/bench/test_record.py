@@ -30,7 +30,7 @@ def test_a_row_is_read_as_it_was_written():
     assert ROW.axes == ("e", "wine", "gaussian", "ism", 3)
 
 
-def test_columns_are_the_shared_ones_the_own_ones_and_those_of_provenance():
+def test_columns_are_the_shared_the_own_and_those_of_provenance():
     columns = list(flat(ROW))
     shared = ["schema_version", "experiment", "dataset", "run", "seed", "status", "message", "time_s", "cpu_s"]
     assert columns[: len(shared)] == shared
@@ -107,7 +107,7 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
         (b"", "not a line of JSON"),
     ],
 )
-def test_a_file_with_a_line_that_is_no_row_is_named_in_one_sentence(tmp_path, garbage, said):
+def test_a_file_with_a_line_that_is_no_row_is_named(tmp_path, garbage, said):
     path = tmp_path / "rows.jsonl"
     append_records(path, [ROW])
     path.write_bytes(path.read_bytes() + garbage + b"\n")

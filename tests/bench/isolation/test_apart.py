@@ -26,7 +26,7 @@ def says_both():
     return True
 
 
-def test_what_it_prints_is_thrown_away_only_where_that_is_asked_for(capfd):
+def test_what_it_prints_is_thrown_away_only_where_asked(capfd):
     assert report_of(says_both, LIMITS)
     assert capfd.readouterr().err == "  | to one\n  | to the other\n  | of a child\n"
     assert report_of(says_both, LIMITS, quiet=True)
@@ -61,7 +61,7 @@ def test_who_ends_before_the_end_of_the_work_has_not_reported(work, why):
         report_of(work, LIMITS, quiet=True)
 
 
-def test_a_fork_of_the_work_reports_nothing_and_has_not_succeeded():
+def test_a_fork_of_the_work_reports_nothing_and_has_failed():
     assert report_of(goes_on_as_two, LIMITS) == 1
 
 

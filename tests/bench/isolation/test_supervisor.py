@@ -42,7 +42,7 @@ def test_a_run_beyond_its_time_is_ended():
     assert LIMITS.time_s <= process.wall_s < 60.0
 
 
-def test_descendants_that_hide_in_sessions_of_their_own_are_gone_too(tmp_path):
+def test_descendants_in_sessions_of_their_own_are_gone_too(tmp_path):
     note = tmp_path / "pids"
 
     def spawn():

@@ -230,7 +230,7 @@ def test_what_a_method_leaves_at_work_is_stopped_while_it_waits(note, tmp_path):
     assert max(seen) <= 2
 
 
-def test_a_run_that_is_killed_while_it_waits_keeps_its_first_result(note, tmp_path):
+def test_a_run_killed_while_it_waits_keeps_its_first_result(note, tmp_path):
     rows = run(batches_of(note, a={}, b={}, c={"first": "kills b"}), tmp_path)
     assert log_of(note) == ["a0", "b0", "c0"] + ["a0", "c0"] * REPEATS
     assert [row.repeats for row in rows] == [REPEATS, 0, REPEATS]
@@ -289,7 +289,7 @@ def test_the_budget_is_asked_before_each_run_that_takes_turns(note, tmp_path):
     assert [row.status for row in others] == ["skipped"] * 2
 
 
-def test_more_methods_than_may_be_alive_together_are_several_groups(note, tmp_path, monkeypatch):
+def test_too_many_methods_to_be_alive_together_are_groups(note, tmp_path, monkeypatch):
     monkeypatch.setattr("kdrbench.bench.turns.MOST_TOGETHER", 2)
     run(batches_of(note, a={}, b={}, c={}), tmp_path)
     assert log_of(note) == ["a0", "b0"] * (1 + REPEATS) + ["c0"] * (1 + REPEATS)
@@ -365,7 +365,7 @@ def test_only_what_lies_between_question_and_grant_is_waited(monkeypatch):
         assert one.waited_s() == 7.0
 
 
-def test_a_line_that_is_closed_leaves_no_descriptor_and_closes_no_other():
+def test_a_closed_line_leaves_no_descriptor_and_closes_no_other():
     before = sorted(Path("/proc/self/fd").iterdir())
     one = turn.Turn()
     one.close_run_end()
