@@ -48,7 +48,6 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}\n"
 OBJECTS = "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n"
 FILES = {
     "garbage results": (writes(b"\xff\x00garbage\n"), "line 1 of results.jsonl is not JSON: "),
-    "no column is one": (writes(line_of(columns=[]) + "\n"), "line 1 of results.jsonl is no result: "),
     "negative seconds": (writes(line_of(time_s=-1.0) + "\n"), "line 1 of results.jsonl is no result: "),
     "half a clock": (writes(line_of(clocked_s=None) + "\n"), "line 1 of results.jsonl is no result: "),
     "endless seconds": (writes(line_of().replace("0.1", "1e999") + "\n"), "line 1 of results.jsonl is no result: "),

@@ -123,7 +123,7 @@ def test_a_sealed_line_with_any_bit_changed_is_no_row(tmp_path, attack_rng):
     append_records(path, [ROW], seal=True)
     line = path.read_bytes()
     assert read_records(path, IKDRRecord) == [ROW]
-    for _ in range(200):
+    for _ in range(60):
         flip_bit(path, int(attack_rng.integers(8 * (len(line) - 1))))
         records, faults = read_undamaged(path, IKDRRecord)
         assert (records, bool(faults)) == ([], True)
