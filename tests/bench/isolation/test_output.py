@@ -30,6 +30,21 @@ def test_both_streams_are_lines_that_are_marked(capfd):
     assert streams.err == "  | to one\n  | to the other\n  | of a child\n"
 
 
+def test_of_a_flood_the_tail_is_kept_and_the_run_goes_on(capfd):
+    lines = [b"y" * 100_000 + b" %d\n" % number for number in range(30)]
+
+    def floods():
+        # More than fits into the pipe: the guardian reads meanwhile.
+        for number, line in enumerate(lines):
+            os.write(1 + number % 2, line)
+
+    assert supervise(floods, LIMITS).end is Exit.EXITED
+    text = capfd.readouterr().err
+    assert text.startswith(f"  | ({sum(map(len, lines)) - MOST_BYTES} bytes of output left out) ")
+    assert text.endswith("y 29\n")
+    assert len(text) < MOST_BYTES + 200
+
+
 def test_a_run_that_prints_for_ever_ends_at_its_limit(capfd):
     def floods():
         while True:
