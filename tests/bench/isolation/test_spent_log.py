@@ -154,3 +154,18 @@ def test_seconds_are_charged_where_a_folder_is_in_the_way(tmp_path):
         pass
     assert log.path.read_text().count("\n") == 1
     assert (tmp_path / "spent.txt.damaged").is_dir()
+
+
+def test_damaged_lines_are_set_aside_and_the_others_stay(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.write_text("1.5\ngarbage\n2.5\n")
+    assert log.spent_s() == 4.0
+    assert log.path.read_text() == "1.5\n2.5\n"
+    assert "garbage" in (tmp_path / "spent.txt.damaged").read_text()
+
+
+def test_nothing_was_spent_where_a_folder_is_in_the_way(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.mkdir()
+    assert log.spent_s() == 0.0
+    assert (tmp_path / "spent.txt.damaged").is_dir()
