@@ -11,7 +11,6 @@ from kdrbench.reports.answers.learners import figure_sentences, low_rank_sentenc
 from kdrbench.reports.answers.solvers import largest_sentences
 from kdrbench.reports.claims.claim import Records
 from kdrbench.reports.claims.kpca_figures import tricks_agree
-from kdrbench.reports.tables.labels import method_label
 from support.dashboard_grid import grid_config
 from support.report_rows import run, trace_line
 
@@ -178,7 +177,3 @@ def test_runs_that_a_limit_stopped_at_the_best_cost_are_counted_apart(tmp_path):
     runs.loc[:1, "status"] = "time_limit"
     text = said(runs, tmp_path, ["ism", "dg"])
     assert "in 3 of 3 runs, 2 of them when they were stopped; the next is DG (0 of 3)" in text
-
-
-def test_controls_are_printed_as_configurations_write_them():
-    assert [method_label(name) for name in ("random", "shuffled_labels")] == ["random", "shuffled_labels"]

@@ -24,14 +24,6 @@ CONFIRMED, MOSTLY, CONTRADICTED, UNDECIDED = (
 )
 
 
-def test_without_records_nothing_is_decided():
-    for claim in CLAIMS:
-        found = claim.decide(Records())
-        assert found.decision is UNDECIDED
-        assert found.evidence.startswith("lacking: ")
-        assert "(low_rank.csv)" in found.evidence
-
-
 def low_rank(*rows):
     blank = {
         "experiment": "t",

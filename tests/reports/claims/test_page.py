@@ -20,10 +20,6 @@ def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
     assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)
 
 
-def test_no_claim_names_a_folder_that_another_configuration_has():
-    assert not any("results/" in found.evidence for _, found in decided(Records()))
-
-
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
     claim = Claim(
         "c",
@@ -53,11 +49,6 @@ def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
             "note": "so",
         }
     ]
-
-
-def test_a_claim_without_a_place_has_its_paper_alone():
-    claim = Claim("c", "W.", "Paper", "", lambda records: Found(Decision.CONFIRMED, "e"))
-    assert "<td>Paper</td>" in claims_html([(claim, claim.decide(Records()))], ["e"], Path("results"))
 
 
 def records_of(published):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Records
+from kdrbench.reports.claims.claim import Decision
 from kdrbench.reports.claims.growth import complexity, quadratic_time
 from kdrbench.reports.claims.times import as_fast_as_baselines, disparity_grows, times_faster
 from support.claim_rows import cells, records
@@ -204,10 +204,3 @@ def test_disparity_grows_where_the_ratio_rises_with_the_features():
     lacking = disparity_grows(features(ism=1.0, dg=2.0))
     assert lacking.decision is Decision.UNDECIDED
     assert "SM, GM at three numbers of features" in lacking.evidence
-
-
-@pytest.mark.parametrize("decide", [times_faster, as_fast_as_baselines, quadratic_time, complexity, disparity_grows])
-def test_without_records_nothing_is_decided(decide):
-    assert decide(Records()).decision is Decision.UNDECIDED
-    old = [{name: value for name, value in row.items() if name != "warm_s"} for row in grown("ism", 2.0)]
-    assert decide(records(*old)).decision is Decision.UNDECIDED

@@ -50,27 +50,6 @@ def test_tables_are_sorted_by_numbers_and_filtered(opened):
     assert eventually(lambda: len(column(first.locator("table"), 2)) == 10)
 
 
-def test_published_numbers_stand_below_ours_with_their_verdict(opened):
-    tab = opened("tables")
-    cell = tab.locator("#table-first tbody tr", has_text="Cost").first.locator("td").nth(1)
-    assert cell.locator(".paper").inner_text().strip() == "-1311\u00b126"
-    # Three folds are not the ten of the paper.
-    assert cell.get_by_role("img").get_attribute("aria-label") == "not comparable"
-
-
-def test_a_panel_that_is_drawn_after_a_click_on_the_legend_obeys_it(opened):
-    tab = opened("tables")
-    button = tab.locator("#figure-sizes .legend button", has_text="c")
-    button.evaluate("(one) => one.click()")
-    tab = opened("figure-sizes")
-    last = tab.locator("#figure-sizes .plot").last
-    last.scroll_into_view_if_needed()
-    last.locator(".main-svg").first.wait_for()
-    assert visible_keys(last) == ["d"]
-    button.click()
-    assert visible_keys(last) == ["c", "d"]
-
-
 def visible_keys(plot):
     return plot.evaluate("(one) => [...new Set(one.data.filter((t) => t.visible !== false).map((t) => t.legendgroup))]")
 
@@ -144,16 +123,6 @@ def test_a_run_opens_by_click_and_by_key(opened):
     assert button.evaluate("(one) => one === document.activeElement")
 
 
-def test_the_quality_page_leads_to_its_runs(opened):
-    tab = opened("quality")
-    found = dict(zip(column(tab.locator("#quality .bars"), 1), column(tab.locator("#quality .bars"), 2), strict=True))
-    assert (found["Failed"], found["Missing"], found["Drifted timing"]) == ("4", "none", "none")
-    assert found["Worse than random"] == "not recorded"
-    tab.locator("#table-quality tr", has_text="Stopped at a limit").first.get_by_role("button").click()
-    assert "stopped at the time limit of 2 s" in tab.locator("dialog#run").inner_text()
-    tab.keyboard.press("Escape")
-
-
 def test_the_keyboard_reaches_and_shows_all_controls(opened):
     tab = opened("runs")
     tab.locator("header nav a").last.focus()
@@ -174,32 +143,6 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         tab.keyboard.press(key)
         heading = tab.locator("#table-runs th", has_text="Iterations")
         assert eventually(lambda heading=heading, order=order: heading.get_attribute("aria-sort") == order)
-
-
-@pytest.mark.parametrize("chapter", ["overview", "tables", "figures", "published", "claims", "runs", "quality"])
-def test_a_phone_scrolls_down_only(phone_tab, chapter):
-    tab = phone_tab.show(chapter)
-    assert eventually(lambda: tab.locator("main h1:visible").all_inner_texts() == [chapter.capitalize()])
-    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    if chapter == "figures":
-        # Panels stand below each other.
-        assert (
-            len(
-                set(
-                    tab.locator(".panels:not(.pictures) .panel").evaluate_all(
-                        "(all) => all.map((one) => one.offsetLeft)"
-                    )
-                )
-            )
-            == 1
-        )
-    if chapter == "runs":
-        tab.get_by_role("button", name="Details of").first.click()
-        box = tab.locator("dialog#run").bounding_box()
-        tab.keyboard.press("Escape")
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= PHONE["width"]
-    assert not phone_tab.faults
 
 
 def test_at_no_size_a_chapter_is_wider_than_its_window_or_moves_its_first_column(browser, address):
@@ -253,16 +196,6 @@ def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
     tab.close()
 
 
-def test_all_cells_of_the_row_under_the_pointer_have_its_colour(opened):
-    tab = opened("tables")
-    row = tab.locator("#table-first tbody tr", has_text="Accuracy").first
-    colours = "(row) => [...new Set([...row.cells].map((cell) => getComputedStyle(cell).backgroundColor))]"
-    before = row.evaluate(colours)
-    row.locator("td.number").first.hover()
-    assert eventually(lambda: row.evaluate(colours) != before)
-    assert len(row.evaluate(colours)) == 1
-
-
 def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(opened):
     tab = opened("tables")
     cell = tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td.number").first
@@ -288,19 +221,6 @@ def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(
     tab.evaluate("location.hash = 'runs?q=failed&sort=5-desc'")
     assert eventually(lambda: lines.count() == 4)
     tab.evaluate("location.hash = 'runs'")
-
-
-@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
-def test_why_a_number_differs_can_be_read_at_any_width(browser, address, size):
-    tab = Tab(browser, address, size)
-    shown = tab.show("published")
-    why = shown.locator("table.published td[data-label=Why]:not(:empty)").first
-    box = why.bounding_box()
-    assert box["width"] > 200
-    assert box["x"] + box["width"] <= size["width"]
-    # On a phone the lines stack, each with the name of its column.
-    assert shown.locator("#table-published tbody td:not([data-label])").count() == 0
-    shown.close()
 
 
 def test_without_scripts_the_tables_are_there(browser, address):

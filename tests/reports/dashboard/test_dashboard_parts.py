@@ -1,7 +1,5 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
-import ast
-import re
 from dataclasses import fields
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
@@ -19,7 +17,6 @@ from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCE = ROOT / "src" / "kdrbench"
 
 
 @pytest.mark.parametrize(
@@ -46,24 +43,6 @@ def test_the_citation_has_the_author_and_address_that_are_installed(monkeypatch)
 
 def not_installed(name):
     raise PackageNotFoundError(name)
-
-
-def words_of(path):
-    """Return the text of a template or script, and the words in quotes of a module."""
-    text = path.read_text()
-    if path.suffix != ".py":
-        return text
-    constants = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
-    return "\n".join(value for value in constants if isinstance(value, str))
-
-
-def test_no_word_has_its_plural_in_brackets():
-    texts = {path: words_of(path) for path in SOURCE.rglob("*") if path.suffix in {".py", ".j2", ".js"}}
-    assert sum(path.suffix == ".j2" for path in texts) > 5
-    # An address of either kind, and a distribution of s.
-    allowed = re.compile(r"(http|Poisson)\(s\)")
-    found = {path.name: re.findall(r"[a-z]{2,}\(s\)", allowed.sub("", text)) for path, text in texts.items()}
-    assert {name: words for name, words in found.items() if words} == {}
 
 
 def titled(name, title):

@@ -1,6 +1,6 @@
-"""The toggles and legends of figures."""
+"""The toggles of figures, and pictures."""
 
-from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, address_of, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
 
 pytestmark = NEEDS_BROWSER
 FIGURE = "figure-first_cost_against_time"
@@ -48,26 +48,18 @@ def test_the_page_opens_with_the_toggles_of_its_address(browser, address):
     tab.tab.close()
 
 
-def test_the_legend_stays_in_sight_of_its_panels(browser, address):
-    tab = Tab(browser, f"{address}#{FIGURE}", {"width": 1300, "height": 400})
-    figure = tab.tab.locator(f"#{FIGURE}")
-    legend, last = figure.locator(".legend"), figure.locator(".plot").last
-    last.scroll_into_view_if_needed()
-    assert figure.locator("h2").bounding_box()["y"] < 0
-    box = legend.bounding_box()
-    assert 0 <= box["y"] < 5
-    # A click meets the legend, not a panel below it.
-    button = legend.get_by_role("button", name="DG", exact=True)
-    button.click()
-    assert button.get_attribute("aria-pressed") == "false"
-    tab.tab.close()
-
-
-def test_a_link_to_a_figure_shows_its_title_below_the_chapters(browser, address):
-    tab = Tab(browser, address, TABLET)
-    shown = tab.show(FIGURE)
-    title, chapters = shown.locator(f"#{FIGURE} h2"), shown.locator("header")
-    assert eventually(lambda: shown.evaluate("scrollY") > 0)
-    bar = chapters.bounding_box()
-    assert bar["y"] + bar["height"] <= title.bounding_box()["y"] < TABLET["height"] / 4
-    tab.tab.close()
+def test_pictures_stand_in_rows_below_their_headings_the_right_way_up(opened):
+    tab = opened("figure-pictures")
+    plots = tab.locator("#figure-pictures .plot")
+    for plot in plots.all():
+        plot.scroll_into_view_if_needed()
+        plot.locator(".imagelayer image").wait_for(state="attached")
+    wide, one, other = (plot.bounding_box() for plot in plots.all())
+    headings = [place.bounding_box() for place in tab.locator("#figure-pictures .heading").all()]
+    assert headings[0]["y"] < wide["y"] < headings[1]["y"] < one["y"] == other["y"]
+    assert one["x"] < other["x"]
+    # Square pixels, the first row at the top.
+    low, high = plots.first.evaluate("(one) => one._fullLayout.yaxis.range")
+    assert low > 19 > 0 > high
+    plots.first.evaluate("(one) => Plotly.Fx.hover(one, { xval: 3, yval: 2 })")
+    assert eventually(lambda: "column 3, row 2" in plots.first.locator(".hoverlayer").text_content())

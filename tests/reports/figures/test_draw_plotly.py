@@ -123,14 +123,9 @@ def lab(hue, vision):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.parametrize("vision", VISION)
-def test_colour_blind_readers_can_tell_the_colours_apart(vision):
-    for first, second in itertools.combinations([*COLOURS, "#FFFFFF"], 2):
-        distance = np.linalg.norm(lab(first, VISION[vision]) - lab(second, VISION[vision]))
-        assert distance > LEAST_DISTANCE, f"{first} and {second}: {distance:.1f}"
-
-
-def test_the_measure_of_distance_finds_what_cannot_be_told_apart():
-    red, green = "#904040", "#407040"
-    assert np.linalg.norm(lab(red, VISION["all cones"]) - lab(green, VISION["all cones"])) > 3 * LEAST_DISTANCE
-    assert np.linalg.norm(lab(red, VISION["no green cones"]) - lab(green, VISION["no green cones"])) < LEAST_DISTANCE
+def test_colour_blind_readers_can_tell_the_colours_apart():
+    for name, vision in VISION.items():
+        for first, second in itertools.combinations([*COLOURS, "#FFFFFF"], 2):
+            assert np.linalg.norm(lab(first, vision) - lab(second, vision)) > LEAST_DISTANCE, (name, first, second)
+    red, green = (lab(colour, VISION["no green cones"]) for colour in ("#904040", "#407040"))
+    assert np.linalg.norm(red - green) < LEAST_DISTANCE

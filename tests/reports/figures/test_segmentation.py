@@ -128,10 +128,7 @@ def test_the_screen_shows_the_same_pictures(folder, runs):
     assert legend_of(chart) == []
 
 
-def test_which_sets_have_pictures():
+def test_only_images_have_pictures():
     assert [name for name, entry in load_registry().items() if has_pictures(entry)] == ["face", "flower", "flower-106"]
-
-
-def test_only_an_image_can_be_fetched_as_one():
     with pytest.raises(DataError, match="data set 'wine' is no image of which the colours are the samples"):
         picture_bytes("wine")

@@ -269,18 +269,6 @@ def test_shares_have_exact_intervals_and_gaps_that_are_rounding_are_none(charts)
         assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
 
 
-def test_every_number_of_a_cell_says_what_it_is(charts):
-    charts.add("a", [-10.0], [0.9])
-    charts.add("a", [-10.0], [0.9], draw=1)
-    (row,) = charts.page()[0].rows
-    plain = {"Problems", "Printed"}
-    described = {name for name, entry in zip(charts.page()[0].columns[3:], row[3:], strict=True) if entry.detail}
-    assert described == set(charts.page()[0].columns[3:]) - plain
-    near = row[-4]
-    assert near.detail == "of 20 random starts that ended, at most 0.1 % above the best"
-    assert near.axes == ("", "wine", "gaussian", "ism")
-
-
 def chart_of(charts, tmp_path):
     config = whole_config() | {"run": ["atlas"]}
     (report,) = experiment_figures(config, "atlas")

@@ -3,14 +3,11 @@
 import json
 
 import pandas as pd
-import pytest
 from click.testing import CliRunner
 
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
-from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from support.dashboard_grid import page
 from support.report_rows import run
 
 EXPERIMENT = {
@@ -60,12 +57,6 @@ def test_a_control_is_not_the_best_and_the_next_one_is():
     assert {row.method for row in cells if row.control} == {"random"}
 
 
-@pytest.mark.parametrize("controls", [(), ("random",)])
-def test_the_table_says_so_where_there_is_one(controls):
-    legend = ikdr_table("e", compared_cells(RUNS, EXPERIMENT, controls), EXPERIMENT).notes[0]
-    assert ("Controls do not compete." in legend) == bool(controls)
-
-
 def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     (tmp_path / "merged").mkdir()
@@ -77,13 +68,3 @@ def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
     assert r"\textbf{1s $\pm$ 0s}" in tex
     assert r"\textbf{1us" not in tex
     assert "1us" in tex
-
-
-def test_no_control_is_bold_in_the_dashboard(tmp_path):
-    solvers = ["ism", "ism_converged", "random"]
-    more = {"random": {"method": "start_alone", "start": "random"}}
-    shown = page(tmp_path, solvers=solvers, datasets=("wine",), folds=8, defined=more, quickest="random")
-    cells = shown.split('id="table-first"')[1].split("</article>")[0].split("<tbody>")[1]
-    times = cells.split("<tr>")[1].split("<td")[2:]
-    assert "<strong>" not in times[2]
-    assert "<strong>" not in times[5]

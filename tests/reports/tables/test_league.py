@@ -81,15 +81,6 @@ def test_the_answer_has_our_headline_and_how_the_best_projection_does():
     assert second.startswith("Of 2 kernel projections KPCA trick with LMNN, leading components has the best mean rank")
 
 
-def test_every_method_is_named_on_the_page_and_in_print():
-    table = league_table("league", "league", made_up(), EXPERIMENT)
-    html, tex = render_html(table), render_latex(table)
-    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
-    for title in ("InterpretableKDR, Gaussian", "PLS-DA", "LDA"):
-        assert f"<td>{title}</td>" in body
-        assert f"\n{title} & " in tex
-
-
 def test_an_experiment_has_its_tables_and_each_can_be_written():
     (first, *_) = reports = experiment_tables({"experiments": {"league": EXPERIMENT}, "run": ["league"]}, "league")
     tables = [league_table(name, "league", made_up(), EXPERIMENT) for name in NAMES]
@@ -136,19 +127,6 @@ def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     assert not any(entry.bold for row in table.rows for entry in row)
 
 
-def test_every_number_of_the_standings_says_what_it_is():
-    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)
-    (row,) = (row for row in table.rows if row[0].text == "LDA")
-    assert all(entry.detail.startswith("LDA: ") for entry in row[1:])
-    assert row[1].detail.startswith("LDA: mean rank by k-NN accuracy over 2 data sets, 95 % ")
-    assert row[4].detail == "LDA: mean k-NN accuracy over 4 cells, 0 where lost"
-    # Of 40 fits one failed.
-    assert [entry.detail for entry in row[-2:]] == [
-        "LDA: median CPU time of tuning and fit over 39 fits",
-        "LDA: cells of 4 in which a run is missing",
-    ]
-
-
 def test_numbers_of_a_data_set_are_beside_those_of_our_method():
     runs = made_up(lda=("satellite", 2, 0))
     table = league_table(NAMES[4], "league", runs, EXPERIMENT)
@@ -175,11 +153,6 @@ def test_numbers_of_a_data_set_are_beside_those_of_our_method():
     assert {one["p_holm"] for one in table.listed if one["method"] == "kdr_gaussian"} == {None}
 
 
-def test_numbers_of_data_sets_without_our_method_are_beside_the_first_one():
-    table = league_table(NAMES[4], "league", renamed(made_up(), kdr_gaussian="pca"), EXPERIMENT)
-    assert "to that of LDA over" in table.notes[0]
-
-
 def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
@@ -194,12 +167,6 @@ def test_effects_against_controls_come_with_their_tests(monkeypatch):
     # Of +.1 and -.2.
     assert row["Median difference"] == "-0.050"
     assert {entry.axes for entry in table.rows[0][2:]} == {("", "", "", "pls_da")}
-
-
-def test_every_number_of_a_duel_leads_to_the_runs_of_the_projection():
-    duels = league_table(NAMES[2], "league", made_up(), EXPERIMENT)
-    assert {entry.axes for row in duels.rows for entry in row[3:]} == {("", "", "", "kdr_gaussian")}
-    assert {entry.axes for row in duels.rows for entry in row[:3]} == {()}
 
 
 def many_sets():

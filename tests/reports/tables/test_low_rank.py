@@ -144,10 +144,6 @@ def test_curves_stand_beside_what_the_figures_show_in_words(comparisons):
     assert {one.verdict for one in curves} == {Verdict.NOT_JUDGED}
 
 
-def test_nothing_is_listed_where_nothing_is_run():
-    assert compare({"low_rank": ROWS}, CONFIG | {"run": []}) == []
-
-
 def test_numbers_of_other_data_are_listed_as_not_run():
     comparisons = compare({"low_rank": ROWS}, CONFIG | {"run": ["gyrb"]})
     digits = [one for one in comparisons if one.dataset == "digits"]

@@ -9,7 +9,6 @@ from kdrbench.reports.figures import noise as figure
 from kdrbench.reports.figures.league import STYLES
 from kdrbench.reports.figures.making import Source, make_chart
 from kdrbench.reports.outputs import experiment_figures, experiment_tables, figure_sources
-from kdrbench.reports.tables.making import make_table
 from kdrbench.reports.tables.noise import called_real, noise_table
 from support.configs import whole_config
 
@@ -76,14 +75,3 @@ def test_the_figure_shows_accuracies_and_p_values_by_method():
     assert mine.y == [1.0] * 20
     assert lda.words[0] == "called real: 2 of 20 (1.2 to 31.7 %)"
     assert figure.chart_of(Source(report, runs.assign(p_value=np.nan), CONFIG, None)) is None
-
-
-def test_the_page_of_noise_is_its_table(tmp_path):
-    (tmp_path / "merged").mkdir()
-    runs = rows().assign(**dict.fromkeys(("blas_threads", "time_limit_s", "memory_limit_mib"), 1.0))
-    words = ("processor", "blas", "python_version", "numpy_version", "scipy_version", "kdrbench_version", "git_commit")
-    words += ("batch_sha256", "trace_file")
-    runs = runs.assign(**dict.fromkeys(words, "x"), git_dirty=False, contaminated=False, timed=True, drifted=False)
-    runs.to_csv(tmp_path / "merged/noise.csv", index=False)
-    (report,) = experiment_tables(CONFIG, "noise")
-    assert make_table(report, CONFIG, tmp_path)[0].columns[:2] == ["Data", "Method"]

@@ -2,13 +2,12 @@
 
 import csv
 import io
-import shutil
 
 import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.reports.tables.labels import method_label
-from kdrbench.reports.tables.latex import compile_pdf, number, render_latex
+from kdrbench.reports.tables.latex import number, render_latex
 from kdrbench.reports.tables.making import write_table
 from kdrbench.reports.tables.table import Entry, Group, Table
 
@@ -33,12 +32,6 @@ def test_every_form_holds_every_word(tmp_path):
     tex = (tmp_path / "sizes.tex").read_text()
     assert r"wine\_2 \& more & \textbf{$-$1.5} \\" in tex
     assert tex.count(r"\midrule") == 2
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="SKIPPED LOUDLY: no pdflatex")
-def test_tex_sets_it(tmp_path):
-    compile_pdf(render_latex(table()), tmp_path / "sizes.pdf")
-    assert (tmp_path / "sizes.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_lines_of_another_width_are_refused():
