@@ -14,7 +14,7 @@ from kdrbench.reports.tables.verdicts import Verdict
 from kdrbench.stages.config_file import lay_over, read_config_file
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config
-from support.report_rows import kpca_run, run
+from support.report_rows import run
 
 DEMO = read_config_file(ROOT / "config.demo.yaml")
 FOUR = "table4_supervised"
@@ -150,18 +150,6 @@ def test_what_was_stopped_before_the_papers_limit_is_not_comparable_and_open_in_
     assert (len(held.runs), held.left_out) == (len(rows), ())
     assert {*held.runs.loc[held.runs["method"] == "dg", "stopped_early"]} == {"" if limit == 259200 else words}
     assert {*held.runs.loc[held.runs["method"] == "ism", "stopped_early"]} == {""}
-
-
-def test_fewer_splits_of_the_kpca_trick_are_not_comparable():
-    config = lay_over(whole_config(), {"run": ["kpca_tables"], "experiments": {"kpca_tables": {"splits": 3}}})
-    rows = [
-        kpca_run(dataset="pima", learner="nca", variant="plain", run=number, accuracy=0.67, experiment="kpca_tables")
-        | {"test_selected": None}
-        for number in range(3)
-    ]
-    lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
-    assert {str(one.verdict) for one in lines if one.runs} == {"not comparable"}
-    assert {one.why for one in lines if one.runs} == {"3 splits, at least 40 are asked for"}
 
 
 def test_an_experiment_of_your_own_is_compared_with_no_paper():

@@ -164,18 +164,6 @@ def test_one_run_that_was_stopped_or_failed_leaves_nothing_bold(race, status):
     assert best_of(runs, folder) == set()
 
 
-def test_one_run_that_misses_the_best_leaves_nothing_bold(tmp_path):
-    traces = {"ism": [[(1.0, -100.0)]] * (RUNS - 1) + [[(1.0, -99.9)]], "gm": [[(3.0, -100.0)]] * RUNS}
-    assert best_of(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path) == set()
-
-
-@pytest.mark.parametrize("column", ["drifted", "contaminated"])
-def test_disturbed_times_are_never_bold(race, column):
-    runs, folder = race
-    assert best_of(runs.assign(**{column: True}), folder) == set()
-    assert best_of(runs.assign(timed=False), folder) == set()
-
-
 def test_two_that_need_the_same_time_are_both_bold(tmp_path):
     traces = {"ism": [[(1.0, -100.0)]] * RUNS, "gm": [[(1.004, -100.0)]] * RUNS, "dg": [[(1.006, -100.0)]] * RUNS}
     assert best_of(pd.DataFrame(rows_of(tmp_path, traces)), tmp_path) == {"ism", "gm"}

@@ -78,22 +78,6 @@ def test_settings_as_published_that_never_arrive_are_said(tmp_path):
     assert "As published, no solver does so." in answer_of("e", runs, config, tmp_path).text
 
 
-def test_solvers_as_published_that_come_there_as_often_are_all_named(tmp_path):
-    traces = {"ism_converged": [BEST] * 3, "dg_converged": [BEST] * 3, "sm": [BEST, BEST, WORSE]}
-    traces["gm"] = traces["sm"]
-    runs = written(tmp_path, traces)
-    config = grid_config(["e"], solvers=list(traces), datasets=["wine"])
-    config["solvers"]["sm"] |= {"settings": "published"}
-    config["solvers"]["gm"] |= {"settings": "published"}
-    text = answer_of("e", runs, config, tmp_path).text
-    assert "Of the solvers as published, SM and GM do so most often: each in 2 of 3 runs." in text
-
-
-def test_one_run_has_no_mean(tmp_path):
-    runs = written(tmp_path, {"ism": [BEST], "dg": [WORSE]}).assign(quality=[1.0, 0.5])
-    assert "Highest accuracy: ISM with Gaussian on Wine (100.0%)." in said(runs, tmp_path, ["ism", "dg"])
-
-
 def test_of_equal_qualities_the_first_is_named_and_the_others_are_counted(tmp_path):
     runs = written(tmp_path, {"ism": [BEST], "dg": [WORSE], "sm": [WORSE]}).assign(quality=[0.9, 0.9, 0.8])
     assert "Highest accuracy: ISM with Gaussian on Wine (90.0%, like 1 other)." in said(

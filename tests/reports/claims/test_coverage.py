@@ -151,21 +151,3 @@ def test_wine_alone_decides_no_claim_of_the_papers():
     assert {one.decision for one in found} == {Decision.UNDECIDED}
     assert all(one.evidence.startswith("lacking: ") for one in found)
     assert all(claim.decide(Records()).decision is Decision.UNDECIDED for claim in CLAIMS)
-
-
-def test_lacking_times_are_named_by_what_is_wrong_with_them():
-    rows = [
-        *cells("four", "ism", only=["wine"], unaccounted=True),
-        *cells("four", "ism", only=["cancer"], contaminated=True),
-        *cells("four", "ism", only=["face"], time_s=None, status="failed"),
-        *cells("four", "ism", only=["mnist"], unaccounted=True, drifted=True),
-    ]
-    (missing,) = timed_cells(records(*rows), (TABLE_4,), ("ism",)).missing
-    label = "NeurIPS 2019, Table 4, supervised"
-    beginnings = [part.split(f" of {label}: ", 1) for part in missing.split("; ") if not part.startswith(label)]
-    assert beginnings == [
-        ["times that clocks account for", "Wine, Gaussian, ISM"],
-        ["undisturbed times", "Cancer, Gaussian, ISM"],
-        ["times", "Face, Gaussian, ISM"],
-        ["undisturbed times that clocks account for", "MNIST, Gaussian, ISM"],
-    ]

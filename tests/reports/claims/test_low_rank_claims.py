@@ -293,17 +293,6 @@ def test_draws_stopped_at_a_limit_are_open_on_digits():
     assert agreement_rises(cut(falling, method="burg", n_constraints=100)).decision is CONTRADICTED
 
 
-def test_numbers_of_constraints_with_a_stopped_draw_are_open_between_divergences():
-    rows = [
-        {"method": method, "n_constraints": count, "accuracy": 0.97, "nmi_ten_starts": 0.8}
-        for method in ("burg", "von_neumann")
-        for count in (25, 50, 75)
-    ]
-    found = divergences_comparable(cut(low_rank(*rows), method="burg", n_constraints=50))
-    assert found.decision is UNDECIDED
-    assert found.measure.startswith("2 of 3 constraint counts (67 %), and 1 open")
-
-
 def test_draws_stopped_at_a_limit_are_open_on_gyrb():
     same = kernels("gyrb", [1e-4] * 3, [1e-3] * 3)
     for method in ("von_neumann_trace", "definite_boost"):

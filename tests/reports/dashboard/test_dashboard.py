@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.bars import claims_of, shares_of, touched
+from kdrbench.reports.dashboard.bars import shares_of, touched
 from kdrbench.reports.dashboard.cells import Cells, command_of
 from kdrbench.reports.dashboard.checks import checks_of
 from kdrbench.reports.dashboard.overview import counts_of, endings_of
@@ -117,14 +117,6 @@ def test_checks_name_the_runs_that_went_wrong(grid):
     assert not found["changed"].findings
     # No control was run.
     assert [found[name].asked for name in ("drifted", "control", "contaminated")] == [True, False, True]
-
-
-def test_every_row_of_a_changed_checkout_is_counted_and_names_its_commit(grid):
-    config, runs, _ = grid
-    runs = runs.assign(git_dirty=[True] * 3 + [False] * (len(runs) - 3), git_commit="0123456789abcdef")
-    (check,) = [check for check in checks_of(runs, config) if check.name == "changed"]
-    assert [(one.run, one.words) for one in check.findings] == [(place, "commit 0123456789") for place in range(3)]
-    assert check.findings[0].subject == "ISM, Wine, Gaussian kernel, run 0"
 
 
 def test_no_run_of_a_reference_is_missing(grid):
@@ -239,18 +231,6 @@ def test_runs_of_a_reference_are_counted_apart():
         counts
     )
     assert counts[-1] == "1 baseline, 1 of the reference"
-
-
-def test_claims_are_counted_by_paper():
-    all_claims, paper = claims_of([a_claim(), a_claim() | {"verdict": "undecided"}])
-    assert (all_claims.title, all_claims.total, paper.title) == ("All claims", 2, "NeurIPS 2019")
-    assert {share.name: share.count for share in paper.shares} == {
-        "confirmed": 1,
-        "mostly confirmed": 0,
-        "contradicted": 0,
-        "undecided": 1,
-    }
-    assert claims_of([]) == []
 
 
 def test_parts_are_recognised_by_their_keys(tmp_path):
@@ -384,15 +364,6 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
         "method": "ISM",
         "command": "snakemake --cores all first",
     }
-
-
-def test_long_lists_are_cut_and_say_how_much_is_left(grid, monkeypatch):
-    monkeypatch.setattr("kdrbench.reports.dashboard.page._MOST_FINDINGS", 2)
-    config, runs, folder = grid
-    listed_findings = unpacked(render_dashboard(runs, config, folder, [], Parts()), "quality")
-    shared = int(runs["contaminated"].astype(str).eq("True").sum())
-    assert f"{shared - 2} more" in listed_findings
-    assert listed_findings.count("<td>Shared their core</td>") == 3
 
 
 def test_the_labels_of_a_link_are_those_of_its_runs(tmp_path):

@@ -1,7 +1,5 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
-import pytest
-
 from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab, address_of, column, eventually
 
 pytestmark = NEEDS_BROWSER
@@ -74,31 +72,6 @@ def test_a_click_on_the_legend_hides_a_solver_in_all_panels(opened):
     assert all(visible_keys(plot) == [] for plot in plots.all())
     figure.get_by_role("button", name="All").click()
     assert all("ISM" in visible_keys(plot) for plot in plots.all())
-
-
-def test_figures_zoom_and_speak_under_the_pointer_and_by_keys(opened):
-    tab = opened("figure-first_cost_against_time")
-    plot = tab.locator("#figure-first_cost_against_time .plot").first
-    plot.locator(".main-svg").first.wait_for()
-    whole = plot.evaluate("(one) => one.layout.xaxis.range")
-    box = plot.locator(".nsewdrag").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    tab.mouse.move(x, y)
-    tab.mouse.down()
-    tab.mouse.move(x + 80, y + 60, steps=4)
-    tab.mouse.up()
-    zoomed = plot.evaluate("(one) => one.layout.xaxis.range")
-    assert zoomed[1] - zoomed[0] < (whole[1] - whole[0]) / 2
-    plot.focus()
-    tab.keyboard.press("0")
-    assert plot.evaluate("(one) => one.layout.xaxis.range") == pytest.approx(whole)
-    tab.keyboard.press("+")
-    tab.keyboard.press("ArrowRight")
-    low, high = plot.evaluate("(one) => one.layout.xaxis.range")
-    width = whole[1] - whole[0]
-    assert (high - low, (high + low) / 2) == pytest.approx((0.8 * width, sum(whole) / 2 + 0.08 * width))
-    plot.evaluate("(one) => Plotly.Fx.hover(one, [{ curveNumber: 0, pointNumber: 3 }])")
-    assert eventually(lambda: "run 0" in plot.locator(".hoverlayer").text_content())
 
 
 def test_a_run_opens_by_click_and_by_key(opened):

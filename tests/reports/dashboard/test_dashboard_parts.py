@@ -1,6 +1,5 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
-from dataclasses import fields
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -14,7 +13,6 @@ from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
-from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -72,20 +70,3 @@ def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
     assert "annotations" not in shown["layout"]
     assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
     assert said["layout"]["xaxis"] == {"visible": False}
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (("neurips2019", "wine", "gaussian+polynomial", "ism"), ("Wine", "Gaussian + polynomial", "ISM")),
-        (("ismplus", "cancer", "gaussian", "ism2018"), ("Cancer", "Gaussian", "ISM 2018")),
-        (("ismplus", "wine", "", "none"), ("Wine", "-", "no reduction")),
-        (("kpca_trick", "yeast", "aligned", "aknca"), ("Yeast", "Aligned", "AKNCA")),
-        (("lowrank2006", "digits", "linear", "none"), ("Digits", "Linear", "no constraints")),
-        (("lowrank2006", "gyrb", "identity", "von_neumann"), ("gyrB", "Identity", "von Neumann")),
-    ],
-)
-def test_the_list_of_published_numbers_names_things_as_the_tables_do(names, words):
-    axes = dict(zip(("paper", "dataset", "kernel", "method"), names, strict=True))
-    blank = dict.fromkeys([field.name for field in fields(Comparison)], "")
-    assert labels_of(Comparison(**blank | axes)) == words

@@ -1,9 +1,8 @@
 """The toggles of figures, and pictures."""
 
-from support.browser_tab import DESK, NEEDS_BROWSER, Tab, address_of, eventually
+from support.browser_tab import NEEDS_BROWSER, address_of, eventually
 
 pytestmark = NEEDS_BROWSER
-FIGURE = "figure-first_cost_against_time"
 
 
 def test_the_toggles_change_figures_and_stay_in_the_address(opened):
@@ -29,23 +28,6 @@ def test_the_toggles_change_figures_and_stay_in_the_address(opened):
         )
     assert "absolute" not in address_of(tab)
     assert plot.evaluate("(one) => one.data.length") == lines
-
-
-def test_the_page_opens_with_the_toggles_of_its_address(browser, address):
-    tab = Tab(browser, f"{address}#{FIGURE}?cost=absolute&time=linear", DESK)
-    for again in (False, True):
-        if again:
-            tab.tab.reload()
-            tab.tab.wait_for_selector("html[data-ready]")
-        plot = tab.tab.locator(f"#{FIGURE} .plot").first
-        plot.locator(".main-svg").first.wait_for()
-        axes = plot.evaluate("(one) => [one.layout.xaxis.type, one.layout.yaxis.type, one.layout.yaxis.title.text]")
-        assert axes == ["linear", "log", "cost above best, absolute"]
-        pressed = tab.tab.locator("[data-choice] [aria-pressed=true]").evaluate_all("(all) => all.map((b) => b.value)")
-        assert pressed == ["absolute", "log", "linear", "all"]
-        assert address_of(tab.tab).endswith("?cost=absolute&time=linear")
-    assert not tab.faults
-    tab.tab.close()
 
 
 def test_pictures_stand_in_rows_below_their_headings_the_right_way_up(opened):

@@ -26,29 +26,6 @@ def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
         assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
 
 
-def test_a_cell_leads_to_its_own_curves(opened):
-    tab = opened("tables")
-    tab.locator("#table-first tbody tr", has_text="Cost").last.locator("td").nth(2).click()
-    dialog = tab.locator("dialog#cell")
-    assert dialog.locator("h2").inner_text() == "DG, Cancer, Gaussian"
-    dialog.locator("#cell-trace").click()
-    figure = tab.locator("#figure-first_cost_against_time")
-    pressed = figure.locator(".legend [aria-pressed=true]")
-    assert eventually(lambda: pressed.all_inner_texts() == ["DG"])
-    panel = figure.locator(".panel", has_text="Cancer, Gaussian kernel")
-    panel.locator(".main-svg").first.wait_for()
-    assert 0 <= panel.locator("h3").bounding_box()["y"] < DESK["height"]
-    shown = panel.locator(".plot").evaluate("(one) => one.data.filter((t) => t.visible).map((t) => t.legendgroup)")
-    assert set(shown) == {"DG"}
-    figure.get_by_role("button", name="All").click()
-    # Baselines have no curves.
-    opened("tables")
-    tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td").last.click()
-    assert dialog.locator("h2").inner_text() == "SVM, Wine, Baselines"
-    assert not dialog.locator("#cell-trace").is_visible()
-    tab.keyboard.press("Escape")
-
-
 def test_folded_answers_are_opened_and_printed(browser, tmp_path):
     asked = {f"table{place}": "supervised" for place in range(9)} | {"given": "alternative"}
     html = page(tmp_path, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"])

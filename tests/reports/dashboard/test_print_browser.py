@@ -71,29 +71,6 @@ def page_of(folder, n_figures, n_tables):
     return f"file://{folder}/dashboard.html"
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    return page_of(tmp_path_factory.mktemp("large"), 60, 40)
-
-
-def test_a_page_of_many_figures_is_printed_on_twelve_pages_and_can_be_read(browser, large):
-    tab = Tab(browser, large, PAPER)
-    tab.tab.set_default_timeout(120_000)
-    tab.tab.emulate_media(media="print")
-    drawn = "[...document.querySelectorAll('figure .plot')].every((one) => one.querySelector('.main-svg'))"
-    assert eventually(lambda: tab.tab.evaluate(drawn))
-    # A caption that several figures have is said once.
-    assert tab.tab.locator("#figures figcaption:visible").count() == 1
-    points = tab.tab.locator("figcaption:visible, #figures h2:visible, #figures .panel h3:visible").evaluate_all(
-        "(all) => all.map((one) => (parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom * 72) / 96)"
-    )
-    assert len(points) > 60 * 3 - 1
-    assert min(points) >= 5.95
-    assert 6 <= pages_of(tab.tab.pdf(prefer_css_page_size=True)) <= 12
-    assert not tab.faults
-    tab.tab.close()
-
-
 @pytest.mark.parametrize(("n_figures", "n_tables"), [(61, 1), (1, 41)])
 def test_a_page_of_more_than_twelve_pages_prints_answers_claims_and_the_first_tables_and_says_so(
     browser, tmp_path, n_figures, n_tables

@@ -97,22 +97,6 @@ def as_file(tab, table, form):
     return text.splitlines()
 
 
-def test_a_printed_number_and_its_verdict_have_columns_of_their_own(opened):
-    tab = opened("tables")
-    head, *lines = csv.reader(as_file(tab, "#table-first", "CSV"))
-    assert len({len(line) for line in [head, *lines]}) == 1
-    (cost,) = [dict(zip(head, line, strict=True)) for line in lines if line[:2] == ["Wine", "Cost"]]
-    ours = tab.locator("#table-first tbody tr", has_text="Cost").first.locator("td").all_inner_texts()
-    assert cost["Gaussian, ISM"] == ours[1].split("\n")[0]
-    assert cost["Gaussian, ISM, printed"] == "-1311\u00b126"
-    assert cost["Gaussian, ISM, verdict"] == "not comparable"
-    # With its mark, which a note below the table explains.
-    assert cost["Gaussian, GM"].endswith(" \u2020")
-    assert "Gaussian, ISM, converged, printed" not in cost
-    numbers = [number for name, number in cost.items() if not name.endswith("verdict")]
-    assert not [number for number in numbers if "'" in number or number.count("\u00b1") > 1]
-
-
 def test_the_list_of_runs_is_taken_away_whole_as_it_is_filtered_and_sorted(browser, tmp_path):
     (tmp_path / "dashboard.html").write_text(page(tmp_path, points=2, folds=16), encoding="utf-8")
     tab = Tab(browser, f"file://{tmp_path}/dashboard.html", DESK)

@@ -1,22 +1,30 @@
 """Figures 2 to 5 of the KPCA trick, drawn from rows and arrays as their stage leaves them."""
 
+import functools
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.datasets import load_iris
 
 from kdrbench.cli import main
-from kdrbench.datasets import load_dataset, save_prepared
+from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.kernels import Polynomial
 from kdrbench.reports.figures.chart import Chart
 from kdrbench.reports.figures.kpca_figures import figure_2, figure_3, figure_4, figure_5
 from kdrbench.stages.kpca_figures import compute
 from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
 
-IRIS = load_dataset("iris")
 VARIED = compute.Varied(degrees=[1, 2, 3, 4, 5], sizes=[10, 20, 30, 40], neighbours=[1, 3, 5, 7, 9])
+
+
+@functools.cache
+def iris():
+    """Fisher's samples as scikit-learn has them, which are not quite those that a download brings."""
+    made = load_iris()
+    return Dataset("iris", made.data, made.target, tuple(made.feature_names), tuple(map(str, made.target_names)))
 
 
 def row(dataset, method, number=0, **columns):
@@ -39,7 +47,7 @@ def made_sets():
 
 def planes():
     """Rows and arrays of Figure 3."""
-    found = compute.planes_of(IRIS, 100, 0)
+    found = compute.planes_of(iris(), 100, 0)
     tricks, (primal, dual) = found.tricks, found.predictions
     sizes = {"n_train": len(found.halves.train), "n_test": len(found.halves.test)}
     ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
@@ -57,7 +65,7 @@ def rows_of(settings, draws):
     rows = []
     for setting in settings:
         for draw in range(draws):
-            halves, tricks = compute.tricks_of(IRIS, setting, draw, 0)
+            halves, tricks = compute.tricks_of(iris(), setting, draw, 0)
             common = {"varied": setting.varied, "value": setting.value, "n_train": len(halves.train)}
             rows.append(row("iris", "kpca", draw, accuracy=tricks[0].accuracies(halves)[0], **common))
             for one in tricks:
@@ -81,11 +89,11 @@ def test_figure_2_shows_plain_learners_fail_and_kernels_succeed():
 
 
 def test_figure_3_shows_every_test_sample_with_its_prediction_in_both_planes():
-    chart = figure_3("kpca_figure3", *planes(), {"iris": IRIS.class_names})
+    chart = figure_3("kpca_figure3", *planes(), {"iris": iris().class_names})
     first, second = chart.panels
     for panel in chart.panels:
         *predicted, wrong = panel.series
-        assert [series.label for series in predicted] == [f"predicted {name}" for name in IRIS.class_names]
+        assert [series.label for series in predicted] == [f"predicted {name}" for name in iris().class_names]
         assert sum(len(series.x) for series in predicted) == 50
         assert panel.title.endswith(f"accuracy {1 - len(wrong.x) / 50:.3f}")
     for one, other in zip(first.series, second.series, strict=True):
@@ -107,7 +115,7 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k():
         for low, mean, high in zip(primal.lower, primal.y, primal.upper, strict=True):
             assert low <= mean + 1e-12
             assert mean <= high + 1e-12
-    halves = draw_halves(IRIS, 40, 0, 0), draw_halves(IRIS, 40, 1, 0)
+    halves = draw_halves(iris(), 40, 0, 0), draw_halves(iris(), 40, 1, 0)
     shares = [
         next(solve_both(*half.grams(Polynomial(2)), half.train_labels, 3, None)).accuracies(half)[0] for half in halves
     ]
@@ -145,12 +153,12 @@ def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_
     stored |= {f"iris/kdne/{name}_1": array[:1] for name, array in arrays["iris"].items()}
     stored |= {f"wine/kdne/{name}_0": array[:1] for name, array in arrays["iris"].items()}
     np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
-    save_prepared(IRIS, tmp_path / "data/iris.npz")
+    save_prepared(iris(), tmp_path / "data/iris.npz")
     folders = ["--config", tmp_path / "config.json", "--results", tmp_path, "--store", tmp_path]
     done = CliRunner().invoke(main, list(map(str, ["figure", "third", *folders, "--out", tmp_path / "third"])))
     assert done.exit_code == 0, done.output
     drawn = Chart.from_json((tmp_path / "third.json").read_text())
-    assert drawn.panels == figure_3("third", runs, arrays, {"iris": IRIS.class_names}).panels
+    assert drawn.panels == figure_3("third", runs, arrays, {"iris": iris().class_names}).panels
 
 
 def test_captions_name_the_papers_data_and_say_why_one_is_not_shown():

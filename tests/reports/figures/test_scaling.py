@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.figures.scaling import chart_of
-from kdrbench.reports.outputs import FIGURE_1B, SCALING, figures_of
+from kdrbench.reports.outputs import FIGURE_1B, figures_of
 from support.report_rows import run
 
 SIZES = (1000, 2000, 4000)
@@ -53,14 +53,4 @@ def test_figure_1b_is_the_panel_of_time_over_all_pairs_against_samples():
     assert [series.y for series in panel.series if series.group == "ISM (2.00)"] == [
         pytest.approx([1.0, 16.0]),
         pytest.approx([1.0, 4.0, 16.0]),
-    ]
-
-
-def test_the_figure_of_all_experiments_has_the_other_panels_too():
-    found = chart(SCALING)
-    assert found.name == "scaling"
-    assert [(panel.title.split(", ")[1], panel.x.title) for panel in found.panels] == [
-        ("all pairs", "number of samples n"),
-        ("factored", "number of samples n"),
-        ("all pairs", "number of features d"),
     ]

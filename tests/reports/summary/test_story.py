@@ -95,15 +95,6 @@ def test_cells_that_a_claim_names_lead_to_their_runs(source):
     assert story.linked(short, "ISM+") == short
 
 
-def test_cells_of_learners_lead_to_their_runs(source):
-    line = replace(source.comparisons[0], paper="kpca_trick", setting="classification", first=True)
-    lines = [replace(line, dataset="pima", method=name) for name in ("knca", "aknca")]
-    source = replace(source, reports="reports")
-    source.__dict__["comparisons"] = lines
-    found = Story(source).linked("lost: Pima AKNCA", "KPCA trick 2010")
-    assert re.fullmatch(r"lost: \[Pima AKNCA\]\(reports/dashboard\.html#runs\?.*data=Pima.*\)", found)
-
-
 @pytest.mark.parametrize(
     ("decision", "heading", "has_note"),
     [
@@ -158,18 +149,6 @@ def test_the_page_is_made_in_print_with_outlines_as_fonts(source, tmp_path):
     assert printed == tmp_path / "what_we_found.pdf"
     fonts = subprocess.run(["pdffonts", printed], capture_output=True, text=True, check=True).stdout
     assert "Type 3" not in fonts
-
-
-@pytest.mark.needs("tex")
-def test_words_that_tex_does_not_know_are_printed_as_question_marks(source, tmp_path):
-    story = Story(source)
-    assert story.processors == "processor one"
-    page = tmp_path / "what_we_found.md"
-    page.write_text(
-        "# T\n\nA \u4e2d\u6587 \u200b \x07 $x^2_ \\cmd{ `\u4e2d` b\n\n| [a] | b |\n| --- | --- |\n| [c] | d |\n"
-    )
-    assert print_summary(tmp_path)
-    assert "A ?? ? ? \\$x" in page_in_latex(page.read_text())
 
 
 def test_a_page_that_is_not_made_again_leaves_no_print(tmp_path):

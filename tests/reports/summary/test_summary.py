@@ -79,12 +79,6 @@ def test_pages_of_an_earlier_record_are_removed_and_files_of_others_are_not_touc
     assert not list(out.iterdir())
 
 
-def test_an_experiment_of_another_system_with_the_name_of_one_has_no_page(source, tmp_path):
-    experiments = source.config["experiments"]
-    config = source.config | {"experiments": experiments | {"league_small": experiments["noise"]}}
-    assert pages_of(Source(config, tmp_path, tmp_path).made) == []
-
-
 def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
     config = whole_config()
     assert of_papers(config)["run"]

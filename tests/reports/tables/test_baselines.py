@@ -1,18 +1,15 @@
 """Tables with baselines beside the solvers, from made-up runs whose cells are known by hand."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from kdrbench.reports.answers.nearness import gaps_of
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.records import Settings, read_runs
 from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.verdicts import Verdict
-from support.report_rows import run, trace_line
+from support.report_rows import run
 
 EXPERIMENT = {
     "title": "A table.",
@@ -104,32 +101,10 @@ def test_an_experiment_without_baselines_has_no_group_for_them():
         assert [group.title for group in ikdr_table("e", cells, experiment).groups[0]] == ["Gaussian", "Polynomial"]
 
 
-def test_csv_names_the_baselines(cells, tmp_path):
-    lines = ikdr_table("e", cells, EXPERIMENT).to_csv().splitlines()
-    assert "wine,none,svm,accuracy,,95.0% \u00b1 5.0%,not published,,0.95,0.04999999999999999,2,2,False" in lines
-    assert not [line for line in lines if ",none," in line and ",cost," in line]
-
-
 def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
     # pandas reads some words for nothing as missing values.
     RUNS.to_csv(tmp_path / "runs.csv", index=False)
     assert set(read_runs(tmp_path / "runs.csv")["kernel"]) == {"gaussian", "polynomial", "none"}
-
-
-def test_the_figure_ignores_baselines(tmp_path):
-    for name in RUNS["trace_file"].unique():
-        solver = name.removesuffix(".jsonl").partition("-")[2]
-        lines = (
-            []
-            if solver == "svm"
-            else [trace_line(solver, 0, kernel=kernel, time_s=0.1, cost=-1.0) for kernel in EXPERIMENT["kernels"]]
-        )
-        (tmp_path / name).write_text("".join(lines))
-    experiment = EXPERIMENT | {"datasets": ["wine"]}
-    figure = draw(cost_against_time(RUNS, tmp_path, "e", experiment))
-    assert len(figure.axes) == 2
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ISM", "DG"]
-    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1e-12])
 
 
 def test_baselines_have_no_variants():

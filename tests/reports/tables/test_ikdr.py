@@ -123,15 +123,6 @@ def test_an_unknown_published_table_is_named():
         compared_cells(RUNS, EXPERIMENT | {"published": EXPERIMENT["published"] | {"paper": "neurips2020"}})
 
 
-def test_latex_has_every_cell_and_daggers():
-    table = render_latex(laid_out(EXPERIMENT))
-    assert r"A table of 100\% \& more\_or\_less." in table
-    assert r"Wine & First solve & 20ms $\pm$ 10ms & $>$ 2s$^\dagger$ & failed$^\dagger$ \\" in table
-    assert r"& Cost & $-$1310 $\pm$ 10 & $-$1205.0 $\pm$ 5.0$^\dagger$ &" in table
-    rows = r"(Wine|WDBC)? & (First solve|Warm median|Cost|Accuracy) &"
-    assert len([line for line in table.splitlines() if re.match(rows, line)]) == 8
-
-
 WITH_VARIANTS = EXPERIMENT | {"kernels": ["gaussian", "linear"], "solvers": ["ism", "dg", "ism_converged"]}
 
 
@@ -194,13 +185,6 @@ def test_a_solver_that_says_converged_above_the_tolerance_is_marked_and_the_defi
     endings = page[page.index("How the runs ended") :]
     assert "own rule" in endings
     assert "converged</th>" not in endings.partition("</thead>")[0]
-
-
-def test_only_published_variants_have_published_numbers():
-    rows = compared_cells(RUNS, WITH_VARIANTS)
-    papers = {(row.dataset, row.kernel, row.method): row.paper for row in rows if row.metric == "cost"}
-    assert papers["wine", "gaussian", "dg"] == "-1201\u00b125"
-    assert papers["wine", "gaussian", "ism_converged"] == ""
 
 
 def test_latex_escapes_what_is_special():

@@ -31,16 +31,14 @@ def test_one_run_has_no_interval():
     assert interval_of("accuracy", Cell("quality", None, None, "", "", 2, 0, complete=False)) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("metric", "low", "high", "words"),
-    [
+def test_an_interval_is_in_the_unit_and_the_places_of_its_number():
+    numbers = [
         ("cost", -1329.21, -1292.27, "-1329 to -1292"),
         ("share", 0.95143, 0.99418, "0.951 to 0.994"),
         ("accuracy", 0.95143, 0.99418, "95.1% to 99.4%"),
         ("nmi", 0.95143, 0.99418, "0.951 to 0.994"),
         ("time_s", 0.0021234, 0.0038765, "2.12ms to 3.88ms"),
         ("sweeps", 351.24, 358.81, "351.2 to 358.8"),
-    ],
-)
-def test_an_interval_is_in_the_unit_and_the_places_of_its_number(metric, low, high, words):
-    assert interval_words(metric, low, high) == words
+    ]
+    for metric, low, high, words in numbers:
+        assert interval_words(metric, low, high) == words

@@ -13,7 +13,7 @@ from kdrbench.league.rules import JUDGES
 from kdrbench.reduction.methods import METHODS
 from kdrbench.reports.answers.learners import league_sentences
 from kdrbench.reports.figures import league as figure
-from kdrbench.reports.figures.chart import BLACK, Mark
+from kdrbench.reports.figures.chart import Mark
 from kdrbench.reports.figures.making import Source
 from kdrbench.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.reports.tables.html import render_html
@@ -23,7 +23,7 @@ from kdrbench.reports.tables.league.controls import controls_sentence
 from kdrbench.reports.tables.league.rows import KERNEL_PROJECTIONS, League, best_projection, headlines
 from kdrbench.reports.tables.league.tables import league_table
 from support.configs import whole_config
-from support.league_rows import SCORES, made_up
+from support.league_rows import made_up
 
 NAMES = ["league", "league_advice", "league_duels", "league_controls", "league_sets"]
 EXPERIMENT = whole_config()["experiments"]["league_fixed"]
@@ -193,23 +193,6 @@ def test_advice_keeps_to_kinds_of_data_and_budgets():
     assert advice.notes[0].endswith("No data set here has more than 6435 rows: of larger ones the table says nothing.")
 
 
-def test_advice_says_who_is_like_the_first_and_how_sure_its_rank_is(monkeypatch):
-    asked = []
-
-    def difference(k, n):
-        asked.append((k, n))
-        return 0.6
-
-    monkeypatch.setattr("kdrbench.reports.tables.league.advice.critical_difference", difference)
-    rows = {row[0]: row[2] for row in texts(league_table(NAMES[1], "league", made_up(), EXPERIMENT))}
-    # Mean ranks over the two data sets are 1.5 (2 and 1), 2 (1 and 3) and 2.5.
-    assert rows["all"] == "LDA (1.5, 1.0 to 2.0); InterpretableKDR, Gaussian (2.0); alike: InterpretableKDR, Gaussian"
-    assert rows["n > 1000"] == "LDA (1.0, 1.0 to 1.0); PLS-DA (2.0); alike: none"
-    # Three methods on two data sets; on a large one of them.
-    assert asked[0] == (3, 2)
-    assert {(3, 1), (2, 2)} <= set(asked)
-
-
 def test_controls_that_do_not_come_last_are_named(monkeypatch):
     league = League(made_up())
     assert controls_sentence(league) == "There is no control."
@@ -309,18 +292,3 @@ def test_the_figure_shows_ranks_with_groups_cost_and_stability(tmp_path, monkeyp
         ("interval", [pytest.approx(20.0)] * 2),
     ]
     assert chart_of(made_up().assign(status="failed"), tmp_path) is None
-
-
-def test_each_method_looks_like_itself_alone_in_every_panel(tmp_path, monkeypatch):
-    monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
-    assert set(figure.STYLES) == set(METHODS)
-    assert len(set(figure.STYLES.values())) == len(METHODS)
-    # Black is for controls.
-    assert {name for name, (colour, _) in figure.STYLES.items() if colour == BLACK} == {
-        name for name, entry in METHODS.items() if entry.control
-    }
-    looks = {}
-    for panel in chart_of(made_up(), tmp_path).panels:
-        for one in (series for series in panel.series if series.mark is Mark.POINTS):
-            assert looks.setdefault(one.key, (one.colour, one.symbol)) == (one.colour, one.symbol)
-    assert len(looks) == len(SCORES)

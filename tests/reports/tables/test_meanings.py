@@ -6,8 +6,6 @@ from scipy import stats
 
 from kdrbench.reports.dashboard.cells import Cells
 from kdrbench.reports.tables.kpca_trick import kpca_tables
-from kdrbench.reports.tables.low_rank import measured_table
-from kdrbench.reports.tables.making import plain_table
 from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
 from support.report_rows import kpca_run, run
 
@@ -38,35 +36,6 @@ def test_accuracies_of_learners_and_the_tests_on_them():
         "difference of accuracy to the plain learner, mean; over 3 splits; 95 % interval 0.10000 to 0.10000"
     )
     assert all(entry.detail and entry.axes for entry in tests.rows[0][2:])
-
-
-def test_numbers_of_low_rank_kernels():
-    columns = {"method": "burg", "n_constraints": 20, "kkt_residual": 1e-4, "sweeps": None, "time_s": 0.002}
-    columns |= {"nmi_one_start": 0.5, "nmi_ten_starts": 0.6, "status": "converged"}
-    accuracies = [0.90, 0.94, 0.95]
-    runs = pd.DataFrame([columns | {"accuracy": value} for value in accuracies])
-    table = measured_table("digits", runs, {"methods": ["burg"], "title": "Digits."})
-    (line,) = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    low, high = ends(accuracies)
-    assert line["5-NN"].detail == (
-        "5-NN: share of samples that five nearest neighbours label rightly, with 20 constraints; over 3 of 3 draws; "
-        f"95 % interval {100 * low:.1f}% to {100 * high:.1f}%"
-    )
-    assert line["KKT residual"].detail.endswith("; over 3 draws of 20 constraints")
-    assert line["5-NN"].axes == ("", "", "", "burg")
-    # What no run has says nothing.
-    assert (line["Sweeps"].text, line["Sweeps"].detail, line["Sweeps"].axes) == ("", "", ())
-
-
-def test_means_of_a_system_without_a_table():
-    costs = [-1.0, -3.0, -2.0]
-    runs = pd.DataFrame([run("wine", "one", number, cost=cost) for number, cost in enumerate(costs)])
-    runs.loc[2, "quality"] = None
-    table = plain_table("fourth", runs, {"title": "Fourth."})
-    (line,) = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    low, high = ends(costs)
-    assert line["cost"].detail == f"cost: mean; over 3 of 3 runs; 95 % interval {low:.1f} to {high:.1f}"
-    assert line["quality"].detail.startswith("quality: mean; over 2 of 3 runs; 95 % interval")
 
 
 def test_paired_tests_lead_to_the_runs_of_their_own_experiment():

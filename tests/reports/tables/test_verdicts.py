@@ -31,9 +31,8 @@ def test_a_mean_is_reproduced_by_how_it_varies_and_not_by_the_spread_over_folds(
     assert verdict_for(accuracy, cell("quality", 0.983, 0.03), 0.004) is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize(
-    ("ours", "error", "verdict"),
-    [
+def test_verdicts_of_costs():
+    numbers = [
         # Two standard errors of the difference of two means: 2 sqrt(2) 0.8 = 2.26.
         (-102.2, 0.8, Verdict.REPRODUCED),
         (-102.3, 0.8, Verdict.CLOSE),
@@ -42,10 +41,9 @@ def test_a_mean_is_reproduced_by_how_it_varies_and_not_by_the_spread_over_folds(
         # A quarter of what is at stake is 3.
         (-102.9, None, Verdict.CLOSE),
         (-103.1, None, Verdict.DIFFERS),
-    ],
-)
-def test_verdicts_of_costs(ours, error, verdict):
-    assert verdict_for(printed("-100", -100.0, stake=12.0), cell("cost", ours, 25.0), error) is verdict
+    ]
+    for ours, error, verdict in numbers:
+        assert verdict_for(printed("-100", -100.0, stake=12.0), cell("cost", ours, 25.0), error) is verdict
 
 
 def test_close_is_a_quarter_of_what_is_at_stake_and_never_more_than_before():
