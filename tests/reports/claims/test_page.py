@@ -13,42 +13,29 @@ from kdrbench.reports.dashboard.rendering import slug
 def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
     found = decided(Records())
     assert [claim for claim, _ in found] == list(CLAIMS)
-    assert {result.decision for _, result in found} == {Decision.UNDECIDED}
-    assert all(result.evidence.startswith("lacking: ") for _, result in found)
+    for claim, result in found:
+        assert result.decision is Decision.UNDECIDED
+        assert result.evidence.startswith("lacking: ")
+        if "2006" in claim.paper or "2010" in claim.paper:
+            assert ".csv)" in result.evidence
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     # Pages lead to a claim by its words.
     assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
-    claim = Claim(
-        "c",
-        "n < 5.",
-        "Paper",
-        "Table 1",
-        lambda records: Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)"),
-    )
-    found = [(claim, claim.decide(Records()))]
+    result = Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)")
+    found = [(Claim("c", "n < 5.", "Paper", "Table 1", lambda records: result), result)]
     write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     page = (tmp_path / "claims.html").read_text()
-    assert page == claims_html(found, ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     assert "made from: demo_supervised, the KPCA trick." in page
     assert "merged tables in <code>results/demo</code>" in page
     assert "1 claim: 0 confirmed, 0 mostly confirmed, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
-    assert "<td>7 of 9 (78 %)</td>" in page
     assert "n = 7 &amp; more" in page
-    assert json.loads((tmp_path / "claims.json").read_text()) == [
-        {
-            "claim": "n < 5.",
-            "paper": "Paper",
-            "where": "Table 1",
-            "verdict": "contradicted",
-            "measure": "7 of 9 (78 %)",
-            "evidence": "n = 7 & more",
-            "note": "so",
-        }
-    ]
+    words = {"claim": "n < 5.", "paper": "Paper", "where": "Table 1", "verdict": "contradicted"}
+    words |= {"measure": "7 of 9 (78 %)", "evidence": "n = 7 & more", "note": "so"}
+    assert json.loads((tmp_path / "claims.json").read_text()) == [words]
 
 
 def records_of(published):

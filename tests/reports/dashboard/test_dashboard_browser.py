@@ -1,6 +1,21 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
-from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab, address_of, column, eventually
+from urllib.parse import parse_qs
+
+import pytest
+
+from support.browser_tab import (
+    DESK,
+    NEEDS_BROWSER,
+    OVERFLOWING,
+    PHONE,
+    TABLET,
+    Tab,
+    address_of,
+    column,
+    eventually,
+)
+from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 
@@ -202,3 +217,167 @@ def test_without_scripts_the_tables_are_there(browser, address):
     assert tab.locator("#table-extra td", has_text="10ms").is_visible()
     assert "Without JavaScript" in tab.locator("noscript").inner_text()
     tab.close()
+
+
+def test_the_toggles_change_figures_and_stay_in_the_address(opened):
+    tab = opened("figure-first_cost_against_time")
+    plot = tab.locator("#figure-first_cost_against_time .plot").first
+    plot.locator(".main-svg").first.wait_for()
+    lines = plot.evaluate("(one) => one.data.length")
+    relative = plot.evaluate("(one) => Math.max(...one.data[0].y)")
+    for choice, value in (("cost", "absolute"), ("scale", "linear"), ("time", "linear"), ("runs", "median")):
+        tab.locator(f"[data-choice={choice}] button[value={value}]").click()
+        assert f"{choice}={value}" in address_of(tab)
+    assert plot.evaluate("(one) => one.layout.yaxis.type") == "linear"
+    assert plot.evaluate("(one) => one.layout.xaxis.type") == "linear"
+    assert "absolute" in plot.evaluate("(one) => one.layout.yaxis.title.text")
+    assert plot.evaluate("(one) => Math.max(...one.data[0].y)") > 100 * relative
+    assert 0 < plot.evaluate("(one) => one.data.length") < lines
+    # A link elsewhere keeps them, and the page opens with them.
+    tab.locator("header nav a", has_text="Runs").click()
+    assert eventually(lambda: "cost=absolute" in address_of(tab))
+    for choice, value in (("cost", "relative"), ("scale", "log"), ("time", "log"), ("runs", "all")):
+        tab.evaluate(
+            "([c, v]) => document.querySelector(`[data-choice=${c}] button[value=${v}]`).click()", [choice, value]
+        )
+    assert "absolute" not in address_of(tab)
+    assert plot.evaluate("(one) => one.data.length") == lines
+
+
+def test_pictures_stand_in_rows_below_their_headings_the_right_way_up(opened):
+    tab = opened("figure-pictures")
+    plots = tab.locator("#figure-pictures .plot")
+    for plot in plots.all():
+        plot.scroll_into_view_if_needed()
+        plot.locator(".imagelayer image").wait_for(state="attached")
+    wide, one, other = (plot.bounding_box() for plot in plots.all())
+    headings = [place.bounding_box() for place in tab.locator("#figure-pictures .heading").all()]
+    assert headings[0]["y"] < wide["y"] < headings[1]["y"] < one["y"] == other["y"]
+    assert one["x"] < other["x"]
+    # Square pixels, the first row at the top.
+    low, high = plots.first.evaluate("(one) => one._fullLayout.yaxis.range")
+    assert low > 19 > 0 > high
+    plots.first.evaluate("(one) => Plotly.Fx.hover(one, { xval: 3, yval: 2 })")
+    assert eventually(lambda: "column 3, row 2" in plots.first.locator(".hoverlayer").text_content())
+
+
+def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
+    tab = opened("overview")
+    line = tab.locator(".leading .matrix tbody tr").first
+    solver = line.locator("th").inner_text().split("\n")[0]
+    # Of one data set and kernel, and of all.
+    for place, asked, n_runs in ((1, {"data": "Wine", "kernel": "Gaussian"}, 3), (0, {}, 12)):
+        opened("overview")
+        line.locator("td").nth(place).focus()
+        tab.keyboard.press("Enter")
+        dialog = tab.locator("dialog#cell")
+        assert dialog.locator("h2").inner_text() == ", ".join([solver, *asked.values()])
+        assert "snakemake --cores all first" in dialog.inner_text()
+        dialog.locator("#cell-runs").click()
+        assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
+        state = parse_qs(address_of(tab).partition("?")[2])
+        assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
+
+
+def test_folded_answers_are_opened_and_printed(browser, tmp_path):
+    asked = {f"table{place}": "supervised" for place in range(9)} | {"given": "alternative"}
+    html = page(tmp_path, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"])
+    (tmp_path / "dashboard.html").write_text(html, encoding="utf-8")
+    tab = Tab(browser, f"file://{tmp_path}/dashboard.html", DESK)
+    answer = tab.tab.locator("#answer-table3")
+    assert answer.locator(".prose").is_hidden()
+    answer.locator("summary").first.click()
+    assert "reaches the best known cost" in answer.locator(".prose").inner_text()
+    assert eventually(tab.show("answer-table6").locator("#answer-table6 .prose").is_visible)
+    folded = tab.tab.locator("details.answer:not([open])")
+    n_folded = folded.count()
+    assert n_folded > 3
+    tab.tab.emulate_media(media="print")
+    assert eventually(lambda: folded.count() == 0)
+    tab.tab.emulate_media(media="screen")
+    assert eventually(lambda: folded.count() == n_folded)
+    assert not tab.faults
+    tab.tab.close()
+
+
+METHOD, RUN = 5, 6
+
+
+@pytest.fixture(params=["desk", "phone"])
+def listed(request):
+    """Return a tab with the list of all runs."""
+    tab = request.getfixturevalue(f"{request.param}_tab")
+    tab.show("runs?sort=5-asc")
+    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
+    yield tab.tab
+    tab.show("overview")
+    tab.show("runs")
+    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
+    assert not tab.faults
+
+
+def test_the_address_keeps_what_is_typed_and_how_lines_are_sorted(listed):
+    table = listed.locator("#table-runs")
+    listed.locator("#runs").get_by_label("Filter:").fill("polynomial")
+    assert eventually(lambda: "q=polynomial" in address_of(listed))
+    assert eventually(lambda: table.locator("tbody tr").count() == 48)
+    listed.evaluate("location.hash = 'runs?q=failed&sort=5-desc'")
+    assert eventually(lambda: table.locator("tbody tr").count() == 4)
+    assert listed.locator("#runs").get_by_label("Filter:").input_value() == "failed"
+    listed.evaluate("location.hash = 'runs?method=ISM&sort=5-desc'")
+    assert eventually(lambda: table.locator("tbody tr").count() == 12)
+    assert column(table, RUN)[0] == "2"
+    listed.evaluate("location.hash = 'runs?method=ISM&sort=5-asc'")
+    assert eventually(lambda: column(table, RUN)[0] == "0")
+
+
+def test_columns_are_filtered_by_keyboard_at_any_width(listed):
+    table = listed.locator("#table-runs")
+    magnifier = table.get_by_role("button", name="Filter by Method")
+    magnifier.focus()
+    listed.keyboard.press("Enter")
+    choice = listed.locator(".dtcc-list").get_by_role("button", name="SVM")
+    assert eventually(choice.is_visible)
+    box = choice.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= listed.viewport_size["width"]
+    for _ in range(20):
+        if choice.evaluate("(one) => one === document.activeElement"):
+            break
+        listed.keyboard.press("Tab")
+    listed.keyboard.press("Space")
+    assert eventually(lambda: set(column(table, METHOD)) == {"SVM"})
+    listed.keyboard.press("Space")
+    assert eventually(lambda: len(column(table, METHOD)) == 102)
+    listed.keyboard.press("Escape")
+    assert eventually(lambda: not listed.locator(".dtcc-list").is_visible())
+
+
+# Where each row's first cell is, headings too, and the third one of the first row.
+FIRST = """(frame) => [...frame.querySelectorAll("tr")].filter((row) => row.checkVisibility())
+    .map((row) => row.cells[0].getBoundingClientRect().left)"""
+THIRD = "(frame) => frame.querySelector('tbody tr').cells[2].getBoundingClientRect().left"
+
+
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
+def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, size):
+    tab, wide = Tab(browser, address, size), 0
+    for chapter in ("overview", "tables", "published", "claims", "runs", "quality"):
+        shown = tab.show(chapter)
+        assert eventually(lambda shown=shown, chapter=chapter: shown.locator(f"#{chapter} h1").first.is_visible())
+        assert shown.evaluate(OVERFLOWING) == [], chapter
+        frames = shown.locator(f"#{chapter} .scrolled.wider:visible")
+        hints = shown.locator(f"#{chapter} .hint:visible")
+        assert eventually(lambda hints=hints, frames=frames: hints.count() == frames.count()), chapter
+        for frame in frames.all():
+            wide += 1
+            before, third = frame.evaluate(FIRST), frame.evaluate(THIRD)
+            frame.evaluate("(one) => (one.scrollLeft = 60)")
+            moved = frame.evaluate("(one) => one.scrollLeft")
+            assert moved > 0
+            assert frame.evaluate(FIRST) == pytest.approx(before, abs=0.5), (chapter, frame.inner_text()[:80])
+            assert frame.evaluate(THIRD) == pytest.approx(third - moved, abs=0.5)
+            frame.evaluate("(one) => (one.scrollLeft = 0)")
+    assert wide >= 2
+    assert not tab.faults
+    tab.tab.close()

@@ -1,5 +1,6 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
+from dataclasses import replace
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -10,9 +11,11 @@ import yaml
 from kdrbench.reports.dashboard.bars import percent_label
 from kdrbench.reports.dashboard.citation import citation_of
 from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
+from kdrbench.reports.dashboard.printing import not_printed, printed_tables
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
+from support.dashboard_grid import extra_table, grid_config
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -70,3 +73,27 @@ def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
     assert "annotations" not in shown["layout"]
     assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
     assert said["layout"]["xaxis"] == {"visible": False}
+
+
+def named(name, n_rows=20):
+    made = extra_table()
+    return replace(made, name=name, blocks=[made.rows[:1] * n_rows])
+
+
+@pytest.mark.parametrize(("n_tables", "said"), [(40, ""), (41, "41 tables and 0 figures")])
+def test_all_tables_are_printed_up_to_forty(n_tables, said):
+    assert not_printed([extra_table()] * n_tables, []) == said
+
+
+def test_tables_of_papers_are_printed_before_others_and_long_ones_are_not():
+    config = grid_config(["own", "by_protocol", "first"])
+    published = config["experiments"]["first"]["published"]
+    config["experiments"]["by_protocol"] = config["experiments"]["first"] | {
+        "published": published | {"protocol": True}
+    }
+    config["experiments"]["own"] = config["experiments"]["first"] | {"published": {}}
+    others = [named(f"other{place}") for place in range(40)]
+    printed = printed_tables([*others, named("own"), named("by_protocol"), named("long", 41), named("first")], config)
+    assert {"first", "by_protocol", "other0"} <= printed
+    assert not {"long", "own", "other39"} & printed
+    assert 5 < len(printed) < 20

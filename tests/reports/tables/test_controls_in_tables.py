@@ -1,4 +1,4 @@
-"""Controls are in the tables and are never the best: a random projection takes no time at all."""
+"""Controls and numbers of components are in the tables and are never the best."""
 
 import json
 
@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
+from kdrbench.reports.tables.cells import COMPONENTS
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from support.report_rows import run
 
@@ -68,3 +69,20 @@ def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
     assert r"\textbf{1s $\pm$ 0s}" in tex
     assert r"\textbf{1us" not in tex
     assert "1us" in tex
+
+
+PLAIN = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "dg"]}
+
+
+def components_of(experiment):
+    runs = pd.DataFrame([run("wine", method, 0, n_components=q) for method, q in (("ism", 2), ("dg", 3))])
+    cells = [cell for cell in compared_cells(runs, experiment) if cell.metric == COMPONENTS]
+    return [(cell.ours.text, cell.best) for cell in cells]
+
+
+def test_the_q_that_a_rule_found_is_said_and_none_is_the_best():
+    assert components_of(PLAIN | {"components": {"wine": "eigengap"}}) == [("2", False), ("3", False)]
+
+
+def test_a_q_that_the_configuration_names_is_no_row():
+    assert components_of(PLAIN | {"components": {"wine": 2}}) == []
