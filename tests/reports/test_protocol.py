@@ -16,7 +16,6 @@ from support.claim_rows import cells
 from support.configs import ROOT, whole_config
 from support.report_rows import run
 
-DEMO = read_config_file(ROOT / "config.demo.yaml")
 FOUR = "table4_supervised"
 
 
@@ -40,7 +39,7 @@ def test_the_experiments_of_the_papers_depart_from_nothing():
 
 
 def test_the_demo_departs_where_it_is_smaller():
-    assert departures_of(lay_over(whole_config(), DEMO)) == {
+    assert departures_of(lay_over(whole_config(), read_config_file(ROOT / "config.demo.yaml"))) == {
         "demo_kpca_tables": {
             "3 cv_folds, printed of 5; training of Iris (scikit-learn) is 100, printed with 200; 3 splits, at least 40 "
             "are asked for",

@@ -49,6 +49,7 @@ def _draw(folder):
     write_chart(Chart("first_scatter", "A figure of nothing", "C.", [panel]), figures / "first_scatter")
 
 
+@pytest.mark.slow("a site of two records with a figure is made once for all tests here")
 def test_there_is_a_page_for_each_thing_and_every_link_leads_to_a_file(site):
     assert {path.name for path in site.glob("*.html")} == {
         *("index.html", "claims.html", "paper-neurips-2019.html", "data-wine.html", "record-laptop.html"),
@@ -177,7 +178,7 @@ def with_figure(folder, content):
 def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
     chart = json.loads(bar_chart().to_json())
     chart["panels"][0]["title"] = "$\frac{"
-    record, place = with_figure(tmp_path, json.dumps(chart))
+    record, place = with_figure(tmp_path, json.dumps(chart | {"panels": chart["panels"][:1]}))
     assert build(tmp_path / "site", record).exit_code == 0
     chart["panels"][1]["series"][0]["y"] = ["<script>", {}]
     place.write_text(json.dumps(chart))

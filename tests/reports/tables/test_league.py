@@ -1,5 +1,6 @@
 """The league's page and figure from made-up rows."""
 
+import functools
 from itertools import combinations
 
 import numpy as np
@@ -26,7 +27,11 @@ from support.configs import whole_config
 from support.league_rows import made_up
 
 NAMES = ["league", "league_advice", "league_duels", "league_controls", "league_sets"]
-EXPERIMENT = whole_config()["experiments"]["league_fixed"]
+
+
+@functools.cache
+def experiment():
+    return whole_config()["experiments"]["league_fixed"]
 
 
 def texts(table):
@@ -82,19 +87,19 @@ def test_the_answer_has_our_headline_and_how_the_best_projection_does():
 
 
 def test_an_experiment_has_its_tables_and_each_can_be_written():
-    (first, *_) = reports = experiment_tables({"experiments": {"league": EXPERIMENT}, "run": ["league"]}, "league")
-    tables = [league_table(name, "league", made_up(), EXPERIMENT) for name in NAMES]
+    (first, *_) = reports = experiment_tables({"experiments": {"league": experiment()}, "run": ["league"]}, "league")
+    tables = [league_table(name, "league", made_up(), experiment()) for name in NAMES]
     assert [report.name for report in reports] == [table.name for table in tables] == NAMES
     assert (first.figures, {report.kind for report in reports}) == (("league",), {"league"})
     # Nothing to compare: no rival plays, and no control.
     alone = made_up()[lambda runs: runs["method"] == "lda"]
-    for table in (league_table(name, "league", alone, EXPERIMENT) for name in NAMES):
+    for table in (league_table(name, "league", alone, experiment()) for name in NAMES):
         assert table.title in render_html(table)
         assert render_latex(table)
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
-    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), EXPERIMENT)
+    table = league_table(NAMES[0], "league", made_up(lda=("satellite", 2, 0)), experiment())
     by_name = {row[0]: row for row in texts(table)}
     # Ranks 1, 1, 3, 2 (LDA lost a cell), of sets 1 and 2.5.
     assert by_name["InterpretableKDR, Gaussian"][1] == "1.75"
@@ -119,17 +124,17 @@ def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     # Mean ranks 2, 2.5 and 1.5: the least distance of the best is 0.5.
     for difference, bold in ((0.4, ["1.50"] * 3), (0.5, [])):
         monkeypatch.setattr(league_rows, "critical_difference", lambda k, n, found=difference: found)
-        table = league_table(NAMES[0], "league", made_up(), EXPERIMENT)
+        table = league_table(NAMES[0], "league", made_up(), experiment())
         assert [entry.text for row in table.rows for entry in row if entry.bold] == bold
     # One method alone is ahead of nothing.
     alone = made_up()[lambda runs: runs["method"] == "lda"]
-    table = league_table(NAMES[0], "league", alone, EXPERIMENT)
+    table = league_table(NAMES[0], "league", alone, experiment())
     assert not any(entry.bold for row in table.rows for entry in row)
 
 
 def test_numbers_of_a_data_set_are_beside_those_of_our_method():
     runs = made_up(lda=("satellite", 2, 0))
-    table = league_table(NAMES[4], "league", runs, EXPERIMENT)
+    table = league_table(NAMES[4], "league", runs, experiment())
     assert table.columns == ["Data", "Method", "q = 1", "q = 2", "q = 1", "q = 2"]
     assert [(group.title, group.width) for group in table.groups[0]] == [("k-NN accuracy", 2), ("linear accuracy", 2)]
     rows = {(row[0].text, row[1].text): row for row in table.rows}
@@ -157,7 +162,7 @@ def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
     monkeypatch.setattr("kdrbench.reports.tables.league.controls.WITH_LABELS", {"pls_da": "lda"})
-    table = league_table(NAMES[3], "league", league.runs, EXPERIMENT)
+    table = league_table(NAMES[3], "league", league.runs, experiment())
     row = dict(zip(table.columns, texts(table)[0], strict=True))
     assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")
     # Of eight sets, LDA is better in all, the kernel projection is worse in all: exact p of 2 / 2^8, twice by Holm.
@@ -181,7 +186,7 @@ def many_sets():
 
 
 def test_advice_keeps_to_kinds_of_data_and_budgets():
-    advice = league_table(NAMES[1], "league", made_up(), EXPERIMENT)
+    advice = league_table(NAMES[1], "league", made_up(), experiment())
     rows = {row[0]: row[1:] for row in texts(advice)}
     alike = "alike: LDA and PLS-DA"
     assert rows["n <= 300"][:2] == ["2", f"InterpretableKDR, Gaussian (1.0, 1.0 to 1.0); LDA (2.0); {alike}"]
@@ -234,7 +239,7 @@ def arrays_of_lda(rows, folder, kind):
 
 def test_stability_is_the_median_angle_between_folds(tmp_path, monkeypatch):
     monkeypatch.setattr(league_rows, "read_arrays", arrays_of_lda)
-    by_name = {row[0]: row for row in texts(league_table(NAMES[0], "league", made_up(), EXPERIMENT, tmp_path))}
+    by_name = {row[0]: row for row in texts(league_table(NAMES[0], "league", made_up(), experiment(), tmp_path))}
     # Angles of 10, 30 and 20 degrees.
     assert (by_name["LDA"][-3], by_name["PLS-DA"][-3]) == ("20", "-")
 
@@ -245,7 +250,7 @@ def test_a_projection_that_is_none_is_named(tmp_path, monkeypatch, spoiled):
         league_rows, "read_arrays", lambda *asked: ((place, spoiled(line)) for place, line in arrays_of_lda(*asked))
     )
     with pytest.raises(DamagedError, match=r"run 0 of league/.*/lda has left a projection of shape"):
-        league_table("league", "league", made_up().assign(experiment="league", run=0), EXPERIMENT, tmp_path)
+        league_table("league", "league", made_up().assign(experiment="league", run=0), experiment(), tmp_path)
 
 
 def test_angles_between_folds_are_those_of_the_judge():
@@ -260,7 +265,7 @@ def test_angles_between_folds_are_those_of_the_judge():
 
 
 def chart_of(runs, folder):
-    config = {"experiments": {"league": EXPERIMENT}, "run": ["league"]}
+    config = {"experiments": {"league": experiment()}, "run": ["league"]}
     (report,) = experiment_figures(config, "league")
     return figure.chart_of(Source(report, runs, config, folder))
 
