@@ -82,7 +82,7 @@ def small_config(**experiment):
     return lay_over(whole_config(), overlay)
 
 
-def test_a_run_of_two_folds_is_shown_and_counts_neither_as_met_nor_as_contradicting():
+def test_a_run_of_two_folds_neither_meets_nor_contradicts():
     # Exactly what is printed: by ten folds it would be reproduced.
     rows = pd.DataFrame(two_folds(cost=-1311.0, quality=0.95, iterations=3))
     lines = compare({"ikdr": rows}, small_config())
@@ -132,7 +132,7 @@ def test_of_two_experiments_one_by_the_protocol_counts():
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(60, ["ism"]), (259200, ["dg", "ism"])])
-def test_what_was_stopped_before_the_papers_limit_is_not_comparable_and_open_in_claims(limit, kept):
+def test_what_was_stopped_before_the_papers_limit_is_open(limit, kept):
     config = lay_over(whole_config(), {"run": [FOUR]})
     shared = {"experiment": FOUR, "split": "folds", "quality_metric": "accuracy", "time_limit_s": limit}
     rows = [

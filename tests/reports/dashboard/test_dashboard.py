@@ -222,17 +222,6 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     assert data["traces"][0] is not None
 
 
-def test_runs_of_a_reference_are_counted_apart():
-    methods = ["mine", "ism_reference", "dg_reference", "pca_reference"]
-    rows = [run("wine", method, 0, batch_sha256=method) for method in methods]
-    rows[-1] |= {"kernel": "none"}
-    counts = counts_of(all_runs({"ikdr": pd.DataFrame(rows)}))
-    assert {"4 runs, 3 of the reference", "4 results, 3 of the reference", "3 solvers, 2 of the reference"} <= set(
-        counts
-    )
-    assert counts[-1] == "1 baseline, 1 of the reference"
-
-
 def test_parts_are_recognised_by_their_keys(tmp_path):
     (tmp_path / "chart.json").write_text(bar_chart().to_json())
     (tmp_path / "table.json").write_text(extra_table().to_json())
@@ -364,15 +353,6 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
         "method": "ISM",
         "command": "snakemake --cores all first",
     }
-
-
-def test_the_labels_of_a_link_are_those_of_its_runs(tmp_path):
-    (tmp_path / "none.jsonl").write_text("")
-    row = kpca_run(experiment="t", learner="nca", variant="aligned", test_selected=None)
-    config = {"run": ["t"], "experiments": {"t": {"title": "T.", "system": "kpca_trick", "learners": ["nca"]}}}
-    link = link_of("t_table1", ("accuracy", "iris", "", "aknca"), config)
-    data = run_data(all_runs({"kpca_trick": pd.DataFrame([row])}), tmp_path)
-    assert [listed(names) for names in data["names"]] == [[link[axis]] for axis in ("data", "kernel", "method")]
 
 
 def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):

@@ -10,7 +10,6 @@ import yaml
 
 from kdrbench.reports.dashboard.bars import percent_label
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
 from kdrbench.reports.dashboard.printing import not_printed, printed_tables
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
@@ -44,24 +43,6 @@ def test_the_citation_has_the_author_and_address_that_are_installed(monkeypatch)
 
 def not_installed(name):
     raise PackageNotFoundError(name)
-
-
-def titled(name, title):
-    return Chart(name, title, "C.", [])
-
-
-def test_figures_of_an_experiment_are_in_one_line_of_the_contents():
-    charts = [
-        titled("a", "Cost: T: x."),
-        titled("b", "Alone: in this."),
-        titled("c", "Samples: T: x."),
-        titled("d", "D"),
-    ]
-    assert contents_of(charts) == [
-        ContentsLine("T: x.", [("Cost", "a"), ("Samples", "c")]),
-        ContentsLine("", [("Alone: in this.", "b")]),
-        ContentsLine("", [("D", "d")]),
-    ]
 
 
 def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():

@@ -55,15 +55,6 @@ def test_pictures_have_the_same_bytes_on_every_run():
         assert b"CreationDate" not in first
 
 
-@pytest.mark.parametrize(("columns", "inches"), [(1, 3.5), (2, 7.0), (3, 7.0)])
-def test_a_figure_is_as_wide_as_a_column_or_as_the_page(columns, inches):
-    shown = replace(chart(), columns=columns)
-    assert draw(shown).get_figwidth() == inches
-    # Panels keep their shape, and what is above them adds to the height.
-    rows = len(shown.rows)
-    assert rows * 0.8 * inches / columns < draw(shown).get_figheight() < rows * 0.8 * inches / columns + 0.5
-
-
 def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
     figure = draw(chart())
     first, second, third, empty = figure.axes

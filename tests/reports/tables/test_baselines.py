@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.reports.answers.nearness import gaps_of
-from kdrbench.reports.records import Settings, read_runs
+from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.latex import render_latex
@@ -105,14 +105,3 @@ def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
     # pandas reads some words for nothing as missing values.
     RUNS.to_csv(tmp_path / "runs.csv", index=False)
     assert set(read_runs(tmp_path / "runs.csv")["kernel"]) == {"gaussian", "polynomial", "none"}
-
-
-def test_baselines_have_no_variants():
-    experiment = EXPERIMENT | {"kernels": ["gaussian"], "solvers": ["ism", "dg", "ism_converged"]}
-    settings = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
-    table = ikdr_table("e", compared_cells(RUNS, experiment, settings=settings), experiment)
-    assert [(one.title, one.width) for one in table.groups[1]] == [("as published", 2), ("converged", 1), ("", 3)]
-    tex = render_latex(table)
-    assert r"\multicolumn{1}{c}{converged} & \multicolumn{3}{c}{} \\" in tex
-    # No rule below a title that is not there.
-    assert tex.count(r"\cmidrule(lr){6-8}") == 1
