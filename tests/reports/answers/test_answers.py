@@ -113,7 +113,7 @@ def test_what_the_first_does_not_reach_is_said(race):
     assert said.sentences[0].endswith("; it misses it in 1 of 1 run with polynomial kernels.")
 
 
-def test_disturbed_times_are_an_indication_and_shared_cores_have_none(race):
+def test_disturbed_times_are_an_indication(race):
     runs, folder = race
     found = matrix(runs.assign(drifted=True), folder)
     assert found.disturbed
@@ -146,7 +146,7 @@ def test_two_that_need_the_same_time_are_both_bold(tmp_path):
     assert best_of(traced_runs(tmp_path, traces), tmp_path) == {"ism", "gm"}
 
 
-def test_problems_with_a_disturbed_run_are_left_out_while_there_are_others(race):
+def test_problems_with_a_disturbed_run_are_left_out(race):
     runs, folder = race
     runs.loc[(runs["method"] == "gm") & (runs["run"] == 0), "contaminated"] = True
     near = ratios(nearness(runs, folder))
@@ -186,7 +186,7 @@ def test_redrawn_partitions_say_how_far_means_move(tmp_path):
     assert said.question == "How far do means vary when the folds are redrawn?"
 
 
-def test_of_many_redrawn_means_those_are_said_that_move_least_and_most():
+def test_of_redrawn_means_the_least_and_most_moving_are_named():
     rows = []
     for place, solver in enumerate(["ism", "dg", "sm", "gm"] * 8):
         dataset, kernel = ("wine", "cancer", "face", "mnist")[place // 8], ("gaussian", "polynomial")[place // 4 % 2]
@@ -223,7 +223,7 @@ def test_experiments_without_any_result_say_so():
     assert question_of("t", {"system": "somebody/elses.py"}) == "What do the records show?"
 
 
-def test_scaled_times_of_a_reference_are_compared_with_none_and_disturb_no_other():
+def test_scaled_times_of_a_reference_are_compared_with_none():
     near = pd.DataFrame(
         [
             {"experiment": "e", "dataset": "wine", "kernel": "gaussian", "run": 0, "method": method, "clean": timed}

@@ -61,7 +61,7 @@ def test_settings_as_published_that_never_arrive_are_said(tmp_path):
     assert "As published, no solver does so." in answer_of("e", runs, config, tmp_path).text
 
 
-def test_of_equal_qualities_the_first_is_named_and_the_others_are_counted(tmp_path):
+def test_the_first_of_equal_qualities_is_named(tmp_path):
     runs = traced_runs(tmp_path, {"ism": [BEST], "dg": [WORSE], "sm": [WORSE]}).assign(quality=[0.9, 0.9, 0.8])
     text = said(runs, tmp_path, ["ism", "dg", "sm"])
     assert "Highest accuracy: ISM with Gaussian on Wine (90.0%, like 1 other)." in text
@@ -84,7 +84,7 @@ def test_what_degree_two_does_is_named_by_its_direction(after, verb):
     assert not ODD.search(sentence)
 
 
-def test_tricks_are_compared_by_pairs_and_where_they_differ_by_how_much():
+def test_tricks_are_compared_by_pairs():
     shared = {"dataset": "wine", "varied": "n", "value": 50.0, "run": 0, "accuracy": 0.5}
     rows = [shared | {"method": method} for method in ("kpca", "exact")]
     said = "Over 1 pair of setting and draw the KPCA trick and the kernel trick, exact or with a ridge, are equally"
@@ -102,7 +102,7 @@ def test_tricks_are_compared_by_pairs_and_where_they_differ_by_how_much():
     ]
 
 
-def test_the_answer_on_both_tricks_names_the_difference_that_the_claim_names():
+def test_answer_and_claim_name_the_same_difference_of_tricks():
     figures = {number: pd.read_csv(ROWS / f"kpca_figure{number}.csv.xz") for number in (4, 5)}
     largest = [
         float(re.search(r"By QZ .* by up to (0\.\d{3}), from condition number", " ".join(sentences))[1])
@@ -117,7 +117,7 @@ def test_noise_without_accuracies_is_not_a_number():
     assert noise_sentences(pd.DataFrame([row])) == []
 
 
-def test_low_rank_kernels_of_one_constraint_and_none_and_equal_ones():
+def test_low_rank_kernels_of_one_constraint_none_and_equal_ones():
     row = {"method": "burg", "accuracy": 0.9, "nmi_ten_starts": float("nan")}
     rows = [row | {"n_constraints": 1}, row | {"n_constraints": 0, "accuracy": 0.5}]
     assert low_rank_sentences(pd.DataFrame(rows)) == [
@@ -129,7 +129,7 @@ def test_low_rank_kernels_of_one_constraint_and_none_and_equal_ones():
     ]
 
 
-def test_runs_that_a_limit_stopped_at_the_best_cost_are_counted_apart(tmp_path):
+def test_runs_stopped_at_the_best_cost_are_counted_apart(tmp_path):
     runs = traced_runs(tmp_path, {"ism": [BEST] * 3, "dg": [WORSE] * 3})
     runs.loc[:1, "status"] = "time_limit"
     text = said(runs, tmp_path, ["ism", "dg"])

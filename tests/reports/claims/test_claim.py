@@ -32,7 +32,7 @@ def test_a_share_decides():
 
 
 @pytest.mark.parametrize("normally", [False, True])
-def test_a_share_with_open_ones_needs_every_outcome_to_decide_alike(normally):
+def test_open_cells_decide_nothing_unless_all_outcomes_agree(normally):
     """Each open one holds, or not, or is not among those that count, as a run that the paper's limit stops as well."""
     for n_total in (1, 2, 5, 10, 12):
         for n_holding in range(n_total + 1):

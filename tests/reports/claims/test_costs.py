@@ -43,7 +43,7 @@ def test_lower_cost_is_mostly_so_where_few_rivals_are_lower():
 
 
 @pytest.mark.parametrize("theirs", [-101.0, -100.0])
-def test_lower_cost_is_contradicted_by_lower_rivals_and_where_all_is_tied(theirs):
+def test_lower_cost_is_contradicted_by_lower_or_tied_rivals(theirs):
     found = lower_cost(records(*both(SUPERVISED, theirs=theirs)))
     assert (found.decision, found.measure) == (Decision.CONTRADICTED, "lower in 0 of 32 cells (0 %)")
 
@@ -58,7 +58,7 @@ def test_a_cell_that_lost_runs_is_lost():
     )
 
 
-def test_runs_stopped_at_the_papers_limit_are_compared_and_hold_nowhere():
+def test_runs_stopped_at_the_papers_limit_hold_nowhere():
     found = lower_cost(records(*both(SUPERVISED, status=where("wine", "polynomial", "time_limit", "converged"))))
     words = "runs were stopped in 3, compared here by their last iterate: there the claim does not hold"
     assert words in found.evidence
@@ -107,7 +107,7 @@ def test_lower_cost_says_what_converged_rivals_reach():
     assert found.note.startswith("Against converged rivals: lower in 0 of 32 cells, tied in 0, higher in 32: ")
 
 
-def test_converged_rivals_have_a_claim_of_their_own_that_says_where_they_end():
+def test_converged_rivals_have_a_claim_and_say_where_they_end():
     ended = {"optimality": where("wine", "polynomial", "saddle", "not_stationary")}
     found = lower_cost_than_converged(records(*both(SUPERVISED + CLUSTERS, suffix="_converged", **ended)))
     assert found.decision is Decision.CONFIRMED
@@ -116,7 +116,7 @@ def test_converged_rivals_have_a_claim_of_their_own_that_says_where_they_end():
     assert "runs of converged rivals, 33 end on a saddle and " in found.note
 
 
-def test_lower_converged_rivals_contradict_and_without_them_nothing_is_decided():
+def test_lower_converged_rivals_contradict():
     lower = both(SUPERVISED + CLUSTERS, theirs=-101.0, suffix="_converged")
     assert lower_cost_than_converged(records(*lower)).decision is Decision.CONTRADICTED
     assert lower_cost_than_converged(records(*both(SUPERVISED + CLUSTERS))).decision is Decision.UNDECIDED

@@ -49,7 +49,7 @@ def test_a_number_that_is_not_printed_is_not_asked_for():
     )
 
 
-def test_other_data_experiments_splits_and_partitions_do_not_count():
+def test_other_data_splits_and_partitions_do_not_count():
     stranger = [run("wdbc", "ism", fold, experiment="four") for fold in range(10)]
     assert "no runs on Wine" in covered(records(*stranger)).missing[0]
     for change in ({"experiment": "mine"}, {"split": "subsets"}, {"partition": 3}):
@@ -76,7 +76,7 @@ def test_a_missing_or_failed_run_loses_its_cell(change):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_of_two_experiments_of_a_table_the_more_complete_one_counts(first):
+def test_the_more_complete_experiment_of_a_table_counts(first):
     config = copy.deepcopy(CONFIG)
     config["experiments"]["short"] = config["experiments"]["four"]
     short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]

@@ -27,7 +27,7 @@ def test_the_conic_kernel_must_be_best_on_each_data_set():
     assert found.evidence.endswith("; beaten on Face by Squared, 0.990 against 0.970")
 
 
-def test_the_conic_kernel_is_undecided_without_a_table_and_clusters_do_not_count():
+def test_the_conic_kernel_needs_both_tables_and_no_clusters():
     assert conic_is_best(records(*qualities(("five",)))).decision is Decision.UNDECIDED
     best = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98}, 0.97))
     clusters = qualities(CLUSTERS, quality=0.99)
@@ -56,7 +56,7 @@ def test_a_kernel_that_lost_runs_is_not_beaten():
         (("wine",), ("face",), Decision.CONTRADICTED),
     ],
 )
-def test_the_multiquadric_is_often_better_in_more_than_half_of_the_cells(better, worse, decision):
+def test_the_multiquadric_is_better_in_more_than_half_of_cells(better, worse, decision):
     def quality(data, kernel, fold):
         return 0.9 + 0.05 * (kernel == "multiquadric") * ((data in better) - (data in worse))
 

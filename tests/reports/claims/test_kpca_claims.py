@@ -84,7 +84,7 @@ def test_other_data_count_nowhere():
     assert found.evidence == "won 30, level 0, lost 0 of 30 cells"
 
 
-def test_what_the_best_kernel_on_the_test_set_would_win_is_a_note():
+def test_what_the_best_kernel_on_the_test_set_wins_is_a_note():
     found = kernel_versions_win(kpca([0.88] * 30, test_selected=json.dumps([0.5, 0.93])))
     assert found.decision is CONTRADICTED
     assert found.note == "With the kernel that is best on the test set itself, 30 of 30 are won."
@@ -136,7 +136,7 @@ def tricks(apart=(), condition=1e5, figure_4=("pima", "m-usps"), figure_5=("iono
     return Records(tricks=pd.DataFrame(rows))
 
 
-def test_both_tricks_must_have_the_same_accuracies_where_the_kernel_is_regular():
+def test_both_tricks_must_agree_where_the_kernel_is_regular():
     found = tricks_agree(tricks([0.004]))
     assert (found.decision, found.measure) == (CONFIRMED, "48 of 48 settings (100 %); at most 0.004")
     assert found.evidence == "accuracies differ by at most 0.004 up to condition 1e+13"

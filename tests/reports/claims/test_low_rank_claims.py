@@ -51,7 +51,7 @@ def test_other_exponents_contradict(exponents):
     assert cost_of_projections(records).decision is CONTRADICTED
 
 
-def test_exponents_need_three_sizes_of_undisturbed_runs_that_converged():
+def test_exponents_need_three_sizes_of_undisturbed_runs():
     rows = [*timed("burg", 1.0, 2.0), *timed("von_neumann", 1.0, 2.0)]
     for disturbed in ({"drifted": True}, {"timed": False}):
         assert cost_of_projections(low_rank(*(row | disturbed for row in rows))).decision is UNDECIDED
@@ -207,7 +207,7 @@ def many(dataset, *solves):
     return on(dataset, "burg", *rows)
 
 
-def test_no_solve_of_a_solvable_set_may_need_more_than_600_sweeps():
+def test_no_solvable_set_may_need_more_than_600_sweeps():
     assert few_sweeps(low_rank(*many("digits", (600, 1000, 1e-3), (9, 25, 0.0)))).decision is CONFIRMED
     over = few_sweeps(low_rank(*many("digits", (601, 1000, 1e-3), (9, 25, 0.0))))
     assert (over.decision, over.measure) == (CONTRADICTED, "1 of 2 solves (50 %); at most 601 sweeps")
@@ -216,7 +216,7 @@ def test_no_solve_of_a_solvable_set_may_need_more_than_600_sweeps():
     assert few_sweeps(low_rank(*many("digits", (90, 200, 0.0)))).decision is UNDECIDED
 
 
-def test_sets_without_a_solution_and_the_stand_in_decide_nothing_of_sweeps():
+def test_unsolvable_sets_and_the_stand_in_decide_no_sweeps():
     unsolvable = many("digits", (1362, 1000, 0.6), (9, 25, 0.0))
     found = few_sweeps(low_rank(*unsolvable, *many("gyrb-standin", (1051, 1000, 5e-3))))
     assert found.decision is UNDECIDED

@@ -31,7 +31,7 @@ def on_wine(row):
     return (row["dataset"], row["kernel"]) == ("wine", "gaussian")
 
 
-def test_a_cell_of_which_some_runs_were_not_made_lacks_and_is_not_lost():
+def test_a_cell_with_runs_that_were_not_made_is_not_lost():
     records = of_table_4("ism", skipped=lambda row: on_wine(row) and row["run"] >= 7)
     (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",)).missing
     assert missing == (

@@ -10,7 +10,7 @@ from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, decided_o
 from kdrbench.reports.dashboard.rendering import slug
 
 
-def test_every_claim_is_undecided_without_records_and_says_what_is_missing():
+def test_every_claim_is_undecided_without_records():
     found = decided(Records())
     assert [claim for claim, _ in found] == list(CLAIMS)
     for claim, result in found:
@@ -47,14 +47,14 @@ def records_of(published):
     return found, {name: len(getattr(found, of)) for name, of in systems.items()}
 
 
-def test_experiments_that_name_no_paper_decide_nothing_and_their_page_lists_no_claim():
+def test_experiments_that_name_no_paper_decide_nothing():
     own, counts = records_of({})
     assert set(counts.values()) == {0}
     assert decided_of_papers(own) == []
     assert "names a paper, so there is no claim to decide" in claims_html([], ["mine"], Path("results/mine"))
 
 
-def test_claims_of_a_paper_count_experiments_that_name_this_paper_alone():
+def test_claims_count_experiments_that_name_their_paper_alone():
     one, counts = records_of({"kpca_trick": {"published": {"paper": "kpca_trick"}}})
     assert counts == {"ikdr": 0, "kpca_trick": 1, "kpca_figures": 0, "low_rank": 0}
     # A paper of another system is none of this one's.

@@ -43,7 +43,7 @@ def test_a_smaller_ratio_holds_nearly_or_not(slowest, decision, measure):
     assert (found.decision, found.measure) == (decision, measure)
 
 
-def test_times_faster_says_the_ratio_of_converged_solvers_and_where_these_end():
+def test_times_faster_says_the_ratio_of_converged_solvers():
     fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
     found = times_faster(records(*race(), *fair))
     assert "rivals take 5 to 100 times ISM's first solve, median 100" in found.note
@@ -57,7 +57,7 @@ def test_times_faster_says_the_ratio_of_converged_solvers_and_where_these_end():
         (2000.0, {"timed": False}, "undisturbed times of"),
     ],
 )
-def test_times_faster_is_undecided_where_rivals_were_stopped_or_not_timed(slowest, columns, words):
+def test_times_faster_is_undecided_without_full_clean_times(slowest, columns, words):
     found = times_faster(records(*race(slowest=slowest, **columns)))
     assert found.decision is Decision.UNDECIDED
     assert words in found.evidence
@@ -75,7 +75,7 @@ def stopped(rows, method="", dataset=""):
     ]
 
 
-def test_times_faster_takes_no_ratio_from_a_cell_in_which_ism_was_stopped():
+def test_times_faster_takes_no_ratio_where_ism_was_stopped():
     # The ratio of 200,000 on Face is no more than a bound from above.
     found = times_faster(records(*stopped(race(slowest=2000.0), "ism", "face")))
     assert (found.decision, found.measure) == (Decision.UNDECIDED, "100 times")
@@ -143,13 +143,13 @@ def test_quadratic_time_needs_ism_and_all_its_rivals(there):
     assert f"first solves of {lacking} that sum over all pairs" in found.evidence
 
 
-def test_quadratic_time_is_mostly_so_where_one_of_five_solvers_differs():
+def test_quadratic_time_is_mostly_so_where_one_of_five_differs():
     found = quadratic_time(records(*all_pairs(), *grown("ism_2018", 1.7)))
     assert (found.decision, found.measure) == (Decision.MOSTLY, "4 of 5 solvers (80 %); n^1.70 to n^2.00")
 
 
 @pytest.mark.parametrize("exponents", [(2.0, 3.0), (1.0, 1.0), (1.74, 2.26)])
-def test_quadratic_time_is_contradicted_by_other_exponents_or_unlike_ones(exponents):
+def test_other_or_unlike_exponents_contradict_quadratic_time(exponents):
     rows = all_pairs(ism=exponents[0], dg=exponents[1])
     assert quadratic_time(records(*rows)).decision is Decision.CONTRADICTED
 
@@ -180,7 +180,7 @@ def test_slopes_must_be_alike_also_where_intervals_are_wide():
         ({"sizes": [125, 250, 500]}, "of 1000 and more"),
     ],
 )
-def test_quadratic_time_is_undecided_without_undisturbed_large_sums_over_pairs(change, words):
+def test_quadratic_time_needs_undisturbed_large_sums_over_pairs(change, words):
     others = [] if words == "all pairs" else [row for row in all_pairs() if row["method"] != "dg"]
     found = quadratic_time(records(*others, *grown("dg", 2.0, **change)))
     assert found.decision is Decision.UNDECIDED

@@ -49,7 +49,7 @@ def listed(column):
 
 
 @pytest.mark.slow("the page of a full grid is opened from disk: its size is bounded")
-def test_the_page_of_a_full_grid_is_small_enough_and_asks_for_nothing(tmp_path):
+def test_the_page_of_a_full_grid_is_small_and_asks_for_nothing(tmp_path):
     html = page(tmp_path, ["one"], points=60, datasets=["wine"], folds=10)
     data = json.loads(unpacked(html, "data"))
     n_runs = (2 * 8 + 1) * 10
@@ -131,7 +131,7 @@ def test_no_run_of_a_reference_is_missing(grid):
     assert check.findings == []
 
 
-def test_a_solver_that_says_converged_and_is_not_is_listed_and_counted_apart(small):
+def test_a_solver_that_wrongly_says_converged_is_counted_apart(small):
     config, runs, _ = small
     runs = runs.copy()
     config["solvers"]["ism"] = {"method": "ism", "settings": "published"}

@@ -133,7 +133,7 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         assert eventually(lambda heading=heading, order=order: heading.get_attribute("aria-sort") == order)
 
 
-def test_at_no_size_a_chapter_is_wider_than_its_window_or_moves_its_first_column(browser, address):
+def test_at_no_size_a_chapter_is_wider_than_its_window(browser, address):
     tab = Tab(browser, address, DESK)
     tab.tab.emulate_media(color_scheme="dark")
     for size in (DESK, TABLET, PHONE):
@@ -184,7 +184,7 @@ def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
     tab.close()
 
 
-def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(opened):
+def test_a_number_says_what_it_is_and_leads_to_its_runs(opened):
     tab = opened("tables")
     cell = tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td.number").first
     cell.hover()
@@ -244,7 +244,7 @@ def test_the_toggles_change_figures_and_stay_in_the_address(opened):
     assert plot.evaluate("(one) => one.data.length") == lines
 
 
-def test_pictures_stand_in_rows_below_their_headings_the_right_way_up(opened):
+def test_pictures_are_in_rows_below_their_headings(opened):
     tab = opened("figure-pictures")
     plots = tab.locator("#figure-pictures .plot")
     for plot in plots.all():
@@ -316,7 +316,7 @@ def listed(request):
     assert not tab.faults
 
 
-def test_the_address_keeps_what_is_typed_and_how_lines_are_sorted(listed):
+def test_the_address_keeps_filters_and_sorting(listed):
     table = listed.locator("#table-runs")
     listed.locator("#runs").get_by_label("Filter:").fill("polynomial")
     assert eventually(lambda: "q=polynomial" in address_of(listed))

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[3]
     ("percent", "words"),
     [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
 )
-def test_a_share_of_something_is_never_nothing_and_a_part_never_all(percent, words):
+def test_a_share_of_something_is_never_nothing(percent, words):
     assert percent_label(percent) == words
 
 
-def test_the_citation_has_the_author_and_address_that_are_installed(monkeypatch):
+def test_the_citation_has_the_installed_author_and_address(monkeypatch):
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     (author,) = (one["name"] for one in citation["authors"])
     said = citation_of([])
@@ -45,7 +45,7 @@ def not_installed(name):
     raise PackageNotFoundError(name)
 
 
-def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
+def test_a_panel_without_points_says_so():
     axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
     full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
     chart = Chart("c", "C", "C.", [full, empty], 2)
@@ -66,7 +66,7 @@ def test_all_tables_are_printed_up_to_forty(n_tables, said):
     assert not_printed([extra_table()] * n_tables, []) == said
 
 
-def test_tables_of_papers_are_printed_before_others_and_long_ones_are_not():
+def test_tables_of_papers_are_printed_before_others():
     config = grid_config(["own", "by_protocol", "first"])
     published = config["experiments"]["first"]["published"]
     config["experiments"]["by_protocol"] = config["experiments"]["first"] | {

@@ -72,9 +72,7 @@ def page_of(folder, n_figures, n_tables):
 
 
 @pytest.mark.parametrize(("n_figures", "n_tables"), [(61, 1), (1, 41)])
-def test_a_page_of_more_than_twelve_pages_prints_answers_claims_and_the_first_tables_and_says_so(
-    browser, tmp_path, n_figures, n_tables
-):
+def test_a_page_of_more_than_twelve_pages_prints_a_part(browser, tmp_path, n_figures, n_tables):
     tab = Tab(browser, page_of(tmp_path, n_figures, n_tables), PAPER)
     shown = tab.show("overview")
     assert shown.locator(".on-paper").is_hidden()

@@ -62,7 +62,7 @@ def test_tables_figures_and_records_can_be_taken_away(opened):
     assert '"git_commit"' in saved(tab, tab.locator("[data-file=environment]").click)[1]
 
 
-def test_a_figure_is_saved_as_one_light_svg_with_its_title_its_legend_and_its_panels(opened):
+def test_a_figure_is_saved_as_one_light_svg_with_its_legend(opened):
     tab = opened("figure-first_cost_against_time?theme=dark")
     figure, downloads = tab.locator("#figure-first_cost_against_time"), []
     panels = figure.locator(".panel h3").all_inner_texts()
@@ -97,7 +97,7 @@ def as_file(tab, table, form):
     return text.splitlines()
 
 
-def test_the_list_of_runs_is_taken_away_whole_as_it_is_filtered_and_sorted(browser, tmp_path):
+def test_the_list_of_runs_is_taken_away_as_filtered_and_sorted(browser, tmp_path):
     (tmp_path / "dashboard.html").write_text(page(tmp_path, points=2, folds=16), encoding="utf-8")
     tab = Tab(browser, f"file://{tmp_path}/dashboard.html", DESK)
     tab.show("runs")

@@ -55,7 +55,7 @@ def test_pictures_have_the_same_bytes_on_every_run():
         assert b"CreationDate" not in first
 
 
-def test_the_drawing_shows_the_points_the_scales_and_each_name_once():
+def test_the_drawing_shows_points_scales_and_each_name_once():
     figure = draw(chart())
     first, second, third, empty = figure.axes
     assert [line.get_color() for line in first.lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
@@ -99,7 +99,7 @@ def test_named_rows_are_labelled_where_they_are_and_have_room():
 @pytest.mark.parametrize(
     ("shape", "n_colours"), [((9, 7), 1), ((9, 7, 3), 2), ((40, 30, 3), 256), ((40, 30, 3), 1200), ((9, 7), 256)]
 )
-def test_pictures_are_kept_as_they_are_and_small_where_colours_are_few(shape, n_colours):
+def test_pictures_are_kept_exactly_and_small_with_few_colours(shape, n_colours):
     rng = np.random.default_rng(0)
     colours = rng.integers(0, 256, size=(n_colours, *shape[2:]), dtype=np.uint8)
     pixels = colours[rng.integers(n_colours, size=shape[:2])]

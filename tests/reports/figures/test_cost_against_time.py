@@ -66,7 +66,7 @@ def chart(name):
     return chart_of(Source(figures_of(CONFIG)[name], RUNS, CONFIG, Path("nowhere")))
 
 
-def test_figure_1b_is_the_panel_of_time_over_all_pairs_against_samples():
+def test_figure_1b_is_the_panel_of_all_pairs_against_samples():
     found = chart(FIGURE_1B)
     assert found.name == "figure1b"
     assert found.title == "Run time against the number of samples (NeurIPS 2019, Figure 1b)"

@@ -85,7 +85,7 @@ def test_figure_2_shows_plain_learners_fail_and_kernels_succeed():
     assert Chart.from_json(chart.to_json()) == chart
 
 
-def test_figure_3_shows_every_test_sample_with_its_prediction_in_both_planes():
+def test_figure_3_shows_every_test_sample_in_both_planes():
     chart = figure_3("kpca_figure3", *planes(), {"iris": iris().class_names})
     first, second = chart.panels
     for panel in chart.panels:
@@ -115,7 +115,7 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k():
     assert "n = 40 training samples" in chart.caption
 
 
-def test_figure_5_has_the_condition_number_beside_the_disagreement():
+def test_figure_5_has_condition_numbers_beside_disagreements():
     settings = list(compute.all_settings_of(VARIED, 4))
     accuracies, distances = figure_5("kpca_figure5", rows_of(settings)).panels
     exact, ridge, qz = distances.series
@@ -127,7 +127,7 @@ def test_figure_5_has_the_condition_number_beside_the_disagreement():
     assert len(accuracies.series[2].x) == len(qz.x)
 
 
-def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_path):
+def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path):
     runs, arrays = planes()
     runs = runs.assign(experiment="third", status="converged", trace_file="third/iris/kdne/0-0.jsonl")
     config = {"run": ["third"], "experiments": {"third": {"system": "kpca_figures", "figure": 3, "datasets": ["iris"]}}}
@@ -148,7 +148,7 @@ def test_the_command_finds_arrays_of_the_first_run_and_the_names_of_classes(tmp_
     assert drawn.panels == figure_3("third", runs, arrays, {"iris": iris().class_names}).panels
 
 
-def test_captions_name_the_papers_data_and_say_why_one_is_not_shown():
+def test_captions_name_the_papers_data_and_why_one_is_missing():
     shown = rows_of(list(compute.settings_of(VARIED))[:1])
     demo = figure_4("f", shown.assign(status="converged", message="")).caption
     assert demo.endswith(

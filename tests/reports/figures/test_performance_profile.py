@@ -56,7 +56,7 @@ def panels(runs, traces):
 RUNS = [run(*key) for key in TRACES]
 
 
-def test_problems_are_solved_when_the_cost_is_near_the_best_of_all(traces):
+def test_problems_are_solved_when_the_cost_is_near_the_best(traces):
     found = panels(RUNS, traces)
     assert list(found) == [
         "time to within 0.01 of the best, 3 problems",

@@ -64,7 +64,7 @@ def test_weights_and_angles_do_not_depend_on_the_rotation():
     np.testing.assert_allclose(principal_angles(second, first), [0.0, 30.0], atol=1e-6)
 
 
-def test_spaces_of_different_dimensions_have_the_angles_of_the_smaller():
+def test_spaces_of_unequal_dimensions_have_the_smaller_angles():
     line = np.zeros((5, 1))
     line[1:3, 0] = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
     for pair in ((plane(0.0), line), (line, plane(0.0))):
@@ -118,7 +118,7 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_loadings_have_means_and_ranges_over_folds_heaviest_first(tmp_path, data):
+def test_loadings_have_means_and_ranges_heaviest_first(tmp_path, data):
     kept(tmp_path, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
     chart = loadings(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT)
     weights, angles = chart.panels
@@ -158,7 +158,7 @@ def test_one_run_has_no_stability_and_no_projection_no_scatter(tmp_path, data):
     assert scatter(runs([0]), tmp_path, data, "e", EXPERIMENT, 0) is None
 
 
-def test_principal_coordinates_spread_the_most_and_have_a_fixed_sign():
+def test_principal_coordinates_spread_most_with_a_fixed_sign():
     rng = np.random.default_rng(0)
     train = rng.standard_normal((50, 3)) * [1.0, 5.0, 3.0] + 7.0
     flat, other, shares = principal_coordinates(train, train[:4])
@@ -190,7 +190,7 @@ def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
     assert len(draw(chart).legends[0].get_texts()) == 3
 
 
-def test_alternative_clusters_are_coloured_and_what_was_given_has_symbols(tmp_path, data):
+def test_alternative_clusters_have_colours_given_ones_symbols(tmp_path, data):
     found, given = np.arange(178) % 2, np.arange(178) // 89
     kept(tmp_path, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
     experiment = EXPERIMENT | {"paradigm": "alternative", "split": "none"}

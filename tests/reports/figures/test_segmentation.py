@@ -60,7 +60,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_pixels_are_painted_with_the_mean_colour_of_their_cluster(folder):
+def test_pixels_have_the_mean_colour_of_their_cluster(folder):
     image, given, found = segmented(folder / "flower.png", colours(), GIVEN, FOUND)
     np.testing.assert_array_equal(from_png(image.picture), PIXELS)
     # Of pixels: three are red, one dark, two blue.
@@ -76,7 +76,7 @@ def test_an_image_that_is_not_the_data_sets_is_refused(folder):
         segmented(folder / "flower.png", other, GIVEN, FOUND)
 
 
-def test_faces_of_a_cluster_are_averaged_upright_and_all_brightened_alike():
+def test_faces_of_a_cluster_are_averaged_upright():
     first, second = mean_faces(faces(), np.array([0, 0, 1]))
     assert (first.title, second.title) == ("alternative 1, n = 2", "alternative 2, n = 1")
     pixels = from_png(first.picture)

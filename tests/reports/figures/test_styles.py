@@ -37,7 +37,7 @@ def test_no_two_methods_look_alike_with_or_without_marks(names):
     assert all(style.symbol not in {Symbol.NONE, Symbol.CROSS} for style in styles.values())
 
 
-def test_methods_of_a_reference_have_the_colour_of_the_method_and_lines_of_their_own():
+def test_methods_of_a_reference_have_colour_and_own_lines():
     names = both(PUBLISHED)
     styles = styles_of([*names, *(f"{name}_reference" for name in names)])
     assert len({(style.colour, style.line) for style in styles.values()}) == 2 * len(names)
@@ -47,7 +47,7 @@ def test_methods_of_a_reference_have_the_colour_of_the_method_and_lines_of_their
         assert not styles[name].line.lengths
 
 
-def test_figures_of_time_say_that_times_of_a_reference_are_scaled(tmp_path):
+def test_figures_say_that_times_of_a_reference_are_scaled(tmp_path):
     experiment = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"]}
     for solvers in (["ism", "dg"], ["ism", "ism_reference"]):
         runs = traced(tmp_path, solvers)
@@ -63,7 +63,7 @@ def test_a_method_looks_the_same_whatever_stands_beside_it():
     assert alone["ism_converged"] == Style(0, Line.DASHED, Symbol.SQUARE)
 
 
-def test_own_solvers_take_what_is_left_and_one_more_changes_none_of_them():
+def test_own_solvers_take_what_is_left_and_change_no_other():
     own = [f"mine_{number}" for number in range(7)]
     styles = styles_of([*PUBLISHED, *own])
     assert len({(style.colour, style.line) for style in styles.values()}) == len(PUBLISHED) + 7 == 4 * len(COLOURS)

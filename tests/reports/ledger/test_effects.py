@@ -39,7 +39,7 @@ def test_a_printed_gain():
     assert judged(0.95, 0.95, Difference(0.05, 0.04, 0.06)) is Effect.ONLY_HERE
 
 
-def test_ratios_of_times_are_judged_as_factors_and_bounds_as_bounds():
+def test_ratios_of_times_are_factors_and_bounds_are_bounds():
     def ratio(of, low, high, bound=False):
         return Difference(math.log(of), math.log(low), math.log(high), bound)
 
@@ -73,7 +73,7 @@ def rows(method, values, column="cost", **columns):
     )
 
 
-def test_ours_is_the_mean_over_the_runs_of_both_with_the_corrected_interval():
+def test_ours_is_the_mean_over_shared_runs_with_its_interval():
     ism, dg = rows("ism", [(0, -100.0), (1, -110.0), (2, -90.0)]), rows("dg", [(0, -99.0), (1, -107.0)])
     found = our_difference(dg, ism, "cost", "cost")
     # Gaps of 1 and 3, relative to 105.

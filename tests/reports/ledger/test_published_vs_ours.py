@@ -84,7 +84,7 @@ def found(comparisons, table, *axes, experiment=None):
     return one
 
 
-def test_every_number_of_the_tables_named_is_listed_once_and_counts_once(comparisons):
+def test_every_number_is_listed_once_and_counts_once(comparisons):
     printed = [*published_numbers(**TABLE_6), *published_numbers(**TABLE_5)]
     # A third of the rows of baselines is a cost that is not printed.
     assert len(printed) == (84 - 4 * 2) + (96 - 4 * 3)
@@ -113,7 +113,7 @@ def test_ours_have_the_names_that_the_papers_use(comparisons):
     assert found(comparisons, "6", "wine", "ism", "cost", experiment="again").verdict is Verdict.DIFFERS
 
 
-def test_what_no_experiment_has_is_not_run_and_what_a_limit_ended_is_stopped(comparisons):
+def test_missing_numbers_are_not_run_and_limited_ones_stopped(comparisons):
     gm = found(comparisons, "6", "wine", "gm", "cost")
     assert (gm.ours, gm.verdict, gm.why, gm.experiment) == ("", "not run", NO_EXPERIMENT, "")
     limited = found(comparisons, "6", "cancer", "ism", "time_s")
@@ -123,7 +123,7 @@ def test_what_no_experiment_has_is_not_run_and_what_a_limit_ended_is_stopped(com
     assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
 
 
-def test_a_mean_over_several_runs_has_an_interval_and_one_run_has_none(comparisons):
+def test_a_mean_over_several_runs_has_an_interval(comparisons):
     assert found(comparisons, "6", "wine", "ism", "cost").low is None
     several = [1.0, 2.0, 4.0, 9.0]
     runs = pd.DataFrame(
@@ -151,7 +151,7 @@ def test_shares_count_each_number_once_and_no_times(comparisons):
     assert len(lines) == 5
 
 
-def test_a_number_that_differs_for_no_known_reason_is_listed_as_such():
+def test_a_number_that_differs_for_no_known_reason_is_listed():
     # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
     comparisons = compare({"ikdr": RUNS}, CONFIG)
     one = found(comparisons, "6", "wine", "ism2018", "nmi")
@@ -185,7 +185,7 @@ def test_csv_and_page_hold_every_line(comparisons):
 
 
 @pytest.mark.slow("compares every published number once")
-def test_the_projects_experiments_have_a_cell_for_every_published_number():
+def test_every_published_number_has_a_cell():
     lines = compare({"ikdr": RUNS[:0]}, whole_config())
     # What is said in words needs runs, not cells.
     of_cells = [one for one in lines if one.setting not in ("iterations", "complexity")]

@@ -52,7 +52,7 @@ def rows_of(page, table):
     return [list(map(words_of, row)) for row in cells]
 
 
-def test_claims_of_two_records_are_side_by_side_with_whether_they_differ(site):
+def test_claims_of_two_records_are_side_by_side(site):
     page = (site / "claims.html").read_text()
     rows = {row[0]: row[3:] for row in rows_of(page, "Claims by record")}
     assert {claim: row[0] for claim, row in rows.items()} == {
@@ -70,7 +70,7 @@ def test_claims_of_two_records_are_side_by_side_with_whether_they_differ(site):
     assert "It is open. NeurIPS 2019, Table 4" in words_of(open_ones)
 
 
-def test_claims_that_are_decided_otherwise_are_among_what_changed(site):
+def test_claims_decided_otherwise_are_among_what_changed(site):
     rows = rows_of((site / "changes-first-and-second.html").read_text(), "Claims")
     assert rows == [
         ["ISM is lowest.", "confirmed: 1 of 9", "contradicted: 2 of 9"],

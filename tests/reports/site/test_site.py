@@ -50,7 +50,7 @@ def _draw(folder):
 
 
 @pytest.mark.slow("a site of two records with a figure is made once for all tests here")
-def test_there_is_a_page_for_each_thing_and_every_link_leads_to_a_file(site):
+def test_every_link_leads_to_a_page_and_each_thing_has_one(site):
     assert {path.name for path in site.glob("*.html")} == {
         *("index.html", "claims.html", "paper-neurips-2019.html", "data-wine.html", "record-laptop.html"),
         *("method-ism.html", "method-dg.html", "method-svm.html", "record-img-src-x-onerror-alert-1.html"),
@@ -64,7 +64,7 @@ def test_there_is_a_page_for_each_thing_and_every_link_leads_to_a_file(site):
             assert not place or f'id="{place}"' in led_to.read_text(), link
 
 
-def test_hostile_names_are_no_markup_and_nothing_asks_for_another_address(site):
+def test_hostile_names_are_no_markup_and_no_other_host_is_asked(site):
     for page in site.glob("*.html"):
         assert "<img src=x" not in page.read_text()
     assert "&lt;img src=x" in (site / "index.html").read_text()
@@ -82,7 +82,7 @@ def test_a_method_and_a_data_set_have_the_lines_of_every_record(site):
     assert data.count("Gaussian") == data.count("Polynomial") == 3 * 2
 
 
-def test_the_paper_has_its_tables_with_the_printed_numbers_and_the_figures(site):
+def test_the_paper_has_its_tables_printed_numbers_and_figures(site):
     page = (site / "paper-neurips-2019.html").read_text()
     assert "-1311\u00b1<wbr>26" in page
     assert 'src="figures/laptop/first_cost_against_time.svg"' in page
@@ -90,7 +90,7 @@ def test_the_paper_has_its_tables_with_the_printed_numbers_and_the_figures(site)
         assert (site / f"figures/laptop/first_cost_against_time.{kind}").stat().st_size > 1000
 
 
-def test_tables_without_a_row_and_figures_of_nothing_are_not_shown(site):
+def test_tables_without_a_row_and_empty_figures_are_not_shown(site):
     shown = " ".join(text_of(page) for page in site.glob("*.html"))
     # Three folds are too few to test anything.
     assert "Paired tests" not in shown
@@ -175,7 +175,7 @@ def with_figure(folder, content):
     return record, place
 
 
-def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
+def test_a_figure_with_hostile_values_is_refused_or_words(tmp_path):
     chart = json.loads(bar_chart().to_json())
     chart["panels"][0]["title"] = "$\frac{"
     record, place = with_figure(tmp_path, json.dumps(chart | {"panels": chart["panels"][:1]}))
@@ -187,7 +187,7 @@ def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
     assert "cannot be drawn" in done.stderr
 
 
-def test_code_that_a_record_names_is_not_run_and_paths_of_its_rows_are_not_read(tmp_path):
+def test_code_and_paths_that_a_record_names_are_not_used(tmp_path):
     secret = tmp_path / "secret.jsonl"
     secret.write_text("not JSON")
     record = folder_of(tmp_path / "results", trace_file="../../secret.jsonl")

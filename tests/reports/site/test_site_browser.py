@@ -25,7 +25,7 @@ def pages(site):
 
 
 @pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
-def test_every_page_opens_from_disk_asks_for_nothing_and_is_not_wider_than_the_screen(browser, site, size):
+def test_every_page_opens_from_disk_and_fits_the_screen(browser, site, size):
     tab = Tab(browser, f"file://{site}/index.html", size)
     for page in pages(site):
         tab.tab.goto(f"file://{site}/{page}")

@@ -27,7 +27,7 @@ def source(tmp_path):
     return Source(read_frozen(folder / "config.json"), folder, folder)
 
 
-def test_the_page_holds_the_size_of_the_record_its_verdicts_claims_and_answers(source):
+def test_the_page_holds_size_verdicts_claims_and_answers(source):
     story, page = Story(source), summary("what_we_found", source)
     assert f"{len(story.runs)} rows of 1 experiment" in page
     assert "made on processor one" in page
@@ -61,7 +61,7 @@ def test_every_number_that_is_not_met_has_one_reason(source):
     assert "3 printed numbers: 1 reproduced, 1 close, 2 differs".replace("3", "4") in page
 
 
-def test_numbers_without_a_known_reason_are_counted_by_what_was_searched(source):
+def test_numbers_without_a_known_reason_are_counted_by_search(source):
     line = next(one for one in source.comparisons if one.metric == "cost")
     unlike = replace(line, verdict=Verdict.DIFFERS, published="7", ours="8", why="no reason is known; daggers")
     other = replace(unlike, why="no setting is known (benchmarks/b.py)")
@@ -103,7 +103,7 @@ def test_cells_that_a_claim_names_lead_to_their_runs(source):
         (Decision.CONFIRMED, "What reproduces", False),
     ],
 )
-def test_a_claim_that_does_not_hold_has_its_note_and_each_decision_its_part(source, decision, heading, has_note):
+def test_a_claim_that_does_not_hold_has_its_note(source, decision, heading, has_note):
     claim = source.claims[0][0]
     source.__dict__["claims"] = [(claim, Found(decision, "in 3 of 4 cells", "On training samples 4 of 4 do."))]
     page = summary("what_we_found", source)
@@ -113,7 +113,7 @@ def test_a_claim_that_does_not_hold_has_its_note_and_each_decision_its_part(sour
     assert ("## What nearly does" in page) is (decision is Decision.MOSTLY)
 
 
-def test_ends_are_counted_by_their_curvature_and_by_what_ended_them(source):
+def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     runs = source.runs("first")
     ism = runs[runs["method"] == "ism"].assign(status="converged", curvature=-1e-5, optimality="not_stationary")
     of_polynomial = ism["kernel"] == "polynomial"

@@ -48,7 +48,7 @@ def cells():
     return compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))
 
 
-def test_baselines_have_a_time_and_a_quality_for_each_data_set_and_no_cost(cells):
+def test_baselines_have_a_time_and_a_quality_and_no_cost(cells):
     rows = [(row.dataset, row.method, row.metric) for row in cells if row.kernel == "none"]
     names = EXPERIMENT["baselines"]
     metrics = ("time_s", "warm_s", "accuracy")

@@ -70,7 +70,7 @@ def best_by_metric(frame):
 
 
 @pytest.mark.parametrize("status", ["time_limit", "memory_limit", "max_iterations", "failed", "skipped"])
-def test_a_run_that_was_stopped_is_the_best_of_nothing_in_any_output(status):
+def test_a_stopped_run_is_the_best_of_nothing_in_any_output(status):
     metrics = ("time_s", "warm_s", "cost", "accuracy")
     best, table = best_by_metric(a_race(status))
     assert best == dict.fromkeys(metrics, "ism")
@@ -87,7 +87,7 @@ def test_a_run_that_was_stopped_is_the_best_of_nothing_in_any_output(status):
     assert best_by_metric(a_race("stalled"))[0] == dict.fromkeys(metrics, "dg")
 
 
-def test_too_few_runs_tell_nothing_and_disturbed_times_are_the_best_of_nothing():
+def test_too_few_runs_or_disturbed_times_are_the_best_of_nothing():
     few = a_race("converged")
     assert best_by_metric(few[few["run"] < 5])[0] == {}
     best, _ = best_by_metric(a_race("converged", drifted=True, drift=0.2))

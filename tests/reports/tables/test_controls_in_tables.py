@@ -58,7 +58,7 @@ def test_a_control_is_not_the_best_and_the_next_one_is():
     assert {row.method for row in cells if row.control} == {"random"}
 
 
-def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
+def test_the_command_knows_the_controls_of_the_configuration(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "e.csv", index=False)

@@ -89,7 +89,7 @@ def test_paper_ours_verdict(cells):
     assert cells["wdbc", "ism", "cost"].verdict is Verdict.NOT_PUBLISHED
 
 
-def test_a_cell_that_a_limit_ended_is_stopped_with_or_without_a_number_unless_runs_failed():
+def test_a_cell_that_a_limit_ended_is_stopped_unless_runs_failed():
     limit = {"status": "time_limit", "time_limit_s": 10.0}
     runs = [run("wine", "ism", 0), run("wine", "ism", 1, **limit)]
     runs += [run("wine", "dg", fold, cost=None, **limit) for fold in (0, 1)]
@@ -99,7 +99,7 @@ def test_a_cell_that_a_limit_ended_is_stopped_with_or_without_a_number_unless_ru
     assert costs == {"ism": "stopped", "dg": "stopped", "sm": "not run"}
 
 
-def test_means_over_fewer_runs_do_not_compete_and_failed_runs_do_not_count():
+def test_means_over_fewer_runs_do_not_compete():
     runs = pd.DataFrame(
         [
             run("wine", "ism", 0),
@@ -142,7 +142,7 @@ def test_converged_variants_stand_in_a_group_of_their_own():
     assert laid_out(EXPERIMENT | {"solvers": ["dg_converged"]}).columns == ["Data", "Metric", "DG, converged"]
 
 
-def test_solvers_without_settings_and_references_are_headed_as_such():
+def test_solvers_without_settings_and_references_are_headed_so():
     made = laid_out(EXPERIMENT | {"solvers": ["ism", "ism_converged", "mine", "mine_converged"]})
     assert groups_of(made)[1] == [("as published", 1), ("converged", 1), ("others", 2)]
     assert made.columns[2:] == ["ISM", "ISM", "mine", "mine, converged"]
@@ -174,7 +174,7 @@ def test_what_solvers_say_is_audited_by_one_definition(method, status, stationar
     assert cells["wine", "gaussian", method]["cost"].flag == flag
 
 
-def test_a_solver_that_says_converged_above_the_tolerance_is_marked_and_the_definition_printed():
+def test_a_solver_that_wrongly_says_converged_is_marked():
     experiment = EXPERIMENT | {"datasets": ["wine"], "solvers": ["ism", "mine"]}
     runs = pd.DataFrame([saying("ism", 2e-2), saying("mine", 6e-3)])
     made = laid_out(experiment, runs)
@@ -217,7 +217,7 @@ def test_a_missing_tex_is_said(tmp_path, monkeypatch):
         compile_pdf("x", tmp_path / "table.pdf")
 
 
-def test_the_page_shows_table_published_numbers_and_reasons_and_asks_no_other_host():
+def test_the_page_shows_the_table_printed_numbers_and_reasons():
     beside = beside_published(compared_cells(RUNS, EXPERIMENT))
     page = render_html(laid_out(EXPERIMENT), [beside, *sections_of_runs(RUNS)])
     cells = re.findall(r"<td[^>]*>(.*?)</td>", page)

@@ -78,7 +78,7 @@ def test_every_kernel_projection_has_its_headlines_ours_first():
     assert best_projection(League(made_up())) == []
 
 
-def test_the_answer_has_our_headline_and_how_the_best_projection_does():
+def test_the_answer_has_our_headline_and_the_best_projection():
     runs = made_up()
     other = renamed(runs.query("method == 'lda'"), lda="kpca_trick")
     first, second, *_ = league_sentences(pd.concat([runs, other.assign(**dict.fromkeys(JUDGES, 0.99))]))

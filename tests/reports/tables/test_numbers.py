@@ -71,7 +71,7 @@ def test_counts_have_a_decimal_only_where_they_differ():
     assert count(1.9, 0.3) == "1.9 \u00b1 0.3"
 
 
-def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
+def test_numbers_keep_their_digits_and_infinities_are_gaps():
     assert rounded(1234.5678, 3) == 1230.0
     assert rounded(-0.00012345, 2) == -0.00012
     assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]
@@ -82,5 +82,5 @@ def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
     ("mean", "std"),
     [(1e308, float("inf")), (float("inf"), float("nan")), (-5e-324, 0.0), (1.0, 5e-324), (5e-324, None)],
 )
-def test_numbers_without_a_power_that_doubles_have_are_printed_all_the_same(shown, mean, std):
+def test_numbers_beyond_the_powers_of_doubles_are_printed(shown, mean, std):
     assert shown(mean, std).startswith(f"{mean:.4g}")

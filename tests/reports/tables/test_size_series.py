@@ -95,7 +95,7 @@ def test_series_are_told_apart_by_what_else_differs():
     assert not is_scaling("table4_supervised")
 
 
-def test_the_table_holds_exponents_with_intervals_beside_what_is_expected():
+def test_the_table_holds_exponents_beside_what_is_expected():
     rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, status="time_limit")]
     table = complexity_table(series_of(*rows, *(sized(1000, q=q) for q in (2, 8))))
     lines = [[entry.text for entry in line] for line in table.rows]

@@ -47,7 +47,7 @@ def cells_of(table):
     return {row[0].text: [entry.text for entry in row[1:]] for row in table.rows}
 
 
-def test_a_method_is_compared_with_itself_in_the_runs_that_both_have():
+def test_a_method_is_compared_with_itself_in_shared_runs():
     tuning = Tuning(rows_of(), tuned_rows())
     assert tuning.methods == list(SCORES)
     scores = tuning.league.scores["knn_accuracy"]
