@@ -51,13 +51,6 @@ def cells(experiment, method, only=None, **columns):
     return rows
 
 
-# No claim is decided by these words; without them a table of made-up runs is copied much sooner.
-_IRRELEVANT = ["batch_sha256", "definition_sha256", "kdrbench_version", "python_version", "numpy_version", "blas"]
-_IRRELEVANT += ["scipy_version", "scikit_learn_version", "pymanopt_version", "numba_version", "machine", "git_commit"]
-_IRRELEVANT += ["lock_sha256", "cores", "started_at", "memory_meter", "kernel_weights", "evaluation", "message"]
-_IRRELEVANT += ["trace_file", "schema_version", "seed", "memory_mib", "load", "git_dirty", "blas_threads"]
-
-
 def records(*rows, config=CONFIG):
     """Records of dimension reduction."""
-    return Records(runs=pd.DataFrame(rows).drop(columns=_IRRELEVANT), config=config)
+    return Records(runs=pd.DataFrame(rows), config=config)
