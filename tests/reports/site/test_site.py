@@ -175,6 +175,7 @@ def with_figure(folder, content):
     return record, place
 
 
+@pytest.mark.slow("draws a figure of hostile values")
 def test_a_figure_with_hostile_values_is_refused_or_words(tmp_path):
     chart = json.loads(bar_chart().to_json())
     chart["panels"][0]["title"] = "$\frac{"
