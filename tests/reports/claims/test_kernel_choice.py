@@ -70,6 +70,7 @@ def test_the_multiquadric_is_better_in_more_than_half_of_cells(better, worse, de
 ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
 
 
+@pytest.mark.slow("compares all kernels of two tables twice")
 def test_kernels_are_alike_within_five_points():
     found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
     assert (found.decision, found.measure) == (
@@ -81,6 +82,7 @@ def test_kernels_are_alike_within_five_points():
     assert kernels_alike(records(*rows)).decision is Decision.MOSTLY
 
 
+@pytest.mark.slow("compares all kernels of two tables twice")
 def test_kernels_are_alike_within_a_factor_of_ten():
     slow = {"time_s": by_kernel({"multiquadric": 2.0}, 0.1, "mnist")}
     found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE, **slow)))

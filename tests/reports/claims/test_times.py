@@ -43,6 +43,7 @@ def test_a_smaller_ratio_holds_nearly_or_not(slowest, decision, measure):
     assert (found.decision, found.measure) == (decision, measure)
 
 
+@pytest.mark.whole
 def test_times_faster_says_the_ratio_of_converged_solvers():
     fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
     found = times_faster(records(*race(), *fair))
