@@ -141,7 +141,7 @@ class Reader:
         if words[:2] == [".", ".venv/bin/activate"]:
             return subprocess.CompletedProcess(words, 0, "", "")
         if words[0] == "snakemake" and dry:
-            # A dry run of all experiments takes 10 s each; test_pages.py looks up what is asked for by name.
+            # A dry run of all experiments takes 10 s each; docs/lint.py looks up what is asked for by name.
             return parsed(words)
         if words[0] in ("snakemake", "kdrbench"):
             return forked(words, self.folder, environment)
