@@ -143,7 +143,7 @@ def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
     assert f"no row of the record is of the same problem: {reason}" in done.stderr
 
 
-def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
+def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_results(tmp_path / "results", own_config() | {"include": str(packed)})
     assert kdrbench("table", "mine", "--out", tmp_path).exit_code == 0
@@ -163,7 +163,7 @@ def test_a_reference_that_is_not_there_is_named(own, tmp_path):
     assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
 
 
-def test_a_method_of_ones_own_with_the_name_of_one_of_the_reference_is_refused(packed, tmp_path):
+def test_a_method_with_the_name_of_a_reference_is_refused(packed, tmp_path):
     config = own_config(solvers=["gm"])
     write_results(tmp_path, config)
     for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
@@ -200,7 +200,8 @@ def test_methods_of_a_reference_are_called_so():
     assert not is_converged("dg_reference")
 
 
-def test_the_record_of_the_papers_has_rows_beside_a_new_experiment(tmp_path):
+@pytest.mark.whole
+def test_the_record_of_the_papers_has_rows_beside_new_ones(tmp_path):
     assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
     config = read_configs((ROOT / "config.yaml", tmp_path / "config.mine.yaml"))
     config["solvers"]["my_solver"] = {"method": "dimension_growth"}

@@ -15,8 +15,8 @@ def licence_of_crate(record, out, *words):
     return next(one["license"]["@id"] for one in entities if one["@id"] == "./")
 
 
-@pytest.mark.parametrize("word", ["CC-BY-4.0", "CC0-1.0", "MIT"])
-def test_a_record_and_its_crate_have_the_licence_that_is_given(results, packed, tmp_path, word):
+@pytest.mark.parametrize("word", ["CC-BY-4.0", "CC0-1.0"])
+def test_a_record_and_its_crate_have_the_licence_given(results, packed, tmp_path, word):
     record = packed
     if word != "CC-BY-4.0":
         record = tmp_path / "record"

@@ -127,7 +127,7 @@ def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
     assert projections == {"0": "first", "1": "first", "2": "", "3": ""}
 
 
-def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, tmp_path):
+def test_large_projections_are_left_out_but_the_first(results, tmp_path):
     done = kdrbench("pack", results, "--out", tmp_path / "packed", "--cell-kib", 0)
     assert "not stored: 5 projections" in done.output
     with opened(tmp_path / "packed") as folder:
@@ -139,7 +139,7 @@ def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, 
     assert "| second | 4 | 1 | 0 | 3 |" in (tmp_path / "packed/README.md").read_text()
 
 
-def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
+def test_a_record_counts_timed_and_disturbed_rows(tmp_path):
     config = two_experiments()
     write_results(tmp_path / "results", config, ["first"], timed=True, contaminated=True)
     write_results(tmp_path / "results", config, ["second"], timed=True, contaminated=False)
@@ -150,7 +150,7 @@ def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
     assert "Of 8 timed rows 4 were disturbed" in (tmp_path / "packed/README.md").read_text()
 
 
-def test_a_record_counts_its_rows_of_a_checkout_with_uncommitted_changes(tmp_path):
+def test_a_record_counts_its_rows_of_uncommitted_sources(tmp_path):
     config = two_experiments()
     write_results(tmp_path / "results", config, ["first"], git_dirty=True)
     write_results(tmp_path / "results", config, ["second"], git_dirty=False)
@@ -238,6 +238,7 @@ def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp
     assert not [path for path in tmp_path.parent.glob("kdrbench-*")]
 
 
+@pytest.mark.whole
 def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
     assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
     made = files_in(tmp_path / "reports")
@@ -248,6 +249,7 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
 
 
+@pytest.mark.whole
 def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
     read, reports = read_results(results), tmp_path / "reports"
@@ -261,7 +263,8 @@ def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
 
 
-def test_a_dashboard_of_answers_that_were_found_is_that_of_the_rows(results, tmp_path):
+@pytest.mark.whole
+def test_a_dashboard_of_answers_is_that_of_the_rows(results, tmp_path):
     config, published, out = read_results(results).config, tmp_path / "published.csv", tmp_path / "dashboard.html"
     assert kdrbench("published-vs-ours", "--results", results, "--out", tmp_path / "published").exit_code == 0
     pages = []
@@ -277,7 +280,7 @@ def test_a_report_of_no_record_says_so(tmp_path):
     assert "is not there: `kdrbench pack` makes a record" in done.stderr
 
 
-def test_all_say_the_same_of_the_record_of_the_papers_while_there_is_none(results, tmp_path, monkeypatch):
+def test_all_commands_say_the_same_of_a_missing_record(results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     place, said = "results/reference", set()
     for words in (
@@ -306,6 +309,7 @@ def test_pandas_alone_reads_the_rows(packed, results):
     assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
 
 
+@pytest.mark.whole
 def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
     out = tmp_path / "waits"
     # Reading a pipe that nothing writes to, the command waits with the record unpacked.
