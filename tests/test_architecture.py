@@ -1,10 +1,13 @@
 """The order of the packages, and what each may import."""
 
 import ast
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from kdrbench.extras import EXTRAS
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
@@ -81,6 +84,13 @@ def test_the_engine_knows_no_kernel_no_learner_and_no_stage():
         ]
 
     assert offenders([path for path in trees() if package_of(path) == "bench"], unknown) == []
+
+
+def test_every_package_that_is_imported_is_declared():
+    # test_packaging.py compares these five and the extras with pyproject.toml.
+    known = {*sys.stdlib_module_names, "kdrbench", "joblib", "numpy", "scipy", "sklearn", "threadpoolctl"}
+    known.update(*EXTRAS.values())
+    assert offenders(trees(), lambda path: [name for name in imports_of(path) if name.split(".")[0] not in known]) == []
 
 
 def test_no_module_asserts_on_its_input():

@@ -181,9 +181,7 @@ def test_words_of_a_record_stay_words(write, record):
     assert not any(one.get("value", "") == "swh:1:rev:../../etc" for one in entities.values())
 
 
-@pytest.mark.parametrize(
-    "trace", ["../../secret.jsonl", "{tmp}/secret.jsonl", "linked.jsonl", "", "pipe.jsonl", "a\0b"]
-)
+@pytest.mark.parametrize("trace", ["../../secret.jsonl", "linked.jsonl", "pipe.jsonl", "a\0b"])
 def test_only_files_of_the_record_come_into_a_crate(write, record, tmp_path, trace):
     (tmp_path / "secret.jsonl").write_text("secret")
     (record.parent / "traces" / "linked.jsonl").symlink_to(tmp_path / "secret.jsonl")

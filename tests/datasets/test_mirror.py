@@ -137,6 +137,7 @@ def repacked_faces(folder, change=None):
     return Sources(str(folder), cache=folder / "cache", offline=True)
 
 
+@pytest.mark.usefixtures("no_mirror")
 def test_faces_packed_otherwise_pass_and_a_changed_pixel_does_not(tmp_path):
     dataset = read_entry(REGISTRY["face"], repacked_faces(tmp_path / "a"))
     assert dataset.content_sha256 == REGISTRY["face"].content_sha256
@@ -144,45 +145,13 @@ def test_faces_packed_otherwise_pass_and_a_changed_pixel_does_not(tmp_path):
         read_entry(REGISTRY["face"], repacked_faces(tmp_path / "b", "night_up_sad_open_4.pgm"))
 
 
+@pytest.mark.usefixtures("no_mirror")
 def test_musk_packed_as_uci_packs_it_passes(tmp_path):
     path = tmp_path / "mirror" / "musk" / "clean2.data.Z"
     path.parent.mkdir(parents=True)
     path.write_bytes(compress_lzw((MIRROR / "musk" / "clean2.data").read_bytes()))
     sources = Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True)
     assert read_entry(REGISTRY["musk2"], sources).content_sha256 == REGISTRY["musk2"].content_sha256
-
-
-def test_the_uci_files_and_scikit_learns_copies_agree_where_they_should():
-    from sklearn.datasets import load_iris
-
-    wine = np.loadtxt(MIRROR / "wine" / "wine.data", delimiter=",")
-    np.testing.assert_array_equal(wine[:, 1:], load_dataset("wine").features)
-    np.testing.assert_array_equal(wine[:, 0] - 1, load_dataset("wine").labels)
-    different = np.argwhere(load_dataset("iris").features != load_iris().data)
-    # UCI's two known errors, in samples 35 and 38 counted from one.
-    assert different.tolist() == [[34, 3], [37, 1], [37, 2]]
-
-
-def test_digits_are_a_sample_of_the_digits_3_8_and_9():
-    digits, whole = load_dataset("digits"), load_dataset("pendigits")
-    assert digits.class_names == ("3", "8", "9")
-    pool = {(whole.class_names[code], *row) for code, row in zip(whole.labels, whole.features.tolist(), strict=True)}
-    rows = [(digits.class_names[code], *row) for code, row in zip(digits.labels, digits.features.tolist(), strict=True)]
-    assert set(rows) <= pool
-    assert np.isin(whole.labels, [3, 8, 9]).sum() == 3165
-
-
-def test_conventions_of_the_papers():
-    car = load_dataset("car")
-    assert car.features[0].tolist() == [3, 3, 0, 0, 0, 0]  # vhigh, vhigh, 2, 2, small, low
-    assert [len(np.unique(column)) for column in car.features.T] == [4, 4, 4, 3, 3, 3]
-    ionosphere = load_dataset("ionosphere")
-    assert np.ptp(ionosphere.features, axis=0).tolist().index(0.0) == 1
-    pima = load_dataset("pima")
-    assert (pima.features[:, 1:6] == 0).sum(axis=0).tolist() == [5, 35, 227, 374, 11]
-    flower = load_dataset("flower")
-    assert flower.labels.size == 0
-    assert len(np.unique(flower.features, axis=0)) == 256
 
 
 @pytest.mark.parametrize(("name", "q", "printed", "digit"), [("cancer-137", 4, -1645.7, 0.1), ("face", 20, -4685, 1)])

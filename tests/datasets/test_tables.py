@@ -30,8 +30,10 @@ def test_a_file_is_a_data_set(tmp_path, name, text):
 
 
 def test_a_parquet_file_is_a_data_set(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow, of kdrbench[parquet], is not installed")
-    pa, path = pytest.importorskip("pyarrow"), tmp_path / "a.parquet"
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
     definition = {"loader": "parquet", "path": str(path), "target": "y"}
     columns = {"x": [1, 2, None, 4, 5], "z": [0.5, 1.5, 2.5, 3.5, 4.5], "y": ["a", "b", "a", "b", "a"]}
     parquet.write_table(pa.table(columns), path)

@@ -87,13 +87,6 @@ def test_experiments_of_other_problems_stay_packed(own, tmp_path):
     assert left_out == ["second on wine with kernel gaussian: another n_components"]
 
 
-def test_a_record_of_other_problems_alone_says_so(packed, tmp_path):
-    write_results(tmp_path, own_config(components={"wine": 3}))
-    runs, left_out, _ = both(tmp_path, packed)
-    assert set(runs["method"]) == {"dg"}
-    assert left_out == [f"{name} on wine with kernel gaussian: another n_components" for name in ("first", "second")]
-
-
 def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
     config = own_config() | {"seed": 1}
     config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
@@ -124,12 +117,6 @@ def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
     done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
     assert {pair["metric"] for pair in json.loads(done.stdout)} == {"cost", "quality"}
     assert "no times are compared: of 'ism_reference', times of a reference, scaled" in done.stderr
-
-
-def test_the_matrix_says_why_a_reference_has_no_times(own, packed):
-    done = kdrbench("compare", "--results", own, "--with", packed)
-    assert "No times are compared of" in done.stdout
-    assert "Figures show them scaled by the calibration kernel, and not without a calibration" in done.stdout
 
 
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):

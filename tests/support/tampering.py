@@ -26,6 +26,12 @@ def change(record, place, **columns):
     write(record, rows)
 
 
+def put(record, place, **columns):
+    """Put words into a row, whatever was there."""
+    rows = read_csv(record / "ikdr.csv")
+    write(record, [{**row, **columns} if place_of(row) == place else row for row in rows])
+
+
 def place_of(row):
     return "/".join(row[name] for name in ("experiment", "dataset", "kernel", "method", "run"))
 

@@ -22,8 +22,9 @@ from kdrbench.verification import comparison
 from kdrbench.verification.comparison import Made
 from kdrbench.verification.record import Record
 from support.one_batch import Limits, context_of
+from support.tampering import FOLD, change_array, key, place_of, put
 
-FOLD, LIMIT_S = "folds/wine/gaussian/ism/0", 300.0
+LIMIT_S = 300.0
 
 
 def made_here(batch, dataset, folder):
@@ -44,35 +45,19 @@ def test_an_honest_record_is_as_its_runs_are_made_again(made, tmp_path, monkeypa
     found = audited(made, tmp_path)
     assert [str(finding) for finding in found.findings] == []
     # A run of each cell: of those with folds one.
-    assert len(found.runs) == len({row["experiment"] + row["kernel"] + row["method"] for row in rows_of(made)})
+    assert len(found.runs) == len(
+        {row["experiment"] + row["kernel"] + row["method"] for row in read_csv(made / "ikdr.csv")}
+    )
     assert not found.passed_over
     assert all(run.time_ratio is None or run.time_ratio > 0 for run in found.runs)
 
 
-def rows_of(record):
-    return read_csv(record / "ikdr.csv")
-
-
-def place_of(row):
-    return "/".join(row[name] for name in ("experiment", "dataset", "kernel", "method", "run"))
-
-
 def change(record, **columns):
-    rows = rows_of(record)
-    for row in rows:
-        if place_of(row) == FOLD:
-            row.update(columns)
-    (record / "ikdr.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
+    put(record, FOLD, **columns)
 
 
 def change_projection(record, work):
-    (row,) = [row for row in rows_of(record) if place_of(row) == FOLD]
-    path = (record / "findings" / row["trace_file"]).with_suffix(".npz")
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    name = "wine/gaussian/ism/projection_0"
-    arrays[name] = work(arrays, name)
-    np.savez(path, **arrays)
+    change_array(record, FOLD, "projection", lambda _, found: work(found, key(FOLD, "projection")))
 
 
 def turned(arrays, name):
@@ -128,7 +113,7 @@ def again(made, tmp_path_factory):
 def test_tampering_is_found(made, again, same, tmp_path, monkeypatch):
     only(monkeypatch, FOLD)
     monkeypatch.setattr(comparison, "same_rounding", lambda *_: same)
-    (row,) = [row for row in rows_of(made) if place_of(row) == FOLD]
+    (row,) = [row for row in read_csv(made / "ikdr.csv") if place_of(row) == FOLD]
     folder, rows = again
     # The last digit of a cost is rounding on another machine.
     digit = {"the last digit": (lambda r, cost: change(r, cost=repr(float(np.nextafter(float(cost), 0.0)))), "cost")}
@@ -143,7 +128,7 @@ def test_tampering_is_found(made, again, same, tmp_path, monkeypatch):
 
 def test_a_run_that_is_missing_is_found(record, tmp_path, monkeypatch):
     only(monkeypatch, FOLD)
-    rows = [row for row in rows_of(record) if place_of(row) != FOLD]
+    rows = [row for row in read_csv(record / "ikdr.csv") if place_of(row) != FOLD]
     (record / "ikdr.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
     assert [str(one) for one in audited(record, tmp_path).findings] == [
         f"{FOLD}: row is missing, should be in the table"

@@ -3,14 +3,12 @@
 import ast
 from importlib.util import resolve_name
 
-import numpy as np
 import pytest
 
 from kdrbench.verification.batches import _data
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
 from support.calls import OF_RUNS, ROOT, called_by
-from support.helpers import KERNELS
 
 # These compute, and rest on nothing but errors, data and each other.
 PURE = ("members", "pairs", "clusters", "samples", "large", "rounding", "runs", "classifiers", "league", "second_order")
@@ -91,7 +89,3 @@ def test_no_function_of_the_runs_is_called_to_verify_a_record(record):
     assert called_by(lambda: found.append(verify(read))) == set()
     assert found[0].findings == []
     assert found[0].numbers > 200
-
-
-def test_a_call_would_be_seen():
-    assert "kernels/family.py" in called_by(lambda: KERNELS["polynomial"].value(np.eye(2)))

@@ -6,7 +6,7 @@ import pytest
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
 from kdrbench.packing.unpack import opened
-from kdrbench.verification import batches, rounding
+from kdrbench.verification import rounding
 from kdrbench.verification.members import members_of
 from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
@@ -41,26 +41,6 @@ def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
     for steps, bound in ((1, found.allowed), (rounding.STEPS, found.bound)):
         bent = rounding.largest_slope(exact, here.gradient, pairs.gradient, steps)
         assert bound == pytest.approx(by_sums + rounding.of_stationarity(exact, here.gradient, bent), rel=1e-12)
-
-
-@pytest.mark.slow("makes and packs the record of all tests of this module")
-def test_few_numbers_need_the_bounds_that_take_time(packed_place, monkeypatch):
-    numbers, wide = [], []
-
-    def counted(place, row, known, _):
-        for column, one in known.items():
-            numbers.append(column)
-            assert one.is_near(float(row[column]))
-            assert one.allowed <= one.bound
-            if abs(float(row[column]) - one.value) > one.allowed:
-                wide.append((place, column))
-        return ()
-
-    monkeypatch.setattr(batches, "differing", counted)
-    with opened(packed_place) as folder:
-        verify(Record(folder, own_code=True))
-    assert len(numbers) > 200
-    assert len(wide) <= 0.05 * len(numbers), wide
 
 
 def test_a_projection_changed_by_more_than_rounding_is_found(packed_place):
