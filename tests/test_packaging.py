@@ -114,7 +114,7 @@ def test_an_index_gets_a_readme_whose_links_lead_somewhere(wheel):
     assert "Picture docs/cost_against_time.png: Relative gap" in page
 
 
-def test_the_classifiers_are_the_versions_of_python_that_are_tested():
+def test_the_classifiers_are_the_tested_versions_of_python():
     tested = re.search(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text())[1]
     named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PYPROJECT)
     assert named == re.findall(r'"([\d.]+)"', tested)
@@ -325,7 +325,7 @@ def test_the_oldest_lock_is_the_oldest_that_is_allowed():
 def test_make_installs_nothing_without_hashes():
     makefile = (ROOT / "Makefile").read_text()
     installs = [line for line in makefile.splitlines() if "pip install" in line]
-    assert len(installs) > 4
+    assert installs
     for line in installs:
         assert "--require-hashes -r requirements" in line or re.search(
             r"--no-deps .*(\.|\$\(OLDEST\)/wheel/\*\.whl)$", line

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from kdrbench import __version__
@@ -30,7 +31,7 @@ def test_the_demo_laid_over_the_configuration_is_valid():
     checked(read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml")))
 
 
-def test_schema_and_code_name_the_same_starts_splits_and_evaluators():
+def test_schema_and_code_name_the_same_choices():
     properties, sections = IKDRStage().schema["properties"], IKDRStage().sections
     assert properties["start"]["enum"] == sorted(STARTS)
     assert sections["solvers"]["additionalProperties"]["properties"]["start"]["enum"] == sorted(STARTS)
@@ -38,6 +39,7 @@ def test_schema_and_code_name_the_same_starts_splits_and_evaluators():
     assert properties["evaluation"]["properties"]["evaluator"]["enum"] == list(EVALUATORS)
 
 
+@pytest.mark.slow("plans every experiment")
 def test_the_table_of_experiments_is_that_of_the_configuration():
     text = (ROOT / "docs" / "experiments.md").read_text()
     said = {name: int(runs) for name, runs in re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", text, re.M)}

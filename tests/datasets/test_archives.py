@@ -103,7 +103,7 @@ def test_zip_members_that_are_no_files_are_refused(tmp_path):
             read_archive(zipped(tmp_path / "x", ("way", b"/etc/passwd"), mode=mode | 0o644), everything)
 
 
-def test_zip_names_that_occur_twice_and_encrypted_members_are_refused(tmp_path):
+def test_repeated_zip_names_and_encrypted_members_are_refused(tmp_path):
     with pytest.warns(UserWarning, match="Duplicate name"):
         path = zipped(tmp_path / "twice", ("a", b"1"), ("a", b"2"))
     with pytest.raises(DataError, match="'a' is refused: its name occurs twice"):

@@ -45,7 +45,7 @@ def put(folder, content=TABLE, name="data.csv"):
     return str(folder)
 
 
-def test_canonical_address_is_asked_without_a_mirror_and_only_once(tiny, server, sources, tmp_path):
+def test_without_a_mirror_the_address_is_asked_once(tiny, server, sources, tmp_path):
     server.answers[CANONICAL] = [whole]
     path = fetch(tiny, sources)
     assert path == tmp_path / "cache" / "tiny" / "data.csv"
@@ -114,7 +114,7 @@ def test_a_server_that_packs_what_it_sends_is_asked_not_to(tiny, server, sources
     assert fetch(tiny, sources).read_bytes() == TABLE
 
 
-def test_pieces_that_do_not_fit_are_thrown_away_and_fetched_again(tiny, server, sources, tmp_path):
+def test_pieces_that_do_not_fit_are_fetched_again(tiny, server, sources, tmp_path):
     server.answers[CANONICAL] = [cut(100_000, b"x" * len(TABLE)), ranged, whole]
     assert fetch(tiny, sources).read_bytes() == TABLE
     assert [asked for _, asked in server.requests] == [None, "bytes=100000-", None]
@@ -221,7 +221,7 @@ def test_what_is_no_file_is_not_waited_for(tiny, server, sources, tmp_path, plac
             shutil.rmtree(folder)
 
 
-def test_a_missing_source_names_all_that_was_tried_and_the_way_out(tiny, server, sources, tmp_path):
+def test_a_missing_source_names_all_that_was_tried(tiny, server, sources, tmp_path):
     mirror = put(tmp_path / "mirror", b"other")
     with pytest.raises(DataError) as caught:
         fetch(tiny, dataclasses.replace(sources, mirror=mirror))

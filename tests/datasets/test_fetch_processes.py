@@ -45,7 +45,7 @@ def kept(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
-def test_two_processes_at_once_download_once_and_both_have_the_file(tiny, server, tmp_path):
+def test_two_processes_at_once_download_once(tiny, server, tmp_path):
     server.answers[CANONICAL] = [dripping]
     for code, out, err in map(finish, [start(tiny, tmp_path), start(tiny, tmp_path)]):
         assert (code, out.strip()) == (0, str(tmp_path / "tiny" / "data.csv")), err
@@ -54,7 +54,7 @@ def test_two_processes_at_once_download_once_and_both_have_the_file(tiny, server
     assert kept(tmp_path) == ["data.csv"]
 
 
-def test_a_killed_download_leaves_nothing_in_place_and_is_gone_on_with(tiny, server, tmp_path):
+def test_a_killed_download_leaves_nothing_and_is_resumed(tiny, server, tmp_path):
     server.answers[CANONICAL] = [stalling(300_000), ranged]
     process = start(tiny, tmp_path)
     try:

@@ -63,7 +63,7 @@ def test_10_000_members_are_read_and_one_more_is_refused(tmp_path, kind):
                 read_archive(path, nothing)
 
 
-def test_a_tar_may_be_as_large_as_its_limits_say_in_small_members(tmp_path):
+def test_a_tar_may_be_as_large_as_its_limits_say(tmp_path):
     # A long name takes two blocks of 512 bytes, its header one, a byte of content one; the end fills a record.
     for members in (1, 20):
         limits = ArchiveLimits(members=members, member_bytes=1, total_bytes=members)

@@ -69,7 +69,7 @@ def test_each_file_is_registered_as_in_the_manifest():
 
 
 @pytest.mark.parametrize("name", FROM_FILES)
-def test_each_set_has_the_rows_columns_and_classes_of_the_manifest(name):
+def test_each_set_has_rows_and_classes_of_the_manifest(name):
     dataset, entry, rows = load_dataset(name), REGISTRY[name], rows_of(name)
     # Tables of text are read one after the other; elsewhere labels follow in files of their own.
     tables = rows if entry.parser == "table" else rows[:1]
@@ -138,7 +138,7 @@ def repacked_faces(folder, change=None):
 
 
 @pytest.mark.usefixtures("no_mirror")
-def test_faces_packed_otherwise_pass_and_a_changed_pixel_does_not(tmp_path):
+def test_faces_in_another_archive_pass_a_changed_pixel_does_not(tmp_path):
     dataset = read_entry(REGISTRY["face"], repacked_faces(tmp_path / "a"))
     assert dataset.content_sha256 == REGISTRY["face"].content_sha256
     with pytest.raises(DataError, match="'face' has values with SHA-256"):

@@ -256,7 +256,7 @@ def test_a_table_of_too_many_lines_is_refused(record, tmp_path, monkeypatch, nam
         unpack(PackedFolder(record), tmp_path / "out")
 
 
-def test_a_record_for_which_there_is_no_memory_is_refused_in_words(record, tmp_path, monkeypatch):
+def test_a_record_larger_than_memory_is_refused(record, tmp_path, monkeypatch):
     def none(*_):
         raise MemoryError
 

@@ -172,7 +172,7 @@ def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
     assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
 
 
-def test_only_finished_jobs_are_packed_and_the_others_are_counted(tmp_path):
+def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
     write_results(tmp_path / "results", two_experiments(), ["first"])
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
     assert "not there yet: 1 job;" in done.output
@@ -227,7 +227,7 @@ def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp
     assert not [path for path in tmp_path.parent.glob("kdrbench-*")]
 
 
-@pytest.mark.whole
+@pytest.mark.slow("makes all reports once, by the command")
 def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
     assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
     made = files_in(tmp_path / "reports")

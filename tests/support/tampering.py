@@ -295,6 +295,7 @@ GROUPS = {
         *first_point("folds/wine/polynomial/ism/1", cost=-1e9),
         *points(MORE_CLUSTERS, "trace", lambda point: {**point, "cost": None}),
         *points(OTHERS, "trace", lambda point: {**point, "cost": float("nan")}),
+        *points(SPREADING, "trace", lambda point: {**point, "cost": 10**400}),
     ],
     "words that no run writes": [
         *row(FOLD, "row", cost="nan"),

@@ -191,7 +191,7 @@ def test_a_run_near_its_limit_may_end_on_either_side(again):
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_projection_that_the_record_does_not_store_is_not_compared(again, clean):
+def test_a_projection_that_is_not_stored_is_not_compared(again, clean):
     _, (row,) = again
     row = replace(row, provenance=replace(row.provenance, git_dirty=not clean))
     here = Made(row, {"projection": np.eye(3)[:, :2]})

@@ -27,7 +27,7 @@ def change(folder, kind, work):
         np.savez(path, **arrays)
 
 
-def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
+def test_the_bound_of_stationarity_is_of_sums_and_all_steps():
     data = load_dataset("wine")
     features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
     samples = RunSamples(features, features[:0], np.arange(178), np.arange(0), np.ones(178, bool))

@@ -131,7 +131,7 @@ def test_a_record_that_cannot_be_read_is_refused(record, name):
     assert re.search(said, found.output)
 
 
-def test_a_long_cell_is_refused_whatever_limit_another_reader_has_set(record):
+def test_a_long_cell_is_refused_at_any_limit_of_csv(record):
     before = csv.field_size_limit(2**30)
     try:
         change(record, FOLD, message="x" * 2**20)
@@ -220,7 +220,7 @@ def test_all_iterations_that_are_allowed_are_counted(iterations, method, found):
         ({"message": "out of memory: no room for 1 GiB", "memory_mib": "5.0", "iterations": "3"}, ["status"]),
     ],
 )
-def test_a_run_at_its_limit_of_memory_needed_it_and_has_no_result(columns, found):
+def test_a_run_at_its_memory_limit_needed_it(columns, found):
     row = {"status": "memory_limit", "memory_limit_mib": "100.0", "cpu_s": "", "iterations": "", **columns}
     assert [finding.column for finding in of_ending("place", row, {})] == found
 
