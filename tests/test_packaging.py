@@ -1,6 +1,5 @@
 """What a wheel holds, what works without the workflow's packages, and what an import loads."""
 
-import ast
 import os
 import re
 import subprocess
@@ -251,13 +250,6 @@ def test_the_package_has_the_estimators():
         _ = kdrbench.InterpretableKDRs
     with pytest.raises(ImportError, match="cannot import name 'estimator'"):
         from kdrbench import estimator  # noqa: F401
-
-
-def test_type_checkers_and_editors_see_the_same_estimators():
-    (block,) = [one for one in ast.parse(Path(kdrbench.__file__).read_text()).body if isinstance(one, ast.If)]
-    (statement,) = block.body
-    assert (block.test.id, statement.module) == ("TYPE_CHECKING", "kdrbench.estimators")
-    assert [alias.name for alias in statement.names] == estimators.__all__
 
 
 def test_the_package_itself_loads_nothing_else():

@@ -1,13 +1,11 @@
 """A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from kdrbench.commands.options import read_configs
 from kdrbench.packing.beside import opened_beside
 from kdrbench.packing.thinning import ACCURACIES
 from kdrbench.reports.records import read_runs
@@ -185,17 +183,3 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
-
-
-@pytest.mark.whole
-def test_the_record_of_the_papers_has_rows_beside_new_ones(tmp_path):
-    assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
-    config = read_configs((ROOT / "config.yaml", tmp_path / "config.mine.yaml"))
-    config["solvers"]["my_solver"] = {"method": "dimension_growth"}
-    config["experiments"]["mine"]["solvers"] = ["my_solver"]
-    results = tmp_path / "results"
-    write_results(results, config | {"include": str(ROOT / "results/reference")})
-    done = kdrbench("table", "mine", "--results", results, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    shown = {row["method"] for row in csv.DictReader((tmp_path / "mine.csv").read_text().splitlines())}
-    assert {"my_solver", "ism_reference"} <= shown

@@ -1,6 +1,5 @@
 """Packed records of a stranger's: each fault is a sentence, and nothing is written outside the folder."""
 
-import csv
 import io
 import json
 import lzma
@@ -183,16 +182,6 @@ def test_each_fault_is_said_and_nothing_is_written_elsewhere(packed, tmp_path, p
         written = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
         assert written <= {folder, folder / "out", folder / "out/results"}, said
         shutil.rmtree(folder)
-
-
-def test_a_cell_without_end_is_refused_at_any_limit_of_csv(record, tmp_path):
-    endless(record)
-    before = csv.field_size_limit(2**30)
-    try:
-        with pytest.raises(KdrbenchError, match="is no table"):
-            unpack(PackedFolder(record), tmp_path / "out")
-    finally:
-        csv.field_size_limit(before)
 
 
 def test_a_killed_unpacking_leaves_no_results(record, tmp_path, monkeypatch):

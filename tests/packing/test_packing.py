@@ -14,14 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.commands.reports import write_dashboard
-from kdrbench.errors import DamagedError, InputError
+from kdrbench.errors import DamagedError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
 from kdrbench.packing.folder import PackedFolder, Writer
 from kdrbench.packing.other_limits import read_other_limits
 from kdrbench.packing.unpack import opened, unpack
-from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.site.record import site_record
 from kdrbench.reports.summary.source import Source
@@ -252,45 +250,10 @@ def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
 
 
-@pytest.mark.whole
-def test_a_dashboard_of_answers_is_that_of_the_rows(results, tmp_path):
-    config, published, out = read_results(results).config, tmp_path / "published.csv", tmp_path / "dashboard.html"
-    assert kdrbench("published-vs-ours", "--results", results, "--out", tmp_path / "published").exit_code == 0
-    pages = []
-    for answers in (None, list(Source(config, results, results).answers.values())):
-        write_dashboard(config, results, results, (), published, out, answers)
-        pages.append(out.read_bytes())
-    assert pages[0] == pages[1]
-
-
 def test_a_report_of_no_record_says_so(tmp_path):
     done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
     assert done.exit_code == 2
     assert "is not there: `kdrbench pack` makes a record" in done.stderr
-
-
-def test_all_commands_say_the_same_of_a_missing_record(results, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    place, said = "results/reference", set()
-    for words in (
-        ["verify", place],
-        ["unpack"],
-        ["site", place, "--out", "site"],
-        ["claims", "--results", place],
-        ["report"],
-        ["crate", place, "--out", "crate"],
-        ["compare", "--with", "reference"],
-        ["compare", "--with", "reference", "--results", results],
-    ):
-        done = kdrbench(*words)
-        assert done.exit_code == 2, words
-        said.add(done.stderr)
-    with pytest.raises(InputError) as refused:
-        outputs.included({"include": "reference"})
-    assert said == {f"kdrbench: {refused.value}\n"}
-    assert "is not there: work in a checkout" in str(refused.value)
-    assert "config.papers.yaml" in str(refused.value)
-    assert "docs/reference.md" in str(refused.value)
 
 
 def test_pandas_alone_reads_the_rows(packed, results):

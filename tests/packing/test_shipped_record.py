@@ -2,28 +2,19 @@
 
 import hashlib
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.datasets import load
 from kdrbench.packing import MANIFEST
 from kdrbench.packing.folder import PackedFolder
-from support.made_up_results import two_experiments, write_results
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "results/reference"
 # By this empty file a folder is known as made by `kdrbench pack`.
 MARK = ".kdrbench-packed"
 MOST_BYTES = 20_000_000
-
-
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 def files_of(folder):
@@ -60,29 +51,3 @@ def test_no_other_results_are_committed():
     names = said.stdout.splitlines()
     assert names
     assert [name for name in names if not name.startswith("results/reference/")] == []
-
-
-@pytest.fixture
-def no_data_nor_network(monkeypatch):
-    """Raise wherever data would be read or a socket opened."""
-
-    def refused(*_, **__):
-        raise AssertionError("data are read, or a socket is opened")
-
-    for name in ("read_entry", "read_kernel_entry"):
-        monkeypatch.setattr(load, name, refused)
-    monkeypatch.setattr(socket, "socket", refused)
-
-
-@pytest.mark.whole
-def test_reports_of_a_record_need_neither_data_nor_network(tmp_path, no_data_nor_network):
-    config = two_experiments()
-    for experiment in config["experiments"].values():
-        experiment |= {"datasets": ["ionosphere"], "components": {"ionosphere": 4}}
-    write_results(tmp_path / "results", config)
-    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "record").exit_code == 0
-    done = kdrbench("report", tmp_path / "record", "--out", tmp_path / "reports", "--jobs", "1")
-    assert done.exit_code == 0, done.output
-    made = files_of(tmp_path / "reports")
-    assert {"first.tex", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"} <= set(made)
-    assert "Ionosphere" in made["first.html"].read_text()

@@ -119,7 +119,7 @@ SVM, CLUSTERS = "folds/wine/none/svm/0", "clusters/wine/gaussian/ism/0"
 OTHERS, HIDDEN = "others/four-gaussians/gaussian/ism/0", "hidden/wine/none/label_spreading/0"
 POLYNOMIAL, MULTIQUADRIC = "folds/wine/polynomial/ism/0", "folds/wine/multiquadric/ism/0"
 COMBINED, LINEAR, SQUARED = "folds/wine/gaussian_polynomial/ism/0", "rows/wine/linear/ism/0", "rows/wine/squared/ism/0"
-MORE_CLUSTERS, SPREADING = "clusters/wine/polynomial/ism/0", "hidden/wine/gaussian/ism/0"
+MORE_CLUSTERS, HIDDEN_ISM = "clusters/wine/polynomial/ism/0", "hidden/wine/gaussian/ism/0"
 
 
 class Tampering(NamedTuple):
@@ -267,7 +267,7 @@ GROUPS = {
         *array(SQUARED, "result", "projection", lambda projection, _: projection * np.nan),
         *array(LINEAR, "result", "projection", lambda projection, _: projection * 0),
         *array(OTHERS, "result", "projection", lambda projection, _: projection[:, :0]),
-        *array(SPREADING, "result", "projection", lambda projection, _: projection.astype(float) * 1e300),
+        *array(HIDDEN_ISM, "result", "projection", lambda projection, _: projection.astype(float) * 1e300),
     ],
     # An experiment has one archive and one trace.
     "archives": [
@@ -282,7 +282,7 @@ GROUPS = {
         *files(LINEAR, "trace", lambda r, p: trace(r, p).write_bytes(b"[" * 200_000 + b"\n")),
         *files(CLUSTERS, "trace", lambda r, p: trace(r, p).write_text("no\n")),
         *files(OTHERS, "trace", lambda r, p: trace(r, p).unlink()),
-        *row(SPREADING, "trace", trace_file="a" * 5000),
+        *row(HIDDEN_ISM, "trace", trace_file="a" * 5000),
     ],
     "points of traces": [
         *points(FOLD, "cost", lambda point: {**point, "cost": point["cost"] * 1.001}),
@@ -295,7 +295,7 @@ GROUPS = {
         *first_point("folds/wine/polynomial/ism/1", cost=-1e9),
         *points(MORE_CLUSTERS, "trace", lambda point: {**point, "cost": None}),
         *points(OTHERS, "trace", lambda point: {**point, "cost": float("nan")}),
-        *points(SPREADING, "trace", lambda point: {**point, "cost": 10**400}),
+        *points(HIDDEN_ISM, "trace", lambda point: {**point, "cost": 10**400}),
     ],
     "words that no run writes": [
         *row(FOLD, "row", cost="nan"),
