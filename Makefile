@@ -28,6 +28,7 @@ lint: $(READY_DEV)
 	ruff check src tests benchmarks docs envs .ci
 	ruff format --check src tests benchmarks docs envs .ci
 	snakefmt --check Snakefile rules workflow
+	python docs/lint.py
 
 types: $(READY_DEV)
 	mypy
