@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kdrbench.reports.outputs import (
-    ABOVE_BEST,
     COMPLEXITY,
     FIGURE_1B,
     LOW_RANK_TEXT,
     PROFILE,
     SCALING,
-    Report,
+    awaited_experiments,
     experiment_figures,
     experiment_tables,
     figure_files,
@@ -21,12 +20,10 @@ from kdrbench.reports.outputs import (
     tables_of,
 )
 from kdrbench.reports.records import (
-    ATLAS,
     IKDR,
     KPCA_FIGURES,
     KPCA_TRICK,
     Config,
-    experiments_of,
     is_scaling,
     system_of,
 )
@@ -67,15 +64,10 @@ def experiments_by_target(config: Config) -> dict[str, list[str]]:
         shown = [tables[one] for one in reports.tables]
         # The page of a table shows figures.
         on_pages = [one for table in shown for one in table.figures]
-        behind = _experiments_behind(config, [*shown, *(figures[one] for one in [*reports.figures, *on_pages])])
+        shown += [figures[one] for one in [*reports.figures, *on_pages]]
+        behind = frozenset[str]().union(*(awaited_experiments(config, report) for report in shown))
         found[name] = [experiment for experiment in config["run"] if experiment in behind]
     return found
-
-
-def _experiments_behind(config: Config, reports: list[Report]) -> set[str]:
-    behind = {name for report in reports for name in report.experiments}
-    above_best = any(report.kind in ABOVE_BEST for report in reports)
-    return behind | set(experiments_of(config, ATLAS) if above_best else ())
 
 
 def _reports_by_target(config: Config) -> dict[str, _Reports]:
