@@ -50,7 +50,7 @@ def run(environment, *words):
 
 @pytest.mark.parametrize(
     "command",
-    ["claims", "dashboard", "figure", "merge", "published-vs-ours", "status", "table", "typeset"],
+    ["claims", "dashboard", "figure", "merge", "published-vs-ours", "papers", "reports", "status", "table"],
 )
 def test_commands_of_the_report_environment_start(command):
     done = run("report.yaml", command, "--help")
