@@ -11,7 +11,7 @@ import click
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
-from kdrbench.packing import check_there
+from kdrbench.packing import MANIFEST, check_there
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -30,7 +30,7 @@ class _Record(click.Path):
         if ctx is None or ctx.resilient_parsing:
             return place
         check_there(place)
-        if not place.is_dir():
+        if not (place / MANIFEST).is_file():
             return place
         from kdrbench.bench.isolation.core_lock import leave_when_told
         from kdrbench.packing.unpack import opened
