@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
 from kdrbench.packing import MANIFEST, check_there
+from kdrbench.progress import elapsed
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -22,7 +24,14 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 class _Record(click.Path):
-    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes."""
+    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes.
+
+    ``announced`` says that a line on standard error tells how long that has taken.
+    """
+
+    def __init__(self, *, announced: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self._announced = announced
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
@@ -37,11 +46,12 @@ class _Record(click.Path):
 
         # What is unpacked is removed then, too.
         leave_when_told()
-        folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
+        with elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
+            folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
         return folder
 
 
-RECORD = _Record(path_type=Path)
+RECORD, ANNOUNCED_RECORD = _Record(), _Record(announced=True)
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
+from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.commands.options import (
+    ANNOUNCED_RECORD,
     FILE,
-    RECORD,
     Number,
     configuration_name,
     frozen_configuration,
@@ -25,6 +29,7 @@ from kdrbench.commands.sources import reports_of
 from kdrbench.errors import InputError, counted
 from kdrbench.licences import DEFAULT
 from kdrbench.packing import PAPERS
+from kdrbench.progress import ProgressLine
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
+# Seconds between lines on reports, and on a terminal between two texts of one.
+_LINE_S, _TERMINAL_S = 5.0, 0.5
 
 
 @click.command()
@@ -102,7 +109,7 @@ def unpack(packed: Path, out: Path) -> None:
 
 
 @click.command()
-@click.argument("results", type=RECORD, default=PAPERS)
+@click.argument("results", type=ANNOUNCED_RECORD, default=PAPERS)
 @configuration_name
 @click.option("--out", type=FILE, help="Folder of the reports; reports/RECORD if not said.")
 @processes
@@ -148,11 +155,14 @@ class _Source:
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
         with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
-            found, *_ = _all(pool, (self.papers,), *((self.figure, name) for name in figures))
+            # Beside figures and tables: papers, distances above the best costs, site and dashboard.
+            work = _Work(pool, len(figures) + len(tables) + 4)
+            found, *_ = work.all((self.papers,), *((self.figure, name) for name in figures))
             answers, made = found
             # Their pages show figures, and what follows shows them.
-            gaps, *_ = _all(pool, (self.gaps,), *((self.table, name, made.get(name)) for name, _ in tables))
-            _all(pool, (self.site, answers, gaps), (self.dashboard, answers))
+            gaps, *_ = work.all((self.gaps,), *((self.table, name, made.get(name)) for name, _ in tables))
+            work.all((self.site, answers, gaps), (self.dashboard, answers))
+        work.line.end()
         return len(figures) + len(tables)
 
     def _size(self, experiment: str) -> int:
@@ -172,36 +182,31 @@ class _Source:
 
         Returns the answers and, by name, the tables with their pages that were made for them.
         """
-        from kdrbench.commands.reports import write_summary
-        from kdrbench.reports.claims.page import write_claims
-        from kdrbench.reports.ledger.published_vs_ours import write_comparisons
+        from kdrbench.commands.report_jobs import write_papers
         from kdrbench.reports.summary.source import Source
 
         source = Source(self.config, self.merged, self.store, "..")
         with redirect_stdout(StringIO()):
-            write_comparisons(source.comparisons, self.out / "published_vs_ours")
-            write_claims(source.claims, self.out / "claims", list(self.config["run"]), self.merged)
-            write_summary(source, self.out / "summary")
+            write_papers(source, self.out)
         return list(source.answers.values()), source.pages
 
     def figure(self, name: str) -> None:
         """Draw a figure, for the site as well."""
-        from kdrbench.commands.reports import included
-        from kdrbench.reports.figures.draw_matplotlib import write_chart
-        from kdrbench.reports.figures.making import make_chart
+        from kdrbench.commands.reports import draw_figure, included
 
         with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
-            write_chart(make_chart(name, *source), self.out / "figures" / name, ("pdf", "png", "svg"))
+            draw_figure(name, source, self.out / "figures" / name, ("pdf", "png", "svg"))
 
     def table(self, name: str, made: Page | None) -> None:
         """Write a table with the figures of its page; with a page that was ``made`` before, that is written."""
-        from kdrbench.commands.reports import table, write_page
+        from kdrbench.commands.reports import included, write_page, write_report
         from kdrbench.reports.outputs import tables_of
 
         pictures = tuple(self.out / "figures" / f"{one}.png" for one in tables_of(self.config)[name].figures)
         # Beside an included record a table is another than the one that the summaries are made of.
         if made is None or self.config.get("include"):
-            _quietly(table, name, pictures, self.config, self.merged, self.store, self.out)
+            with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
+                write_report(tables_of(source[0])[name], source, self.out, pictures)
         else:
             write_page(made, self.out / name, pictures)
 
@@ -231,14 +236,37 @@ class _Source:
         write_site(folder, [record], self.out / "figures")
 
 
-def _quietly(command: click.Command, *arguments: Any) -> None:
-    """Do what a command does, without what it prints."""
-    if command.callback is not None:
-        with redirect_stdout(StringIO()):
-            command.callback(*arguments)
+@dataclass
+class _Work:
+    """Calls in other processes, with a line that says how many of ``n_calls`` have ended and which are under way."""
+
+    pool: Executor
+    n_calls: int
+    n_ended: int = 0
+    began_s: float = field(default_factory=monotonic)
+    line: ProgressLine = field(default_factory=lambda: ProgressLine(_LINE_S, _TERMINAL_S))
+
+    def all(self, *calls: tuple[Any, ...]) -> list[Any]:
+        """Return what functions with their arguments give, in this order; the first that fails raises its error."""
+        begun = {self.pool.submit(*call): _title(*call) for call in calls}
+        self._show(begun.values())
+        open_calls = set(begun)
+        while open_calls:
+            ended, open_calls = wait(open_calls, timeout=1.0, return_when=FIRST_COMPLETED)
+            for one in ended:
+                one.result()
+            self.n_ended += len(ended)
+            self._show(title for call, title in begun.items() if call in open_calls)
+        return [one.result() for one in begun]
+
+    def _show(self, titles: Iterable[str]) -> None:
+        next_ones = ", ".join(islice(titles, 2))
+        self.line.show(
+            f"kdrbench: {self.n_ended} of {self.n_calls} reports, {monotonic() - self.began_s:.0f} s: {next_ones}"
+        )
 
 
-def _all(pool: Executor, *calls: tuple[Any, ...]) -> list[Any]:
-    """Return what functions with their arguments give, in this order; the first that fails raises its error."""
-    begun = [pool.submit(*call) for call in calls]
-    return [one.result() for one in begun]
+def _title(work: Callable[..., Any], *arguments: Any) -> str:
+    """Return what a call makes: a figure or a table by its name, or the name of the page."""
+    names = [argument for argument in arguments[:1] if isinstance(argument, str)]
+    return " ".join([work.__name__, *names])

@@ -1,7 +1,7 @@
 """Captions, chapters and labels of tables and figures in Snakemake's report (``snakemake --report``).
 
-A rule marks a page or picture with ``report(path, **flags)``. The captions are in ``templates/captions``, a file for each
-kind of table, figure and page.
+A rule marks a page or picture with ``report(path, **flags)``. The captions are in ``templates/captions``, a file for
+each kind of table, figure and page.
 """
 
 from __future__ import annotations
