@@ -37,7 +37,7 @@ _COMMANDS = {
     "plan": "kdrbench.commands.plan",
     "prepare": "kdrbench.commands.workflow",
     "published-vs-ours": "kdrbench.commands.reports",
-    "report": "kdrbench.commands.packing",
+    "report": "kdrbench.commands.record_reports",
     "reports": "kdrbench.commands.report_jobs",
     "run": "kdrbench.commands.run",
     "show": "kdrbench.commands.show",
