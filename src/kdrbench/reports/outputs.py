@@ -163,12 +163,6 @@ def _scaling(config: Config) -> tuple[str, ...]:
     return tuple(filter(is_scaling, experiments_of(config, IKDR)))
 
 
-def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
-    """Return the experiments whose runs a table or figure waits for: those it shows, and atlases of best costs."""
-    atlases = experiments_of(config, ATLAS) if report.kind in ABOVE_BEST else ()
-    return frozenset((*report.experiments, *atlases))
-
-
 def merged_table(config: Config, name: str) -> str:
     """Return the merged table of an experiment."""
     return f"{result_folder(config)}/merged/{name}.csv"

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from kdrbench.reports.outputs import (
     Paths,
     Report,
-    awaited_experiments,
     figure_files,
     figure_sources,
     figures_of,
@@ -25,6 +24,7 @@ from kdrbench.reports.outputs import (
     tables_of,
 )
 from kdrbench.reports.records import ATLAS, Config, experiments_of
+from kdrbench.reports.targets import awaited_experiments
 
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"

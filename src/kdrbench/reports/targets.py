@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kdrbench.reports.outputs import (
+    ABOVE_BEST,
     COMPLEXITY,
     FIGURE_1B,
     LOW_RANK_TEXT,
     PROFILE,
     SCALING,
-    awaited_experiments,
+    Report,
     experiment_figures,
     experiment_tables,
     figure_files,
@@ -20,10 +21,12 @@ from kdrbench.reports.outputs import (
     tables_of,
 )
 from kdrbench.reports.records import (
+    ATLAS,
     IKDR,
     KPCA_FIGURES,
     KPCA_TRICK,
     Config,
+    experiments_of,
     is_scaling,
     system_of,
 )
@@ -68,6 +71,12 @@ def experiments_by_target(config: Config) -> dict[str, list[str]]:
         behind = frozenset[str]().union(*(awaited_experiments(config, report) for report in shown))
         found[name] = [experiment for experiment in config["run"] if experiment in behind]
     return found
+
+
+def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
+    """Return the experiments whose runs a table or figure waits for: those it shows, and atlases of best costs."""
+    atlases = experiments_of(config, ATLAS) if report.kind in ABOVE_BEST else ()
+    return frozenset((*report.experiments, *atlases))
 
 
 def _reports_by_target(config: Config) -> dict[str, _Reports]:
