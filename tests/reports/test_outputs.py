@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kdrbench.reports import captions, outputs
-from kdrbench.reports.report_jobs import report_jobs
+from kdrbench.reports.report_jobs import merged_table, report_jobs
 from kdrbench.reports.targets import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
@@ -115,7 +115,7 @@ def test_a_named_configuration_has_folders_of_its_own():
     named = CONFIG | {"name": "mine", "run": ["small"]}
     assert "reports/mine/small.tex" in outputs.outputs(named)
     assert outputs.system_tables(named) == ["results/mine/ikdr.csv"]
-    assert outputs.merged_table(named, "small") == "results/mine/merged/small.csv"
+    assert merged_table(named, "small") == "results/mine/merged/small.csv"
     assert {path.split("/")[1] for path in outputs.outputs(named)} == {"mine"}
     assert "reports/small.pdf" in outputs.outputs(CONFIG, typeset=True)
     assert "reports/small.pdf" not in outputs.outputs(CONFIG)

@@ -163,11 +163,6 @@ def _scaling(config: Config) -> tuple[str, ...]:
     return tuple(filter(is_scaling, experiments_of(config, IKDR)))
 
 
-def merged_table(config: Config, name: str) -> str:
-    """Return the merged table of an experiment."""
-    return f"{result_folder(config)}/merged/{name}.csv"
-
-
 def optima_file(name: str) -> str:
     """Return the file of the best solutions of an atlas."""
     return f"results/{OPTIMA}/{name}.npz"

@@ -16,9 +16,9 @@ from kdrbench.reports.outputs import (
     figure_files,
     figure_sources,
     figures_of,
-    merged_table,
     optima_file,
     report_folder,
+    result_folder,
     table_files,
     table_sources,
     tables_of,
@@ -52,6 +52,11 @@ def report_jobs(config: Config) -> list[ReportJob]:
 
 def _job_of(report: Report, config: Config, jobs: dict[frozenset[str], ReportJob]) -> ReportJob:
     return jobs.setdefault(awaited_experiments(config, report), ReportJob(f"compared_{report.name}"))
+
+
+def merged_table(config: Config, name: str) -> str:
+    """Return the merged table of an experiment."""
+    return f"{result_folder(config)}/merged/{name}.csv"
 
 
 def stored_optima(config: Config, job: ReportJob) -> list[str]:
