@@ -29,7 +29,6 @@ from kdrbench.stages.workflow import (
     closing_line,
     commands_of,
     data_to_await,
-    folder_of,
     frozen_word,
     grid_of,
     is_module,
@@ -48,7 +47,7 @@ configfile: str(HOME / "config.yaml")
 
 GRID = grid_of(config, workflow, HOME)
 # Merged tables and reports of this configuration; those of the papers are at the top.
-R, REPORTS = folder_of("results", GRID), folder_of("reports", GRID)
+R, REPORTS = outputs.result_folder(GRID.config), outputs.report_folder(GRID.config)
 # Tables are typeset where a TeX is installed.
 TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.

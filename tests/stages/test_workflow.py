@@ -17,6 +17,7 @@ from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import append_records
 from kdrbench.bench.sources import sources_of
 from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.outputs import result_folder
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
@@ -26,7 +27,6 @@ from kdrbench.stages.workflow import (
     closing_line,
     commands_of,
     data_to_await,
-    folder_of,
     grid_of,
     job_options,
     report_sources,
@@ -111,7 +111,7 @@ def test_data_without_files_are_prepared_by_one_job_but_for_the_users_own():
 def test_a_configuration_is_called_like_the_file_that_is_laid_over_the_first(configfiles, name, folder, tmp_path):
     around = snakemake(configfiles=[tmp_path / path for path in configfiles])
     grid = grid_of(table_4_config(), around, tmp_path)
-    assert (grid.name, folder_of("results", grid)) == (name, folder)
+    assert (grid.name, result_folder(grid.config)) == (name, folder)
     assert grid_of(table_4_config() | {"name": "said"}, around, tmp_path).name == "said"
 
 

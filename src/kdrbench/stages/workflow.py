@@ -97,11 +97,6 @@ def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
     return home / "envs" / f"{name}.yaml" if conda else None
 
 
-def folder_of(root: str, grid: Grid) -> str:
-    """Return the folder below ``root`` for what belongs to this configuration alone: merged tables, or reports."""
-    return f"{root}/{grid.name}" if grid.name else root
-
-
 def bundled_data(grid: Grid) -> list[str]:
     """Return the data sets of all runs that need no file: they are made, or scikit-learn holds them."""
     known, own = load_registry(), grid.config.get("datasets", {})
