@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf, isfinite, log
-from threading import Event, Thread
 from time import monotonic
 from typing import Any, Self
 
@@ -50,25 +49,6 @@ class ProgressLine:
     def _write(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
-
-
-@contextmanager
-def elapsed(title: str) -> Iterator[None]:
-    """Show the title of work with the seconds since it began, until it ends."""
-    line, over, began = ProgressLine(_PLAIN_S, _TERMINAL_S), Event(), monotonic()
-
-    def show() -> None:
-        while not over.wait(0.5):
-            line.show(f"{title}, {monotonic() - began:.0f} s")
-
-    thread = Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        line.end()
 
 
 class FitProgress:

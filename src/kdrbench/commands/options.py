@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import shlex
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +16,7 @@ import click
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
 from kdrbench.packing import MANIFEST, check_there
-from kdrbench.progress import elapsed
+from kdrbench.progress import ProgressLine
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -46,12 +49,31 @@ class _Record(click.Path):
 
         # What is unpacked is removed then, too.
         leave_when_told()
-        with elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
+        with _elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
             folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
         return folder
 
 
 RECORD, ANNOUNCED_RECORD = _Record(), _Record(announced=True)
+
+
+@contextmanager
+def _elapsed(title: str) -> Iterator[None]:
+    """Show the title of work with the seconds since it began, until it ends."""
+    line, over, began = ProgressLine(plain_s=5.0, terminal_s=0.5), Event(), monotonic()
+
+    def show() -> None:
+        while not over.wait(0.5):
+            line.show(f"{title}, {monotonic() - began:.0f} s")
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        line.end()
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]
