@@ -17,22 +17,23 @@ if not HOME.is_dir():
 sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.reports import captions, outputs
+from kdrbench.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
 from kdrbench.reports.summary.contents import summary_files
 from kdrbench.reports.targets import targets
 from kdrbench.stages.plugin_checks import plugin_checks
 from kdrbench.stages.workflow import (
     be_found_by_jobs,
+    bundled_data,
+    bundled_sha256,
     check_files,
     closing_line,
     commands_of,
     data_to_await,
-    folder_of,
     frozen_word,
     grid_of,
     is_module,
     job_options,
     listed,
-    merged_tables,
     refuse_target,
     report_sources,
     start_jobs_at_once,
@@ -46,9 +47,7 @@ configfile: str(HOME / "config.yaml")
 
 GRID = grid_of(config, workflow, HOME)
 # Merged tables and reports of this configuration; those of the papers are at the top.
-R, REPORTS = folder_of("results", GRID), folder_of("reports", GRID)
-MERGED = merged_tables(GRID)
-TABLES, FIGURES = outputs.tables_of(GRID.config), outputs.figures_of(GRID.config)
+R, REPORTS = outputs.result_folder(GRID.config), outputs.report_folder(GRID.config)
 # Tables are typeset where a TeX is installed.
 TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
@@ -56,13 +55,13 @@ CHECKS = plugin_checks(GRID.config)
 TARGETS = targets(GRID.config, typeset=TYPESET)
 # What was found, in Markdown and in print.
 SUMMARY = summary_files(GRID.config, typeset=TYPESET)
-# Atlases of optima, and what earlier ones have stored of best known solutions.
-ATLASES = GRID.systems.get("atlas", [])
+# Best known solutions that atlases have stored before.
 stored = sorted(glob("results/optima/*.npz"))
-drawn_from, laid_out_from = (
-    partial(sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
-    for sources in (outputs.figure_sources, outputs.table_sources)
-)
+REPORT_JOBS = report_jobs(GRID.config)
+awaited_by = partial(job_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
+made_by, words_of = (partial(one, GRID.config, typeset=TYPESET) for one in (job_files, job_words))
+TRACES = [path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")]
+BUNDLED = bundled_data(GRID)
 # The packed record that reports show beside these runs, if any.
 INCLUDED = outputs.included(GRID.config)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
@@ -75,17 +74,12 @@ wildcard_constraints:
     job="[A-Za-z0-9_/-]+",
     dataset="[A-Za-z0-9_-]+",
     plugin="|".join(CHECKS) or "none",
-    merged="|".join(MERGED),
-    atlas="|".join(ATLASES) or "none",
-    table="|".join(TABLES) or "none",
-    figure="|".join(FIGURES) or "none",
 
 
 include: "rules/data.smk"
 include: "rules/run.smk"
 include: "rules/check.smk"
 include: "rules/report.smk"
-include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 
@@ -108,5 +102,6 @@ rule all:
         outputs.outputs(GRID.config, typeset=TYPESET),
         SUMMARY,
         f"{REPORTS}/dashboard.html",
-        [f"{R}/{table}.csv" for table in MERGED],
+        outputs.system_tables(GRID.config),
+        [f"{R}/merged/{name}.csv" for name in GRID.experiments],
     localrule: True

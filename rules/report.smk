@@ -1,109 +1,57 @@
-# Tables and pages. Which there are, kdrbench.reports.outputs says.
-rule table:
+# Tables, figures and pages. Which there are, and what they are made of, kdrbench.reports says.
+
+
+def flagged(job):
+    """Return the files that a job makes, pages and pictures with their captions."""
+    flags = captions.captioned(GRID.config, job)
+    return [report(path, **flags[path]) if path in flags else path for path in made_by(job)]
+
+
+REPORTS_COMMAND = command(
+    f"reports {{params.words}} --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1"
+)
+
+
+# What waits for the same runs is made by one job, which takes hardly longer than one table or figure.
+for report_job in REPORT_JOBS:
+
+    rule:
+        name:
+            report_job.name
+        input:
+            awaited_by(report_job),
+            INCLUDED,
+            config=f"{R}/config.json",
+        output:
+            flagged(report_job),
+        log:
+            f"results/logs/{REPORTS}/{report_job.name}.log",
+        localrule: True
+        conda:
+            "../envs/report.yaml"
+        threads: 1
+        resources:
+            runtime=10,
+        params:
+            sources=lambda wildcards: REPORT_SOURCES(),
+            words=words_of(report_job),
+        shell:
+            REPORTS_COMMAND
+
+
+# What is said of the papers: published numbers, claims, and a summary where the configuration runs what it is on.
+rule papers:
     input:
-        config=f"{R}/config.json",
-        runs=lambda wildcards: outputs.merged_tables(GRID.config, TABLES[wildcards.table]),
-        stored=lambda wildcards: [*INCLUDED, *laid_out_from(TABLES[wildcards.table])],
-        figures=lambda wildcards: expand(f"{REPORTS}/figures/{{name}}.png", name=TABLES[wildcards.table].figures),
-    output:
-        multiext(f"{REPORTS}/{{table}}", ".tex", ".csv", ".json"),
-        report(f"{REPORTS}/{{table}}.html", **captions.table_caption(TABLES)),
-    log:
-        f"results/logs/{REPORTS}/{{table}}.log",
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=lambda wildcards: REPORT_SOURCES(),
-        caption=lambda wildcards: captions.table_text(TABLES[wildcards.table]),
-    shell:
-        command(
-            "table {wildcards.table:q} {input.figures:q} --config {input.config:q}"
-            f" --results {R} --out {REPORTS} > {{log:q}} 2>&1"
-        )
-
-
-rule typeset_table:
-    input:
-        f"{REPORTS}/{{table}}.tex",
-    output:
-        f"{REPORTS}/{{table}}.pdf",
-    log:
-        f"results/logs/{REPORTS}/{{table}}_typeset.log",
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=lambda wildcards: REPORT_SOURCES(),
-    shell:
-        command("typeset {input:q} --out {output:q} > {log:q} 2>&1")
-
-
-rule published_vs_ours:
-    input:
+        TRACES,
         outputs.system_tables(GRID.config),
-        config=f"{R}/config.json",
-    output:
-        f"{REPORTS}/published_vs_ours.csv",
-        report(f"{REPORTS}/published_vs_ours.html", **captions.page_caption("published_vs_ours")),
-    log:
-        f"results/logs/{REPORTS}/published_vs_ours.log",
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=lambda wildcards: REPORT_SOURCES(),
-        caption=captions.page_text("published_vs_ours"),
-    shell:
-        command(
-            "published-vs-ours --config {input.config:q}"
-            f" --results {R} --out {REPORTS}/published_vs_ours > {{log:q}} 2>&1"
-        )
-
-
-rule claims:
-    input:
-        outputs.system_tables(GRID.config),
-        config=f"{R}/config.json",
-    output:
-        f"{REPORTS}/claims.json",
-        report(f"{REPORTS}/claims.html", **captions.page_caption("claims")),
-    log:
-        f"results/logs/{REPORTS}/claims.log",
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=lambda wildcards: REPORT_SOURCES(),
-        caption=captions.page_text("claims"),
-    shell:
-        command(f"claims --config {{input.config:q}} --results {R} --out {REPORTS}/claims > {{log:q}} 2>&1")
-
-
-# What was found of the papers, and of leagues, atlases and noise; no page where a configuration runs none.
-rule summary:
-    input:
         [f"{R}/merged/{name}.csv" for name in GRID.experiments],
-        outputs.system_tables(GRID.config),
+        [path for job in REPORT_JOBS for path in stored_optima(GRID.config, job)],
         config=f"{R}/config.json",
-        traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
-        stored=[path for one in TABLES.values() for path in laid_out_from(one)],
     output:
-        SUMMARY,
+        [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
+        [report(f"{REPORTS}/{page}.html", **captions.page_caption(page)) for page in ("claims", "published_vs_ours")],
     log:
-        f"results/logs/{REPORTS}/summary.log",
+        f"results/logs/{REPORTS}/papers.log",
     localrule: True
     conda:
         "../envs/report.yaml"
@@ -113,9 +61,7 @@ rule summary:
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
     shell:
-        command(
-            "summary --config {input.config:q}" f" --results {R} --reports .. --out {REPORTS}/summary > {{log:q}} 2>&1"
-        )
+        command(f"papers --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
 DASHBOARD = command(
@@ -128,7 +74,7 @@ rule dashboard:
     input:
         outputs.system_tables(GRID.config),
         config=f"{R}/config.json",
-        traces=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")],
+        traces=TRACES,
         published=f"{REPORTS}/published_vs_ours.csv",
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
@@ -144,7 +90,6 @@ rule dashboard:
         runtime=10,
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
-        caption=captions.page_text("dashboard"),
         parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
         DASHBOARD

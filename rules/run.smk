@@ -34,17 +34,15 @@ rule run_batch:
         BATCH
 
 
-# The rows of one experiment, so that its table waits for no other, or of all experiments of a system.
+# The rows of each system. Those of an experiment are merged by the job that makes its reports.
 rule merge:
     input:
         config=f"{R}/config.json",
-        records=lambda wildcards: [
-            path for name in MERGED[wildcards.merged] for path in GRID.experiment_paths(name, "records")
-        ],
+        records=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "records")],
     output:
-        f"{R}/{{merged}}.csv",
+        outputs.system_tables(GRID.config),
     log:
-        f"results/logs/{R}/{{merged}}.log",
+        f"results/logs/{R}/merge.log",
     localrule: True
     conda:
         "../envs/report.yaml"
@@ -53,30 +51,9 @@ rule merge:
         runtime=10,
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
-        experiments=lambda wildcards: MERGED[wildcards.merged],
+        experiments=GRID.experiments,
     shell:
-        command("merge {input.config:q} {params.experiments:q} --out {output:q} > {log:q} 2>&1")
-
-
-# The best known solution of each problem of an atlas, for all configurations: with it figures compare costs.
-rule store_optima:
-    input:
-        runs=f"{R}/merged/{{atlas}}.csv",
-        findings=lambda wildcards: GRID.experiment_paths(wildcards.atlas, "findings"),
-    output:
-        "results/optima/{atlas}.npz",
-    log:
-        "results/logs/optima/{atlas}.log",
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    params:
-        sources=lambda wildcards: REPORT_SOURCES(),
-    shell:
-        command(f"store-optima {{wildcards.atlas:q}} --results {R} --out {{output:q}} > {{log:q}} 2>&1")
+        command(f"merge {{input.config:q}} --out {R} > {{log:q}} 2>&1")
 
 
 rule freeze_config:

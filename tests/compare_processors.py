@@ -50,7 +50,7 @@ def overlay(names, config, whole, threads):
 
 
 def run(folder, core_type, threads, names, config, whole):
-    """Make the records of one configuration and return its merged tables by experiment."""
+    """Make the records of one configuration and return its rows by experiment."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "overlay.yaml").write_text(yaml.safe_dump(overlay(names, config, whole, threads)))
     command = [Path(sys.executable).parent / "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "2"]
@@ -60,7 +60,8 @@ def run(folder, core_type, threads, names, config, whole):
     done = subprocess.run(command, env=os.environ | chosen, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{folder}: the workflow failed\n{done.stdout}{done.stderr}")
-    return {name: pd.read_csv(folder / "results" / "compared" / "merged" / f"{name}.csv") for name in names}
+    tables = map(pd.read_csv, sorted((folder / "results" / "compared").glob("*.csv")))
+    return {str(name): rows.reset_index(drop=True) for table in tables for name, rows in table.groupby("experiment")}
 
 
 def differences(first, second, axes, by_steps=()):

@@ -65,7 +65,7 @@ def test_commands_are_described():
         "merge",
         "dashboard",
         "table",
-        "typeset",
+        "reports",
         "figure",
         "where",
     ):

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.reports.captions import page_caption
-
 ROOT = Path(__file__).parents[1]
 SOURCES = [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]
 MOST_LINES = 25
@@ -15,7 +13,7 @@ MOST_LINES = 25
 def rules():
     """Yield the name and the text of every rule, without blank lines after it."""
     for path in SOURCES:
-        # Rules of targets have no name of their own.
+        # Rules of loops have names of reports and targets.
         for block in re.split(r"(?m)^(?=rule )", path.read_text(encoding="utf-8"))[1:]:
             text = re.match(r"rule .*\n(?:(?:[ ]+.*)?\n)*", block)[0].rstrip()
             yield pytest.param(text, id=re.match(r"rule (\w+)", text)[1])
@@ -33,7 +31,7 @@ def test_all_rules_are_found():
         path.read_text(encoding="utf-8").startswith("rule ") for path in SOURCES
     )
     assert len(RULES) <= 30
-    assert {"run_batch", "merge", "dashboard", "all"} <= {parameter.id for parameter in RULES}
+    assert {"run_batch", "merge", "papers", "dashboard", "all"} <= {parameter.id for parameter in RULES}
 
 
 @pytest.mark.parametrize("text", RULES)
@@ -45,20 +43,13 @@ def test_rules_are_short_and_what_runs_says_where_how_wide_how_long_and_in_what(
         assert "runtime=" in text
 
 
-def test_every_figure_and_page_is_in_the_report_with_a_caption():
-    texts = [parameter.values[0] for parameter in RULES]
-    captioned = 0
-    for text in texts:
-        output = re.search(r"(?ms)^    output:\n(.*?)(?=^    \w|\Z)", text)
-        if output is None or "shell" not in sections(text):
-            continue
-        for line in output[1].splitlines():
+def test_every_page_of_a_rule_is_in_the_report_with_a_caption():
+    captioned = []
+    for parameter in RULES:
+        output = re.search(r"(?ms)^    output:\n(.*?)(?=^    \w|\Z)", parameter.values[0])
+        for line in output[1].splitlines() if output else ():
             assert "report(" in line or not re.search(r'\.(png|html)"', line) or "results/" in line
-        if "report(" in output[1]:
-            captioned += 1
-            assert "**captions." in output[1]
-            # The caption file prints this parameter.
-            assert re.search(r"(?m)^        caption=.*captions\.\w+_text\(", text)
-    assert captioned >= 5
-    caption = page_caption("claims")["caption"]
-    assert "snakemake.params.caption" in Path(caption).read_text(encoding="utf-8")
+            captioned += re.findall(r"\*\*captions\.\w+", line)
+    assert len(captioned) == 2
+    # Those of tables and figures are marked for all jobs at once.
+    assert "report(path, **flags[path])" in (ROOT / "rules" / "report.smk").read_text(encoding="utf-8")

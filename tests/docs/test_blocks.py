@@ -67,6 +67,9 @@ def worked_in(tmp_path_factory, environment):
     words = ["snakemake", "--cores", "2", "--until", "merge", "--configfile", "config.demo.yaml", overlay]
     done = forked(words, checkout, environment)
     assert done.returncode == 0, done.stderr
+    for name in experiments:
+        words = ["kdrbench", "merge", "results/demo/config.json", name, "--out", f"results/demo/merged/{name}.csv"]
+        assert forked(words, checkout, environment).returncode == 0
     # The papers' own tables are without a name.
     for name in ("config.json", "ikdr.csv"):
         shutil.copy(checkout / "results" / "demo" / name, checkout / "results" / name)

@@ -1,8 +1,11 @@
 """What reports a configuration has, by name."""
 
+from pathlib import Path
+
 import pytest
 
 from kdrbench.reports import captions, outputs
+from kdrbench.reports.report_jobs import merged_table, report_jobs
 from kdrbench.reports.targets import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
@@ -112,7 +115,7 @@ def test_a_named_configuration_has_folders_of_its_own():
     named = CONFIG | {"name": "mine", "run": ["small"]}
     assert "reports/mine/small.tex" in outputs.outputs(named)
     assert outputs.system_tables(named) == ["results/mine/ikdr.csv"]
-    assert outputs.merged_tables(named, outputs.tables_of(named)["small"]) == ["results/mine/merged/small.csv"]
+    assert merged_table(named, "small") == "results/mine/merged/small.csv"
     assert {path.split("/")[1] for path in outputs.outputs(named)} == {"mine"}
     assert "reports/small.pdf" in outputs.outputs(CONFIG, typeset=True)
     assert "reports/small.pdf" not in outputs.outputs(CONFIG)
@@ -140,18 +143,17 @@ def test_targets_are_experiments_and_the_papers_tables_and_figures():
 
 
 def test_every_table_figure_and_page_has_a_caption():
-    class Wildcards:
-        table, figure = "small", "performance_profile"
-
-    tables, figures = outputs.tables_of(CONFIG), outputs.figures_of(CONFIG)
-    texts = [captions.table_text(report) for report in tables.values()]
-    texts += [captions.figure_text(report) for report in figures.values()]
-    texts += [captions.page_text(name) for name in ("published_vs_ours", "claims", "dashboard")]
-    assert all(text.endswith(".") for text in texts)
-    labels = captions.table_caption(tables)["labels"](Wildcards)
-    assert labels == {"of": "small", "shows": "time, cost and quality"}
-    assert captions.figure_caption(figures)["labels"](Wildcards)["of"] == "all"
-    assert captions.page_caption("claims")["category"] == "Published and ours"
+    flags = {file: one for job in report_jobs(CONFIG) for file, one in captions.captioned(CONFIG, job).items()}
+    flags |= {name: captions.page_caption(name) for name in ("published_vs_ours", "claims", "dashboard")}
+    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {
+        *flags,
+        "reports/published_vs_ours.html",
+        "reports/claims.html",
+    }
+    assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
+    assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
+    assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
+    assert flags["claims"]["category"] == "Published and ours"
 
 
 def test_numbers_of_a_papers_text_are_a_table_only_where_an_experiment_names_the_paper():

@@ -16,18 +16,19 @@ from snakemake.settings.types import DeploymentMethod
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import append_records
 from kdrbench.bench.sources import sources_of
+from kdrbench.datasets.registry import load_registry
+from kdrbench.reports.outputs import result_folder
 from kdrbench.stages import workflow
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.workflow import (
     be_found_by_jobs,
+    bundled_data,
     check_files,
     closing_line,
     commands_of,
     data_to_await,
-    folder_of,
     grid_of,
     job_options,
-    merged_tables,
     report_sources,
 )
 from support.configs import table_4_config, whole_config
@@ -89,15 +90,13 @@ def test_the_options_of_a_job_are_its_batches_and_by_what_it_runs_again():
     assert options_of(strict=False)[0][2:] == ["--untimed"]
 
 
-def test_each_experiment_and_each_system_has_a_merged_table():
+def test_data_without_files_are_prepared_by_one_job_but_for_the_users_own():
     config = table_4_config()
-    config["experiments"]["other"] = dict(config["experiments"]["table4_supervised"])
-    grid = load_grid(config | {"run": ["table4_supervised", "other"]})
-    assert merged_tables(grid) == {
-        "merged/table4_supervised": ["table4_supervised"],
-        "merged/other": ["other"],
-        "ikdr": ["table4_supervised", "other"],
-    }
+    config["experiments"]["table4_supervised"]["datasets"] = ["wine", "cancer"]
+    grid = load_grid(config)
+    assert bundled_data(grid) == ["wine"] + ["cancer"] * load_registry()["cancer"].bundled
+    grid.config["datasets"] = {"wine": {}}
+    assert "wine" not in bundled_data(grid)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_each_experiment_and_each_system_has_a_merged_table():
 def test_a_configuration_is_called_like_the_file_that_is_laid_over_the_first(configfiles, name, folder, tmp_path):
     around = snakemake(configfiles=[tmp_path / path for path in configfiles])
     grid = grid_of(table_4_config(), around, tmp_path)
-    assert (grid.name, folder_of("results", grid)) == (name, folder)
+    assert (grid.name, result_folder(grid.config)) == (name, folder)
     assert grid_of(table_4_config() | {"name": "said"}, around, tmp_path).name == "said"
 
 

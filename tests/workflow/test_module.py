@@ -26,14 +26,14 @@ use rule * from kdrbench as kdrbench_*
 
 rule all:
     default_target: True
-    input: "results/test/merged/tiny.csv", "table", "summary/merged.csv"
+    input: "results/test/ikdr.csv", "table", "summary/merged.csv"
 
 rule table:
     output: "table"
     shell: "python3 -c 'import beside; print(beside.VALUE)' > {{output}}"
 
 rule merge:
-    input: "results/test/merged/tiny.csv"
+    input: "results/test/ikdr.csv"
     output: "summary/{{merged}}.csv"
     wildcard_constraints: merged="merged"
     run:
@@ -53,7 +53,7 @@ def snakemake(folder, *words):
 
 def methods_of(folder):
     """The method, run and status of each merged row of the test configuration."""
-    with (folder / "merged" / "tiny.csv").open(newline="") as stream:
+    with (folder / "ikdr.csv").open(newline="") as stream:
         return [(row["method"], row["run"], row["status"]) for row in csv.DictReader(stream)]
 
 
@@ -65,7 +65,7 @@ def test_another_workflow_runs_it_with_its_own_configuration_and_keeps_its_own_r
     done = snakemake(tmp_path, "--cores", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert methods_of(tmp_path / "results" / "test") == [("ism", run, "converged") for run in "01"]
-    head = (tmp_path / "results" / "test" / "merged" / "tiny.csv").read_text().splitlines()[0]
+    head = (tmp_path / "results" / "test" / "ikdr.csv").read_text().splitlines()[0]
     assert (tmp_path / "summary" / "merged.csv").read_text() == head
     # A prefix of its shell, or a safe path, would have hidden the module beside the Snakefile.
     assert (tmp_path / "table").read_text() == "7\n"

@@ -40,8 +40,7 @@ OWN = {
 def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     workflow = Workflow(tmp_path / "here")
     write_all(workflow.folder)
-    # The page of the table shows the figures.
-    done = workflow.run("--until", "table", **OWN)
+    done = workflow.run("--", "own", **OWN)
     assert done.returncode == 0, done.stdout + done.stderr
     with (workflow.tables / "merged" / "own.csv").open() as stream:
         rows = list(csv.DictReader(stream))

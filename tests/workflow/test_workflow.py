@@ -113,7 +113,7 @@ def test_published_numbers_stand_beside_ours(finished):
     # The grid has two folds, the paper ten.
     assert (cost["verdict"], cost["why"].split("; ")[0]) == ("not comparable", "2 folds, printed of 10")
     assert rows["mnist", "gaussian", "ism", "cost"]["verdict"] == "not run"
-    said = (finished.folder / "results/logs/reports/small/published_vs_ours.log").read_text()
+    said = (finished.folder / "results/logs/reports/small/papers.log").read_text()
     (line,) = [line for line in said.splitlines() if line.startswith("NeurIPS 2019: ")]
     # Of the three numbers of each solver on Wine one is a time.
     assert "0 reproduced (0%), 0 close (0%), 0 differs (0%)" in line
@@ -129,10 +129,10 @@ def test_what_was_found_is_made_and_leads_to_the_dashboard(finished):
 
 def test_reports_can_be_asked_for_by_name(finished, tmp_path):
     planned = Workflow(tmp_path / "run").planned("neurips2019_table4")
-    assert (planned["neurips2019_table4"], planned["table"], planned["merge"]) == (1, 1, 1)
+    assert (planned["neurips2019_table4"], planned["experiment_table4_supervised"]) == (1, 1)
     # What one table shows waits for no other.
-    assert not {"published_vs_ours", "all"} & set(planned)
-    assert Workflow(tmp_path / "run").planned("table4_supervised")["table"] == 1
+    assert not {"merge", "papers", "dashboard", "all"} & set(planned)
+    assert Workflow(tmp_path / "run").planned("table4_supervised")["experiment_table4_supervised"] == 1
     done = finished.run("--dry-run", "table4_superviced")
     assert done.returncode != 0
     assert "unknown target 'table4_superviced'" in done.stdout + done.stderr
@@ -144,10 +144,9 @@ def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_
     mine = {"paradigm": "supervised", "components": {"wine": 4}, "start": "surrogate", "baselines": []}
     changes = {"name": "mine", "run": ["mine"], "experiments": {"mine": experiment | mine}}
     planned = finished.planned("mine", **changes)
-    assert (planned["run_batch"], planned["table"]) == (1, 1)
+    assert (planned["run_batch"], planned["experiment_mine"]) == (1, 1)
     before = (finished.tables / "ikdr.csv").read_bytes()
-    # Figures are made in the same way, and take longer.
-    done = finished.run("--until", "table", "--", "mine", **changes)
+    done = finished.run("--", "mine", **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (finished.folder / "reports/mine/mine.html").exists()
     assert "tables and figures are in reports/mine: `kdrbench where --results results/mine`" in done.stderr
@@ -175,7 +174,7 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     baselines = overlay()["baselines"] | {"ClustersForEver": {"method": "support.misbehaving:ClustersForEver"}}
     solvers = overlay()["solvers"] | {"NeverEnds": {"method": "support.misbehaving:NeverEnds"}}
     changes = {"run": ["clusters"], "solvers": solvers, "baselines": baselines}
-    done = workflow.run("--until", "table", **changes, experiments={"clusters": experiment})
+    done = workflow.run("--", "clusters", **changes, experiments={"clusters": experiment})
     assert done.returncode == 0, done.stdout + done.stderr
     records = workflow.records()
     found = {name: rows[0].status for name, rows in records.items()}
@@ -193,7 +192,7 @@ def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_p
     assert rows["Raises", "time_s"]["ours"] == "failed"
     assert rows["NeverEnds", "time_s"]["ours"] == rows["ClustersForEver", "time_s"]["ours"] == "> 1.5s"
     assert (workflow.reports / "figures/clusters_cost_against_time.png").exists()
-    assert workflow.planned("--until", "table", **changes, experiments={"clusters": experiment}) == {}
+    assert workflow.planned("--", "clusters", **changes, experiments={"clusters": experiment}) == {}
 
 
 def test_merged_table_has_every_row(finished):
@@ -285,9 +284,9 @@ def test_other_software_reruns_everything(finished, tmp_path):
     path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
     elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
     assert elsewhere["run_batch"] == len(STATUS) + len(BASELINE_STATUS)
-    assert {"merge", "table", "published_vs_ours"} <= set(elsewhere)
+    assert {"merge", "experiment_table4_supervised", "papers"} <= set(elsewhere)
     # Its result is checked against a hash, whatever software has made it.
-    assert "prepare_data" not in elsewhere
+    assert "prepare_bundled" not in elsewhere
 
 
 def test_the_report_of_snakemake_is_one_page(finished):
@@ -306,10 +305,9 @@ def test_results_are_rebuilt_piecewise(copy):
     (copy.folder / "results/data/wine.npz").unlink()
     shutil.rmtree(copy.folder / "reports")
     planned = copy.planned()
-    assert (planned["run_batch"], planned["prepare_data"]) == (1, 1)
-    assert planned["merge"] >= 1
-    assert planned["figure"] >= 1
-    done = copy.run("--until", "table")
+    assert (planned["run_batch"], planned["prepare_bundled"], planned["merge"]) == (1, 1, 1)
+    assert planned["experiment_table4_supervised"] == 1
+    done = copy.run("--", "table4_supervised")
     assert done.returncode == 0, done.stdout + done.stderr
     after = copy.records()
     assert after == before

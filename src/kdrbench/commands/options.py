@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
-from kdrbench.packing import check_there
+from kdrbench.packing import MANIFEST, check_there
+from kdrbench.progress import ProgressLine
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -22,7 +27,14 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 class _Record(click.Path):
-    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes."""
+    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes.
+
+    ``announced`` says that a line on standard error tells how long that has taken.
+    """
+
+    def __init__(self, *, announced: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self._announced = announced
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
@@ -30,18 +42,38 @@ class _Record(click.Path):
         if ctx is None or ctx.resilient_parsing:
             return place
         check_there(place)
-        if not place.is_dir():
+        if not (place / MANIFEST).is_file():
             return place
         from kdrbench.bench.isolation.core_lock import leave_when_told
         from kdrbench.packing.unpack import opened
 
         # What is unpacked is removed then, too.
         leave_when_told()
-        folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
+        with _elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
+            folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
         return folder
 
 
-RECORD = _Record(path_type=Path)
+RECORD, ANNOUNCED_RECORD = _Record(), _Record(announced=True)
+
+
+@contextmanager
+def _elapsed(title: str) -> Iterator[None]:
+    """Show the title of work with the seconds since it began, until it ends."""
+    line, over, began = ProgressLine(plain_s=5.0, terminal_s=0.5), Event(), monotonic()
+
+    def show() -> None:
+        while not over.wait(0.5):
+            line.show(f"{title}, {monotonic() - began:.0f} s")
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        line.end()
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]

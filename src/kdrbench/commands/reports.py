@@ -11,7 +11,6 @@ import click
 
 from kdrbench.commands.options import FILE, read_paths
 from kdrbench.commands.sources import ReportCommand, config_file, merged_folder, out_stem, store_folder, which
-from kdrbench.errors import counted
 from kdrbench.packing import shown
 
 if TYPE_CHECKING:
@@ -19,13 +18,17 @@ if TYPE_CHECKING:
 
     from kdrbench.bench.stage import Config
     from kdrbench.reports.answers.answer import Answer
+    from kdrbench.reports.outputs import Report
     from kdrbench.reports.summary.source import Source
     from kdrbench.reports.tables.html import Section
     from kdrbench.reports.tables.making import Page
 
+# A configuration, the folder of its merged tables, and that of traces, findings and data.
+Included = tuple["Config", Path, Path]
+
 
 @contextmanager
-def included(config: Config, results: Path, store: Path) -> Iterator[tuple[Config, Path, Path]]:
+def included(config: Config, results: Path, store: Path) -> Iterator[Included]:
     """Give what a report is made of, with the record that the configuration includes beside it, if it does."""
     if not config.get("include"):
         yield config, results, store
@@ -61,13 +64,20 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     NAME is an experiment, whatever its system, or one of several tables: kpca_table1, paired_tests, complexity,
     low_rank_text.
     """
-    from kdrbench.reports.tables.making import make_table, reports_named
+    from kdrbench.reports.tables.making import reports_named
 
-    with included(config, results, store) as (config, results, store):
+    with included(config, results, store) as source:
         for report in reports_named(name, config):
-            page = make_table(report, config, results, store)
-            write_page(page, out / report.name, figures)
-            click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
+            write_report(report, source, out, figures)
+
+
+def write_report(report: Report, source: Included, out: Path, figures: tuple[Path, ...]) -> None:
+    """Write a table into the folder ``out``, its page with the PNG ``figures``."""
+    from kdrbench.reports.tables.making import make_table
+
+    page = make_table(report, *source)
+    write_page(page, out / report.name, figures)
+    click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
 
 
 def write_page(page: Page, stem: Path, figures: tuple[Path, ...]) -> None:
@@ -87,16 +97,6 @@ def _picture(png: Path) -> Section:
     return Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption])
 
 
-@click.command()
-@click.argument("fragment", type=FILE)
-@click.option("--out", type=FILE, required=True, help="The PDF to write.")
-def typeset(fragment: Path, out: Path) -> None:
-    """Typeset the LaTeX table FRAGMENT on a page of its own."""
-    from kdrbench.reports.tables.latex import compile_pdf
-
-    compile_pdf(fragment.read_text(encoding="utf-8"), out)
-
-
 @click.command(cls=ReportCommand)
 @click.argument("name")
 @which
@@ -110,12 +110,17 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
     NAME is one of those of the configuration: EXPERIMENT_cost_against_time, EXPERIMENT_scatter, performance_profile,
     scaling, or an experiment of the KPCA trick's figures or of low-rank kernels.
     """
+    with included(config, results, store) as source:
+        draw_figure(name, source, out)
+
+
+def draw_figure(name: str, source: Included, out: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
+    """Draw a figure as files of these kinds, with its data and its caption."""
     from kdrbench.reports.figures.draw_matplotlib import write_chart
     from kdrbench.reports.figures.making import make_chart
 
-    with included(config, results, store) as source:
-        chart = make_chart(name, *source)
-    write_chart(chart, out)
+    chart = make_chart(name, *source)
+    write_chart(chart, out, kinds)
     click.echo(chart.caption)
 
 
@@ -129,22 +134,6 @@ def picture(name: str, mirror: str, out: Path) -> None:
     from kdrbench.files import write_bytes
 
     write_bytes(out, picture_bytes(name, mirror=mirror or None))
-
-
-@click.command("store-optima", cls=ReportCommand)
-@click.argument("name")
-@which
-@merged_folder
-@store_folder
-@click.option("--out", type=FILE, required=True, help="The .npz file to write.")
-def store_optima(name: str, results: Path, store: Path, out: Path) -> None:
-    """Store the best solution of each problem of the atlas NAME, with which figures then compare costs."""
-    from kdrbench.reports.optima import best_solutions, write_solutions
-    from kdrbench.reports.records import read_runs
-
-    solutions = best_solutions(read_runs(results / "merged" / f"{name}.csv"), store / "findings")
-    write_solutions(out, solutions)
-    click.echo(f"{counted(len(solutions), 'problem')} -> {out}")
 
 
 @click.command("published-vs-ours", cls=ReportCommand)

@@ -23,28 +23,34 @@ from kdrbench.commands.options import (
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from kdrbench.bench.grid import Grid
     from kdrbench.bench.progress import BatchProgress
     from kdrbench.bench.record import Record
 
 
 @click.command()
-@click.argument("name")
+@click.argument("names", nargs=-1, required=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
 @click.option("--definition", default="{}", help="The definition of a data set of one's own, as JSON.")
-@click.option("--out", type=FILE, required=True, help="The .npz file to write.")
-def prepare(name: str, mirror: str, definition: str, out: Path) -> None:
-    """Fetch, verify and parse the data set NAME."""
+@click.option("--out", type=FILE, required=True, help="The .npz file to write, or the folder of several.")
+def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> None:
+    """Fetch, verify and parse the data sets NAMES."""
     import json
 
     from kdrbench.datasets import load_defined, save_prepared
 
-    dataset = load_defined(name, json.loads(definition), mirror or None)
-    save_prepared(dataset, out)
-    n_samples, n_features = dataset.features.shape
-    size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
-    click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {out}")
+    for name in names:
+        dataset, path = load_defined(name, json.loads(definition), mirror or None), _file_of(name, out)
+        save_prepared(dataset, path)
+        n_samples, n_features = dataset.features.shape
+        size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
+        click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {path}")
+
+
+def _file_of(name: str, out: Path) -> Path:
+    return out if out.suffix == ".npz" else out / f"{name}.npz"
 
 
 @click.command()
@@ -130,19 +136,33 @@ def freeze_config(text: str, out: Path) -> None:
 
 @click.command()
 @click.argument("config", type=FILE)
-@click.argument("experiments", nargs=-1, required=True)
+@click.argument("experiments", nargs=-1)
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
-@click.option("--out", type=FILE, required=True, help="The CSV table to write.")
+@click.option("--out", type=FILE, required=True, help="The CSV table to write; the folder of those of all systems.")
 def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
-    """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error."""
-    from kdrbench.bench.publish import merge_records, rows_lost
+    """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error.
 
+    Without EXPERIMENTS: of all, in a table for each system.
+    """
     grid = grid_of(config, hashed=False)
     if unknown := [name for name in experiments if name not in grid.experiments]:
         # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
         raise InputError(
             f"{config} does not run {unknown[0]}: it is of an earlier configuration; remove it, and start the workflow"
         )
+    if experiments:
+        merge_experiments(grid, experiments, results, out)
+        return
+    from kdrbench.stages import table_of
+
+    for system, names in grid.systems.items():
+        merge_experiments(grid, names, results, out / f"{table_of(system)}.csv")
+
+
+def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out: Path) -> None:
+    """Write the rows of experiments of one system as the CSV table ``out``, and say how many there are."""
+    from kdrbench.bench.publish import merge_records, rows_lost
+
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):

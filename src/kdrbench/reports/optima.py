@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from kdrbench.bench.untrusted import UnreadableError, arrays_in
 from kdrbench.errors import DamagedError, InputError
 from kdrbench.files import replacing
-from kdrbench.inference.atlas import place_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
 from kdrbench.solvers.base import check_projection
@@ -109,6 +108,9 @@ class Charted:
 
     def found_again(self, other: Charted) -> tuple[int, int]:
         """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
+        # It loads scikit-learn, which nothing else here needs.
+        from kdrbench.inference.atlas import place_of
+
         wanted = self.optima[self.shares.max(axis=1) > LEAST_SHARE]
         return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
 

@@ -163,9 +163,9 @@ def _scaling(config: Config) -> tuple[str, ...]:
     return tuple(filter(is_scaling, experiments_of(config, IKDR)))
 
 
-def merged_tables(config: Config, report: Report) -> list[str]:
-    """Return the merged tables of the experiments that a table or figure shows."""
-    return [f"{result_folder(config)}/merged/{name}.csv" for name in report.experiments]
+def optima_file(name: str) -> str:
+    """Return the file of the best solutions of an atlas."""
+    return f"results/{OPTIMA}/{name}.npz"
 
 
 def system_tables(config: Config) -> list[str]:
@@ -181,7 +181,7 @@ def table_sources(config: Config, report: Report, paths: Paths, stored: Iterable
 
 def _optima(config: Config, stored: Iterable[str]) -> list[str]:
     """Return the files of best known solutions: those of the atlases that are run, and those ``stored`` before."""
-    made = [f"results/{OPTIMA}/{name}.npz" for name in experiments_of(config, ATLAS)]
+    made = [optima_file(name) for name in experiments_of(config, ATLAS)]
     return list(dict.fromkeys([*made, *stored]))
 
 

@@ -67,15 +67,16 @@ def experiments_by_target(config: Config) -> dict[str, list[str]]:
         shown = [tables[one] for one in reports.tables]
         # The page of a table shows figures.
         on_pages = [one for table in shown for one in table.figures]
-        behind = _experiments_behind(config, [*shown, *(figures[one] for one in [*reports.figures, *on_pages])])
+        shown += [figures[one] for one in [*reports.figures, *on_pages]]
+        behind = frozenset[str]().union(*(awaited_experiments(config, report) for report in shown))
         found[name] = [experiment for experiment in config["run"] if experiment in behind]
     return found
 
 
-def _experiments_behind(config: Config, reports: list[Report]) -> set[str]:
-    behind = {name for report in reports for name in report.experiments}
-    above_best = any(report.kind in ABOVE_BEST for report in reports)
-    return behind | set(experiments_of(config, ATLAS) if above_best else ())
+def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
+    """Return the experiments whose runs a table or figure waits for: those it shows, and atlases of best costs."""
+    atlases = experiments_of(config, ATLAS) if report.kind in ABOVE_BEST else ()
+    return frozenset((*report.experiments, *atlases))
 
 
 def _reports_by_target(config: Config) -> dict[str, _Reports]:

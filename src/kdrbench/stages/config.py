@@ -22,8 +22,8 @@ RESERVED_NAMES = frozenset(
 )
 # Rules of the workflow and files of reports, which no experiment may be called like.
 _RULES = (
-    *("all", "check_plugin", "dashboard", "figure", "freeze_config", "merge", "prepare_data", "prepare_picture"),
-    *("everything", "run_batch", "store_optima", "table", "typeset_table", "unknown_target"),
+    *("all", "check_plugin", "dashboard", "everything", "freeze_config", "merge", "papers", "prepare_bundled"),
+    *("prepare_data", "prepare_picture", "run_batch", "unknown_target"),
 )
 _REPORTS = (
     *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),

@@ -21,11 +21,11 @@ from kdrbench.bench.sources import sources_of
 from kdrbench.bench.stage import Config
 from kdrbench.bench.workspace_lock import WORKSPACES
 from kdrbench.conformance.trial import places_in, try_apart
+from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.config_file import check_config_files, lay_over, read_config_file
-from kdrbench.stages.registry import table_of
 
 _LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
 # Jobs, and seconds in which they may start.
@@ -97,15 +97,17 @@ def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
     return home / "envs" / f"{name}.yaml" if conda else None
 
 
-def folder_of(root: str, grid: Grid) -> str:
-    """Return the folder below ``root`` for what belongs to this configuration alone: merged tables, or reports."""
-    return f"{root}/{grid.name}" if grid.name else root
+def bundled_data(grid: Grid) -> list[str]:
+    """Return the data sets of all runs that need no file: they are made, or scikit-learn holds them."""
+    known, own = load_registry(), grid.config.get("datasets", {})
+    names = dict.fromkeys(name for bundle in grid.bundles() for name in bundle.datasets)
+    return [name for name in names if name not in own and name in known and known[name].bundled]
 
 
-def merged_tables(grid: Grid) -> dict[str, list[str]]:
-    """Return the merged tables, without extension, and the experiments of each: every experiment, and every system."""
-    systems = {table_of(system): names for system, names in grid.systems.items()}
-    return {**{f"merged/{name}": [name] for name in grid.experiments}, **systems}
+def bundled_sha256() -> str:
+    """Return a hash of the values of all data sets that need no file."""
+    hashes = [entry.content_sha256 for entry in load_registry().values() if entry.bundled]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def commands_of(workflow: Any) -> Callable[[str], str]:
