@@ -86,7 +86,7 @@ def job_files(config: Config, job: ReportJob, *, typeset: bool = False) -> list[
 
 
 def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
-    """Return what `kdrbench reports` is told to make, figures first: pages of tables show them."""
+    """Return the words of `kdrbench reports` that name what it makes, figures first: pages of tables show them."""
     words = [f"{FIGURE_FOLDER}{one.name}" for one in job.figures] + [one.name for one in job.tables]
     words += ["--merge", job.merged] if job.merged else []
     words += [word for path in stored_optima(config, job) for word in ("--optima", path)]
