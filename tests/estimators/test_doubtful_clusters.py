@@ -72,6 +72,7 @@ def test_the_default_start_is_multistart_for_alternatives():
     np.testing.assert_array_equal(one.components_, other.components_)
 
 
+@pytest.mark.slow("a search over bandwidths from four starts each")
 def test_the_bandwidth_is_a_candidate_or_a_named_share():
     features, given, _ = data(synthetic.gaussians_on_a_rectangle, 0, 120)
     found, _ = alternative(features, given, kernel_params={"sigma": "search"})

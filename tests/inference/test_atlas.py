@@ -70,6 +70,7 @@ def test_optima_turn_with_the_data_in_any_order():
         assert place_of(one.projection, [third.projection], 0.01) == 0
 
 
+@pytest.mark.slow("hundreds of bootstrapped intervals")
 def test_intervals_of_rank_correlations_cover_the_truth():
     rng = np.random.default_rng(0)
     costs = rng.standard_normal(40)
@@ -107,6 +108,7 @@ def test_errors(change, message):
         atlas(**{"estimator": MODEL, "X": X, "y": Y, **change})
 
 
+@pytest.mark.slow("processes that import the library")
 def test_an_atlas_is_the_same_on_any_number_of_processes():
     alone, both = (atlas(MODEL, X, Y, n_starts=8, random_state=0, n_jobs=count) for count in (None, 2))
     np.testing.assert_array_equal(alone.reached, both.reached)

@@ -66,6 +66,7 @@ def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
         np.testing.assert_array_equal(kept[name], array)
 
 
+@pytest.mark.slow("processes that import the library")
 def test_two_processes_unpack_what_one_does(packed, tmp_path):
     with opened(packed) as one, opened(packed, 2) as two:
         assert files_in(two) == files_in(one)

@@ -47,6 +47,7 @@ def test_a_chart_survives_its_file_with_what_is_not_a_number(tmp_path):
     assert (tmp_path / "cost.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow("a second process that draws")
 def test_pictures_have_the_same_bytes_on_every_run():
     shown = replace(chart(), panels=chart().panels[:1])
     for kind in ("pdf", "png", "svg"):
