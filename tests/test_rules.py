@@ -1,9 +1,8 @@
 """The form of the workflow's rules: short, complete, and without code of their own."""
 
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from kdrbench.reports.captions import page_caption
 
@@ -12,16 +11,16 @@ SOURCES = [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]
 MOST_LINES = 25
 
 
+@cache
 def rules():
-    """Yield the name and the text of every rule, without blank lines after it."""
+    """Return the text of every rule by its name, without blank lines after it."""
+    found = {}
     for path in SOURCES:
         # Rules of targets have no name of their own.
         for block in re.split(r"(?m)^(?=rule )", path.read_text(encoding="utf-8"))[1:]:
             text = re.match(r"rule .*\n(?:(?:[ ]+.*)?\n)*", block)[0].rstrip()
-            yield pytest.param(text, id=re.match(r"rule (\w+)", text)[1])
-
-
-RULES = list(rules())
+            found[re.match(r"rule (\w+)", text)[1]] = text
+    return found
 
 
 def sections(text):
@@ -29,26 +28,22 @@ def sections(text):
 
 
 def test_all_rules_are_found():
-    assert len(RULES) == sum(path.read_text(encoding="utf-8").count("\nrule ") for path in SOURCES) + sum(
-        path.read_text(encoding="utf-8").startswith("rule ") for path in SOURCES
-    )
-    assert len(RULES) <= 30
-    assert {"run_batch", "merge", "dashboard", "all"} <= {parameter.id for parameter in RULES}
+    assert len(rules()) == sum(f"\n{path.read_text()}".count("\nrule ") for path in SOURCES) <= 30
+    assert {"run_batch", "merge", "dashboard", "all"} <= set(rules())
 
 
-@pytest.mark.parametrize("text", RULES)
-def test_rules_are_short_and_what_runs_says_where_how_wide_how_long_and_in_what(text):
-    assert len(text.splitlines()) <= MOST_LINES
-    assert not sections(text) & {"run", "script", "notebook"}
-    if "shell" in sections(text):
-        assert {"log", "threads", "resources", "conda"} <= sections(text)
-        assert "runtime=" in text
+def test_rules_are_short_and_complete():
+    for text in rules().values():
+        assert len(text.splitlines()) <= MOST_LINES
+        assert not sections(text) & {"run", "script", "notebook"}
+        if "shell" in sections(text):
+            assert {"log", "threads", "resources", "conda"} <= sections(text)
+            assert "runtime=" in text
 
 
 def test_every_figure_and_page_is_in_the_report_with_a_caption():
-    texts = [parameter.values[0] for parameter in RULES]
     captioned = 0
-    for text in texts:
+    for text in rules().values():
         output = re.search(r"(?ms)^    output:\n(.*?)(?=^    \w|\Z)", text)
         if output is None or "shell" not in sections(text):
             continue

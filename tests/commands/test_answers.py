@@ -156,11 +156,11 @@ def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
     assert (done.exit_code, "\x1b" in done.stderr, "it must be a name" in done.stderr) == (2, False, True)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}'])
-def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path, text):
-    (tmp_path / "config.json").write_text(text)
-    done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
-    assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
+def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path):
+    for text in ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}']:
+        (tmp_path / "config.json").write_text(text)
+        done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
+        assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
 
 
 def test_what_cannot_be_compared_is_refused(results):

@@ -163,12 +163,11 @@ def test_a_solver_is_forgotten_by_any_of_its_names(disturbed, name, words):
     assert left_of(disturbed, "gaussian/ism") == left_of(disturbed, "polynomial/dg") == ([0, 1], [0, 1])
 
 
-@pytest.mark.parametrize("place", ["e/wine/i", ".", "..", "e/../f", "/"])
-def test_only_what_is_there_is_forgotten(workspaces, place, tmp_path):
+def test_only_what_is_there_is_forgotten(workspaces, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in (place, str(elsewhere)):
-        done = kdrbench("forget", name, "--results", workspaces)
+    for place in ("e/wine/i", ".", "..", "e/../f", "/", elsewhere):
+        done = kdrbench("forget", place, "--results", workspaces)
         assert (done.exit_code, "holds no runs of" in done.stderr) == (2, True)
     assert elsewhere.is_dir()
     assert len(jobs_of(workspaces)) == 6

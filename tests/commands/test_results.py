@@ -81,14 +81,14 @@ def test_cells_are_corrected_together():
     assert [pair.holm for pair in found] == holm([pair.p for pair in found])
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [(("a", "c"), "unknown method 'c'; allowed: a, b"), (("a", "b"), "'a' and 'b' have no run with the same number")],
-)
-def test_what_cannot_be_compared_is_said(names, message):
-    runs = pd.DataFrame(folds("a", [-1.0], [1.0], "wine") + folds("b", [-1.0], [1.0], "iris"))
-    with pytest.raises(InputError, match=message):
-        compare_solvers(runs, *names)
+def test_what_cannot_be_compared_is_said():
+    for names, message in [
+        (("a", "c"), "unknown method 'c'; allowed: a, b"),
+        (("a", "b"), "'a' and 'b' have no run with the same number"),
+    ]:
+        runs = pd.DataFrame(folds("a", [-1.0], [1.0], "wine") + folds("b", [-1.0], [1.0], "iris"))
+        with pytest.raises(InputError, match=message):
+            compare_solvers(runs, *names)
 
 
 @pytest.fixture
@@ -136,9 +136,8 @@ def test_compare_prints_a_table_or_json(results):
     assert said[0]["ratio"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_is_not_there_is_one_sentence_and_2(results):
+    for words, message in [
         (["compare", "a", "c"], "unknown method 'c'"),
         (["compare", "a", "b", "--experiment", "f"], "unknown experiment 'f'; allowed: e"),
         (
@@ -152,11 +151,9 @@ def test_compare_prints_a_table_or_json(results):
         (["show", "e/wine/gaussian/c/0"], "unknown method 'c'; allowed: a, b"),
         (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
         (["show", "e/wine/gaussian/a/7"], "unknown run '7'; allowed: 0, 1"),
-    ],
-)
-def test_what_is_not_there_is_one_sentence_and_2(results, words, message):
-    done = kdrbench(*words, "--results", results)
-    assert (done.exit_code, message in done.stderr) == (2, True)
+    ]:
+        done = kdrbench(*words, "--results", results)
+        assert (done.exit_code, message in done.stderr) == (2, True)
 
 
 def kept(results, status, *methods):
@@ -390,11 +387,11 @@ def test_what_is_made_of_another_record_is_not_written_among_the_own_reports(nam
     assert (done.exit_code, "reports/demo is of your own configuration demo" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("command", [["claims"], ["figure", "none"], ["published-vs-ours"]])
-def test_a_record_that_is_missing_is_said_before_anything_is_announced(named, command):
-    done = kdrbench(*command, "--results", "nowhere")
-    assert (done.exit_code, "writing" in done.stderr) == (2, False)
-    assert "nowhere/config.json is not there" in done.stderr
+def test_a_missing_record_is_said_before_anything_else(named):
+    for command in [["claims"], ["figure", "none"], ["published-vs-ours"]]:
+        done = kdrbench(*command, "--results", "nowhere")
+        assert (done.exit_code, "writing" in done.stderr) == (2, False)
+        assert "nowhere/config.json is not there" in done.stderr
 
 
 def test_where_has_a_line_for_each_figure_and_the_dashboard_last(named):

@@ -140,11 +140,11 @@ def test_the_shell_is_given_a_script():
     assert "_KDRBENCH_COMPLETE=bash_complete" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "list", "data", "compare", "show", "status", "doctor", "new", "check"])
-def test_each_command_explains_itself(command):
-    done = kdrbench(command, "--help")
-    assert done.exit_code == 0
-    assert len(done.output.splitlines()) > 5
+def test_each_command_explains_itself():
+    for command in ["run", "list", "data", "compare", "show", "status", "doctor", "new", "check"]:
+        done = kdrbench(command, "--help")
+        assert done.exit_code == 0
+        assert len(done.output.splitlines()) > 5
 
 
 def test_help_does_not_load_what_it_does_not_need():

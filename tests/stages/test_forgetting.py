@@ -84,13 +84,13 @@ def test_a_job_that_has_not_ended_has_nothing_to_restore(made):
     assert not (results / ".workspace" / "first/wine/gaussian/ism").exists()
 
 
-@pytest.mark.parametrize("content", ["no trace\n", '{"cell": "c", "run": 0, "else": 1}\n', "[]\n"])
-def test_files_that_cannot_be_read_are_named(made, content):
-    results, grid = made
-    files = JobFiles.of(results, grid.bundles("first")[0].path)
-    files.traces.write_text(content)
-    with pytest.raises(DamagedError, match="cannot be read"):
-        restore_workspaces(results, grid, "first")
+def test_files_that_cannot_be_read_are_named(made):
+    for content in ["no trace\n", '{"cell": "c", "run": 0, "else": 1}\n', "[]\n"]:
+        results, grid = made
+        files = JobFiles.of(results, grid.bundles("first")[0].path)
+        files.traces.write_text(content)
+        with pytest.raises(DamagedError, match="cannot be read"):
+            restore_workspaces(results, grid, "first")
 
 
 def test_nothing_is_restored_while_a_process_works_there(made):

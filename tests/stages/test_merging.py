@@ -225,14 +225,12 @@ def test_damaged_and_hostile_tables_are_refused_with_a_sentence(tmp_path, damage
     assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"run": 3}', "[" * 10_000, '{"seed": NaN}'], ids=["0", "list", "{}", "3", "deep", "nan"]
-)
-def test_a_configuration_that_is_none_is_refused(tmp_path, text):
+def test_a_configuration_that_is_none_is_refused(tmp_path):
     place = folder_of(tmp_path / "here")
-    (place / "config.json").write_text(text)
-    with pytest.raises(KdrbenchError, match="no frozen configuration"):
-        read_results(place)
+    for text in ["", "[]", "{}", '{"run": 3}', "[" * 10_000, '{"seed": NaN}']:
+        (place / "config.json").write_text(text)
+        with pytest.raises(KdrbenchError, match="no frozen configuration"):
+            read_results(place)
 
 
 def test_nothing_that_a_record_names_is_loaded(tmp_path):

@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
@@ -171,11 +170,3 @@ def test_a_fourth_system_is_limited_killed_and_resumed(fourth):
     assert after[:2] == before[:2]
     ends = [(json.loads(line)["run"], json.loads(line)["status"]) for line in after]
     assert ends == [(draw, end) for draw, end in enumerate(["converged", "converged", "time_limit"]) for _ in range(2)]
-
-
-def test_its_folder_is_all_there_is():
-    folder = ROOT / "tests" / "fourth_system" / "nearest_mean"
-    names = {path.name for path in folder.glob("*.py")}
-    assert names == {"__init__.py", "config.py", "record.py", "run.py", "stage.py", "table.py"}
-    sources = [path for place in ("src", "rules") for path in Path(ROOT / place).rglob("*") if path.is_file()]
-    assert not [path for path in sources if path.suffix in {".py", ".smk"} and "nearest_mean" in path.read_text()]

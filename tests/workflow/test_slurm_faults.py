@@ -62,7 +62,7 @@ def test_jobs_that_slurm_refuses_are_sent_again(cluster, through_slurm, refusing
 
 
 @pytest.mark.attack("slurm: all jobs refused")
-def test_a_slurm_that_refuses_all_ends_the_workflow_and_the_next_start_completes_it(cluster, through_slurm, refusing):
+def test_a_slurm_that_refuses_all_ends_the_workflow(cluster, through_slurm, refusing):
     before = cluster.jobs()
     refusing("all")
     done = through_slurm.run(*ROWS, **of_solvers("Raises"))

@@ -42,9 +42,8 @@ def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
     assert _second_order(*problem_of(2)) == {}
 
 
-@pytest.mark.parametrize(
-    ("stationarity", "curvature", "said"),
-    [
+def test_optimality_follows_from_stationarity_and_curvature():
+    for stationarity, curvature, said in [
         (0.0, 0.5, "second_order"),
         (1e-6, 0.0, "second_order"),
         # Room of one per cent for what is evaluated again.
@@ -56,10 +55,8 @@ def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
         (0.2, -1.0, "not_stationary"),
         (0.2, None, "not_stationary"),
         (float("nan"), 1.0, "not_stationary"),
-    ],
-)
-def test_what_a_projection_is_follows_from_stationarity_and_curvature(stationarity, curvature, said):
-    assert optimality_of(stationarity, curvature) == said
+    ]:
+        assert optimality_of(stationarity, curvature) == said
 
 
 @pytest.mark.parametrize(
