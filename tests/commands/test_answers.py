@@ -60,7 +60,7 @@ def test_compare_without_names_says_what_the_dashboard_says(results):
     assert dg[-6:] == ["0", "0", "16", "2", "of", "2"]
 
 
-def test_a_pipe_gets_plain_text_and_so_does_who_asks_for_no_colour(results):
+def test_a_pipe_gets_plain_text(results):
     coloured = said(results, "compare", colour=True)
     assert f"{COLOUR}32m" in coloured
     assert f"{COLOUR}31m" in coloured
@@ -141,7 +141,7 @@ def test_two_solvers_are_coloured_by_what_is_significant(results):
     assert not any(COLOUR in line for line in of_quality)
 
 
-def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
+def test_control_characters_do_not_reach_the_terminal(tmp_path):
     folder = folder_of(tmp_path, methods=["ism", "dg"])
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config.replace("A table of made-up runs", "\\u001b]0;owned"))

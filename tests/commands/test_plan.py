@@ -64,7 +64,7 @@ def test_a_target_is_planned_with_all_it_waits_for(plan):
         assert {one["experiment"] for one in json.loads(done.output)["experiments"]} == experiments
 
 
-def test_a_table_of_a_paper_is_planned_with_the_experiments_that_name_it(plan):
+def test_a_table_of_a_paper_is_planned_with_its_experiments(plan):
     done = plan("neurips2019_table4")
     assert done.exit_code == 0, done.output
     run = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
@@ -73,7 +73,7 @@ def test_a_table_of_a_paper_is_planned_with_the_experiments_that_name_it(plan):
     assert named | REDRAWN <= {line.split()[0] for line in done.output.splitlines() if line}
 
 
-def test_experiments_that_are_not_run_by_themselves_are_planned_by_name(plan):
+def test_experiments_outside_the_run_are_planned_by_name(plan):
     done = plan("league_small", "noise", "--json")
     assert done.exit_code == 0, done.output
     runs = {one["experiment"]: one["runs"] for one in json.loads(done.output)["experiments"]}
@@ -88,7 +88,7 @@ def test_a_budget_is_spoken_of(plan, tmp_path_factory):
     assert "The budget of 0.01 h leaves out about 0 runs." in done.output
 
 
-def test_an_experiment_of_ones_own_is_planned_outside_a_checkout_too(tmp_path, monkeypatch):
+def test_an_experiment_of_ones_own_needs_no_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(main, ["new", "experiment", "mine"]).exit_code == 0
     done = CliRunner().invoke(main, ["plan", "--config", "config.mine.yaml", "--json"])
@@ -110,7 +110,7 @@ def test_faults_end_with_one_sentence(plan):
         assert said in done.stderr
 
 
-def test_the_record_of_the_papers_is_all_experiments_in_twelve_core_hours(plan):
+def test_the_record_of_the_papers_takes_twelve_core_hours(plan):
     done = plan("--config", "config.papers.yaml", "--json")
     assert done.exit_code == 0, done.output
     experiments = json.loads(done.output)["experiments"]

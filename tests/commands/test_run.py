@@ -58,7 +58,7 @@ def test_a_cell_is_run_and_said_in_words():
 
 
 @pytest.mark.whole
-def test_a_published_rule_that_ends_early_is_not_called_converged():
+def test_a_published_rule_that_ends_early_has_not_converged():
     done = kdrbench("wine", "gaussian", "ism", "--components", "4")
     assert done.stdout.startswith("stopped by its own rule, not converged to 1e-06 - eigenvalues settled"), done.output
 
@@ -179,7 +179,7 @@ def test_a_configuration_is_checked_as_the_workflow_does(tmp_path):
 
 
 @pytest.mark.whole
-def test_limits_of_a_configuration_hold_unless_an_option_sets_them(tmp_path):
+def test_options_replace_the_limits_of_a_configuration(tmp_path):
     (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {dg: {tolerance: 1.0e-3}}\n")
     words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
     assert "stopped at the time limit of 1e-06 s" in kdrbench(*words).stdout

@@ -80,7 +80,7 @@ def test_the_projects_own_configuration_is_valid():
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("config.*.yaml")), ids=lambda path: path.name)
-def test_the_projects_other_configurations_are_valid_with_the_names_that_they_take_from_their_files(path):
+def test_the_projects_other_configurations_are_valid(path):
     name = path.stem.removeprefix("config.")
     assert checked(lay_over(whole_config(), read_config_file(path)) | {"name": name})["name"] == name
 
@@ -98,22 +98,20 @@ def test_experiments_that_are_not_run_are_checked_as_well():
         checked(config)
 
 
-@pytest.mark.parametrize(("own", "general"), [(60.0, 3600.0), (3600.0, 60.0)])
-def test_limits_of_an_experiment_replace_the_general_ones(own, general):
-    config = table_4_config(limits={"time_s": own})
-    config["limits"] = {"time_s": general, "memory_mib": 512}
-    assert load_grid(config).limits("table4_supervised") == Limits(own, 512.0)
-    config["experiments"]["table4_supervised"]["limits"] = {"memory_mib": 64}
-    assert load_grid(config).limits("table4_supervised") == Limits(general, 64.0)
+def test_limits_of_an_experiment_replace_the_general_ones():
+    for own, general in [(60.0, 3600.0), (3600.0, 60.0)]:
+        config = table_4_config(limits={"time_s": own})
+        config["limits"] = {"time_s": general, "memory_mib": 512}
+        assert load_grid(config).limits("table4_supervised") == Limits(own, 512.0)
+        config["experiments"]["table4_supervised"]["limits"] = {"memory_mib": 64}
+        assert load_grid(config).limits("table4_supervised") == Limits(general, 64.0)
 
 
-@pytest.mark.parametrize(
-    ("strict", "timed", "expected"), [(True, True, True), (False, True, False), (True, False, False)]
-)
-def test_runs_own_their_cores_where_neither_the_grid_nor_the_experiment_says_otherwise(strict, timed, expected):
-    config = table_4_config(timed=timed)
-    config["timing"]["strict"] = strict
-    assert load_grid(config).timed("table4_supervised") is expected
+def test_runs_are_timed_unless_the_grid_or_the_experiment_says_no():
+    for strict, timed, expected in [(True, True, True), (False, True, False), (True, False, False)]:
+        config = table_4_config(timed=timed)
+        config["timing"]["strict"] = strict
+        assert load_grid(config).timed("table4_supervised") is expected
 
 
 def test_a_budget_may_be_null():

@@ -42,7 +42,7 @@ def batch_of(**changes):
     return batch
 
 
-def test_every_problem_and_solver_leaves_a_row_and_every_draw_has_its_runs(tmp_path):
+def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
     records = job_of(batch_of(draws=2), data_of("wine"), tmp_path)
     assert [record.axes for record in records] == [
         ("atlas", "wine", "one", "linear", run, solver) for run in range(4) for solver in ("ism", "ism_converged")
@@ -55,7 +55,7 @@ def test_every_problem_and_solver_leaves_a_row_and_every_draw_has_its_runs(tmp_p
     assert len({record.problem for record in records}) == 2
 
 
-def test_every_certified_optimum_of_a_linear_kernel_is_the_global_one(tmp_path):
+def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
     batch = batch_of()
     record = job_of(batch, data_of("wine"), tmp_path)[1]
     fold = make_fold(data_of("wine"), 0, 2, 0)
@@ -118,7 +118,7 @@ def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
     assert record.share_at_best == pytest.approx(numbers[0, 2])
 
 
-def test_the_optima_do_not_depend_on_the_order_of_samples_and_features(tmp_path):
+def test_optima_do_not_depend_on_the_order_of_samples_or_features(tmp_path):
     points, labels = two_wells()
     shuffled = np.random.default_rng(3).permutation(len(points))
     found = found_in(planted(points, labels), tmp_path / "one", starts=20)
@@ -144,7 +144,7 @@ def test_other_starts_find_the_basins_again(cell, tmp_path):
     assert (found + back) / (wanted + other) >= 0.95
 
 
-def test_a_draw_has_starts_of_its_own_and_all_solvers_have_the_same():
+def test_a_draw_has_its_own_starts_shared_by_all_solvers():
     run, other = (make_atlas_run(batch_of(draws=2), data_of("wine"), LIMITS.memory_mib, number) for number in (0, 2))
     problem = run.solvers["ism"].problem
 
@@ -210,7 +210,7 @@ def ranked_in(costs, qualities):
     return chart_ends({"ism": of_solver}, lambda one: worth[id(one)]).columns["ism"]
 
 
-def test_costs_and_qualities_of_random_ends_are_correlated_by_rank():
+def test_costs_and_qualities_are_correlated_by_rank():
     costs, qualities = [-10.0, -9.0, -8.0, -7.5, -7.0], [0.9, 0.95, 0.8, 0.7, 0.7]
     columns = ranked_in(costs, qualities)
     assert columns["tau"] == pytest.approx(kendalltau(costs, qualities).statistic)
@@ -219,19 +219,16 @@ def test_costs_and_qualities_of_random_ends_are_correlated_by_rank():
     assert (columns["lowest_quality"], columns["highest_quality"]) == (0.7, 0.95)
 
 
-@pytest.mark.parametrize(
-    ("costs", "qualities"),
-    [
+def test_equal_costs_equal_qualities_and_few_ends_rank_nothing():
+    for costs, qualities in [
         # Costs that agree as two solves to the same optimum do.
         ([-10.0, -10.0 + 1e-7, -10.0 + 2e-7, -10.0], [0.9, 0.8, 0.9, 0.7]),
         ([-10.0, -9.0, -8.0, -7.0], [0.9] * 4),
         ([-10.0, -9.0], [0.9, 0.8]),
-    ],
-)
-def test_equal_costs_equal_qualities_and_few_ends_rank_nothing(costs, qualities):
-    columns = ranked_in(costs, qualities)
-    assert "tau" not in columns
-    assert columns["highest_quality"] == max(qualities)
+    ]:
+        columns = ranked_in(costs, qualities)
+        assert "tau" not in columns
+        assert columns["highest_quality"] == max(qualities)
 
 
 def test_ends_without_a_quality_have_none(tmp_path):
@@ -240,7 +237,7 @@ def test_ends_without_a_quality_have_none(tmp_path):
     assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
 
 
-def test_ends_of_another_objective_are_not_ranked_with_the_others():
+def test_ends_of_another_objective_are_not_ranked():
     of_solver = [end(-99.0), *(end(-10.0 + one) for one in range(4)), end(-50.0, uses_degrees=False)]
     qualities = iter([0.0, 0.9, 0.8, 0.7, 0.6, 1.0])
     columns = chart_ends({"ism": of_solver}, lambda _: next(qualities)).columns["ism"]

@@ -52,7 +52,7 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)
 
 
-def test_on_wine_the_first_gap_of_the_gaussian_kernel_is_not_the_largest():
+def test_the_first_gap_need_not_be_the_largest():
     batch, fold = batch_of(), whole(load_dataset("wine"))
     task = build_task("supervised", {}, fold.train_features, fold.train_labels)
     assert components_of(CellDefinition.of(batch), fold, task) == 2

@@ -81,7 +81,7 @@ def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path, monkeypatch):
     assert record.cost <= record.mean_cost
 
 
-def test_the_monitor_keeps_the_best_result_and_an_iterate_once_that_is_better(tmp_path):
+def test_the_monitor_keeps_the_best_result(tmp_path):
     problem, files = small_problem(), RunFiles(tmp_path)
     points = [random_projection(seed=seed) for seed in range(30)]
     costs = np.array([-problem.value(point) for point in points])

@@ -104,7 +104,7 @@ def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path)
     assert all(arrays[name].std() == pytest.approx(1.0) for name in names)
 
 
-def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_path):
+def test_figure_3_has_predictions_of_every_test_sample(tmp_path):
     batch = batch_of(3, training={"default": 100})
     primal, dual = job_of(batch, iris(), tmp_path)
     arrays = {
@@ -124,7 +124,7 @@ def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_p
     np.testing.assert_allclose(*gaps, atol=1e-6 * gaps[0].max())
 
 
-def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
+def test_figure_4_has_both_tricks_over_degree_n_and_k():
     batch = batch_of(4)
     results = results_of(batch, iris(), number=1)
     assert tuple(results) == batch.rows
@@ -145,7 +145,7 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
     assert any(other[key].columns["accuracy"] != result.columns["accuracy"] for key, result in results.items())
 
 
-def test_figure_5_has_the_condition_number_beside_the_disagreement():
+def test_figure_5_has_condition_numbers_and_disagreements():
     results = results_of(batch_of(5), iris())
     by_method = {}
     for result in results.values():
@@ -173,8 +173,14 @@ def test_a_setting_that_fails_leaves_the_others_alone(monkeypatch):
     assert failed == {("k", 5.0, series): "ArithmeticError: no plane" for series in ("kpca", "kernel", "qz")}
 
 
-@pytest.mark.parametrize("error", [ImportError("no module"), MemoryError("no room")])
-@pytest.mark.parametrize(("figure", "name"), [(2, "leading_of"), (3, "planes_of"), (4, "tricks_of")])
+@pytest.mark.parametrize(
+    ("figure", "name", "error"),
+    [
+        (2, "leading_of", ImportError("none")),
+        (3, "planes_of", MemoryError("none")),
+        (4, "tricks_of", ImportError("none")),
+    ],
+)
 def test_a_missing_package_or_memory_is_no_result(figure, name, error, monkeypatch, tmp_path):
     def raises(*arguments):
         raise error

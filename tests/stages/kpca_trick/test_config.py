@@ -75,7 +75,7 @@ def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
     assert grid.limits("kpca_tables").time_s == 1800
 
 
-def test_a_batch_is_known_by_all_that_decides_its_results_and_nothing_else():
+def test_the_hash_of_a_batch_covers_all_that_decides_its_results():
     small = {"datasets": ["iris"], "splits": 3, "training": {"default": 100}}
     (batch,) = grid_of("kpca_tables", **small).batches()
     assert batch.axes[1] == ("kpca_tables", "iris", 0, "nca", "cross_validated")
@@ -87,7 +87,7 @@ def test_a_batch_is_known_by_all_that_decides_its_results_and_nothing_else():
     assert same.sha256 == batch.sha256
 
 
-def test_a_learner_of_ones_own_has_its_source_in_the_batch_and_a_table(tmp_path):
+def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     code = tmp_path / "own.py"
     text = "from dataclasses import dataclass\nimport numpy as np\n\n\n@dataclass(frozen=True)\nclass Axes:\n"
     code.write_text(text + "    def fit(self, features, labels):\n        return np.eye(features.shape[1])\n")

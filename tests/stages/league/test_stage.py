@@ -2,13 +2,11 @@
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kdrbench.bench.run import RunResult
-from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 from kdrbench.league.judges import judge
 from kdrbench.league.protocol import fitted, learn
@@ -16,7 +14,6 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.stages.league import fold_run
 from kdrbench.stages.league.fold_run import make_fold_run
 from kdrbench.status import Status
-from support.configs import whole_config
 from support.stage_cases import data_of, grid_of, job_of, referee_of, results_of
 
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
@@ -119,7 +116,7 @@ def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
     assert result.columns["linear"] is False
 
 
-def test_a_tuned_method_that_keeps_its_defaults_has_chosen_nothing(monkeypatch):
+def test_a_tuned_method_with_its_defaults_has_chosen_nothing(monkeypatch):
     monkeypatch.setattr(fold_run, "tune", lambda *_: {})
     result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
     assert result.columns["chosen"] == ""
@@ -129,23 +126,6 @@ def test_sets_are_cut_alike_for_all_methods():
     run, other = (make_fold_run(batch_of(methods=[name], most_rows=60), data_of("wine"), 1) for name in ("lda", "pca"))
     assert len(run.fold.train) + len(run.fold.test) == 60
     np.testing.assert_array_equal(run.fold.train, other.fold.train)
-
-
-def test_every_measured_set_with_labels_plays_or_is_left_out_for_a_reason():
-    playing = {batch.dataset for batch in grid_of("league_fixed").batches()}
-    assert {"iris-bundled", "wine", "wdbc", "optdigits"} <= playing
-    page = (Path(__file__).parents[3] / "docs" / "league.md").read_text()
-    measured = {name for name, entry in load_registry().items() if not entry.lacks and not entry.generated}
-    assert [name for name in sorted(measured - playing) if f"`{name}`" not in page] == []
-
-
-def test_the_large_rulesets_ask_every_method_for_one_two_and_four_components():
-    experiments = whole_config()["experiments"]
-    for name in ("league_fixed", "league_tuned", "league_small"):
-        assert experiments[name]["components"] == [1, 2, 4], name
-    for name in ("league_fixed", "league_tuned"):
-        assert sorted(experiments[name]["methods"]) == sorted(METHODS), name
-    assert set(METHODS) - set(experiments["league_small"]["methods"]) == {"supervised_umap"}
 
 
 def test_components_below_the_number_of_features_are_played():

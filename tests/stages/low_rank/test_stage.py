@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_method_is_said():
             checked(config)
 
 
-def test_the_projects_experiments_are_expanded_to_a_cell_for_each_method():
+def test_experiments_are_expanded_to_a_cell_for_each_method():
     config = whole_config()
     names = [name for name in config["run"] if name.startswith("lowrank_")]
     grid = load_grid(config)
@@ -112,7 +112,7 @@ def test_a_kernel_matrix_is_prepared_with_its_registered_hash():
     assert load_any("wine").content_sha256 == load_dataset("wine").content_sha256
 
 
-def test_all_methods_see_the_same_constraints_and_every_run_others():
+def test_methods_share_constraints_and_runs_do_not():
     task, again, other = (make_task(draw, "kernel", data_of("gyrb-standin")) for draw in ("gyrb", "gyrb", "x"))
     drawn = task.constraints(20, 3, 0)
     assert drawn.names == again.constraints(20, 3, 0).names
@@ -125,7 +125,7 @@ def test_all_methods_see_the_same_constraints_and_every_run_others():
     assert np.sum(task.start**2) == pytest.approx(1.0)
 
 
-def test_features_are_asked_to_change_by_a_quarter_of_their_own_distances():
+def test_distances_are_asked_to_change_by_a_quarter():
     wine = load_dataset("wine")
     drawn = make_task("wine", "features", wine).constraints(30, 0, 0)
     ratio = drawn.bounds / drawn.values(wine.features)
@@ -135,7 +135,7 @@ def test_features_are_asked_to_change_by_a_quarter_of_their_own_distances():
     np.testing.assert_array_equal(same, ratio < 1)
 
 
-def test_the_published_rule_takes_a_set_without_solution_for_solved_and_the_other_does_not():
+def test_the_published_rule_takes_an_infeasible_set_for_solved():
     factor = np.random.default_rng(0).standard_normal((6, 3))
     asked = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
     definition = {"divergence": "burg", "solver": "cyclic"}
@@ -163,7 +163,7 @@ def test_methods_of_trace_one_are_after_one_kernel_by_one_rule():
     assert np.isnan(reference_distance(config["low_rank_methods"]["burg"], task.start, asked, task.start))
 
 
-def test_a_row_has_the_rank_at_the_end_and_the_accuracy_of_the_kernel_asked_for():
+def test_a_row_has_the_final_rank_and_the_target_accuracy():
     both = results_of(batch_of("von_neumann_trace", methods=["von_neumann_trace"]), data_of("gyrb-standin"))
     columns = [both[count,].columns for count in (0, 4)]
     assert {one["learned_rank"] for one in columns} == {52}
@@ -174,7 +174,7 @@ def test_a_row_has_the_rank_at_the_end_and_the_accuracy_of_the_kernel_asked_for(
     assert target_accuracy(make_task("wine", "features", wine), np.random.default_rng(0)) is None
 
 
-def test_accuracy_and_nmi_are_perfect_on_separate_classes_and_poor_on_noise():
+def test_scores_are_perfect_on_separate_classes_and_poor_on_noise():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
     apart = 100.0 * labels[:, None] + rng.standard_normal((60, 2))
@@ -182,7 +182,7 @@ def test_accuracy_and_nmi_are_perfect_on_separate_classes_and_poor_on_noise():
     assert two_fold_accuracy(rng.standard_normal((60, 2)), labels, rng) < 0.8
 
 
-def test_a_batch_leaves_a_row_for_each_run_and_number_of_constraints(tmp_path):
+def test_a_batch_leaves_a_row_for_each_number_of_constraints(tmp_path):
     batch = batch_of()
     records = job_of(batch, data_of("gyrb-standin"), tmp_path)
     assert [record.axes for record in records] == batch.axes
