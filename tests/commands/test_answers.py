@@ -118,17 +118,18 @@ def test_answers_are_said_without_a_trace_too(results, tmp_path, trace):
     assert ism[:6] == ["ISM", "16", "of", "16", "-", "-"]
 
 
-@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_are_turned_off_for_every_command(variable, value, monkeypatch):
-    @main.command("seen", hidden=True)
-    def seen():
-        click.echo(str(click.get_current_context().color))
+def test_colours_are_turned_off_for_every_command(monkeypatch):
+    for variable, value in [("NO_COLOR", "1"), ("TERM", "dumb")]:
 
-    try:
-        assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
-        assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
-    finally:
-        del main.commands["seen"]
+        @main.command("seen", hidden=True)
+        def seen():
+            click.echo(str(click.get_current_context().color))
+
+        try:
+            assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
+            assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
+        finally:
+            del main.commands["seen"]
 
 
 def test_two_solvers_are_coloured_by_what_is_significant(results):

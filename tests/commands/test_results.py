@@ -299,24 +299,21 @@ def named(results, tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_in_the_usual_folder_no_options_are_needed(named):
+    for words, said in [
         (["compare", "a", "b"], "metric"),
         (["claims"], ""),
         (["published-vs-ours"], ""),
         (["where"], "runs: "),
-    ],
-)
-def test_in_the_usual_folder_no_options_are_needed(named, words, said):
-    done = kdrbench(*words)
-    assert done.exit_code == 0, done.output
-    assert said in done.stdout
-    assert "kdrbench: of results/demo, the only configuration with results" in done.stderr
-    if words[0] in ("claims", "published-vs-ours"):
-        place = f"reports/demo/{words[0].replace('-', '_')}"
-        assert f"writing {place}.*" in done.stderr
-        assert (named.parents[1] / f"{place}.html").is_file()
+    ]:
+        done = kdrbench(*words)
+        assert done.exit_code == 0, done.output
+        assert said in done.stdout
+        assert "kdrbench: of results/demo, the only configuration with results" in done.stderr
+        if words[0] in ("claims", "published-vs-ours"):
+            place = f"reports/demo/{words[0].replace('-', '_')}"
+            assert f"writing {place}.*" in done.stderr
+            assert (named.parents[1] / f"{place}.html").is_file()
 
 
 def test_where_counts_merged_rows_and_names_their_reports(named):

@@ -40,8 +40,7 @@ def gap_of(cell, features, labels, scale_q):
     return max(positive, key=lambda q: values[q - 1] - values[q])
 
 
-@pytest.mark.parametrize("paradigm", ["supervised", "unsupervised"])
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+@pytest.mark.parametrize(("paradigm", "kernel"), [("supervised", "gaussian"), ("unsupervised", "polynomial")])
 def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     batch, dataset = batch_of(paradigm, kernel), load_dataset("wine")
     fold = whole(dataset)
