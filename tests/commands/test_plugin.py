@@ -29,30 +29,23 @@ def kdrbench(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """A folder with a new plug-in of each kind, and what running their tests printed."""
-    folder = tmp_path_factory.mktemp("plugins")
-    for kind in KINDS:
-        done = kdrbench("new", kind, f"my_{kind.replace('-', '_')}", "--into", folder / "made")
-        assert done.exit_code == 0, done.output
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-W", "error", "--rootdir", folder, folder / "made"]
-    tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    return folder / "made", tested
-
-
 @pytest.mark.slow("runs the tests that `kdrbench new` writes for every kind of plug-in")
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_passes_its_own_test(written, kind):
-    folder, tested = written
-    name = f"my_{kind.replace('-', '_')}"
-    plugin, test = ((folder / file).read_text() for file in (f"{name}.py", f"test_{name}.py"))
-    assert f"class {''.join(map(str.capitalize, name.split('_')))}:" in plugin
-    for word in ("ClassName", "plugin_name", "kind_name"):
-        assert word not in plugin + test
+def test_what_is_written_passes_its_own_tests(tmp_path):
+    folder = tmp_path / "made"
+    names = {kind: f"my_{kind.replace('-', '_')}" for kind in KINDS}
+    for kind, name in names.items():
+        done = kdrbench("new", kind, name, "--into", folder)
+        assert done.exit_code == 0, done.output
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-W", "error", "--rootdir", tmp_path, folder]
+    tested = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert tested.returncode == 0, tested.stdout
-    assert tested.stdout.count(f"PASSED made/test_{name}.py::") == 2
     assert len(list(folder.glob("*.py"))) == 2 * len(KINDS)
+    for name in names.values():
+        plugin, test = ((folder / file).read_text() for file in (f"{name}.py", f"test_{name}.py"))
+        assert f"class {''.join(map(str.capitalize, name.split('_')))}:" in plugin
+        for word in ("ClassName", "plugin_name", "kind_name"):
+            assert word not in plugin + test
+        assert tested.stdout.count(f"PASSED made/test_{name}.py::") == 2
 
 
 def test_nothing_is_written_over(tmp_path):
