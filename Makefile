@@ -8,6 +8,8 @@ READY_DEV := $(VENV)/.ready-dev
 CORES ?= all
 # Users of an activated environment find its programs first; make does the same for its own commands.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Hundreds of processes read the bytecode that the first one writes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo papers test develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages sbom metadata test-oldest test-processors
 .PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
@@ -26,6 +28,7 @@ lint: $(READY_DEV)
 	ruff check src tests benchmarks docs envs .ci
 	ruff format --check src tests benchmarks docs envs .ci
 	snakefmt --check Snakefile rules workflow
+	python docs/lint.py
 
 types: $(READY_DEV)
 	mypy

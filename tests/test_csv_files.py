@@ -14,20 +14,18 @@ from kdrbench.reports.records import read_runs
 ALPHABET = list("=+-@\t\r\n'\",;| aZ09.e\u2028\u00e9")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2+3", "@SUM(1)", "\tx", "\rx", "'x", "-E1", "'"])
-def test_what_spreadsheets_take_for_a_formula_is_text_with_an_apostrophe(text):
-    assert guarded(text) == f"'{text}"
-    assert restored(guarded(text)) == text
+def test_what_looks_like_a_formula_is_text_with_an_apostrophe():
+    for text in ("=1+1", "+cmd", "-2+3", "@SUM(1)", "\tx", "\rx", "'x", "-E1", "'"):
+        assert guarded(text) == f"'{text}"
+        assert restored(guarded(text)) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["-1.5", "+2", "-1e-5", "-12.3 ± 0.1", "-1311±26", "-5 %", "-", "-inf", "", "a=b", "1-2", "\u2212 3"]
-)
-def test_numbers_and_other_words_stay(text):
-    assert guarded(text) == restored(guarded(text)) == text
+def test_numbers_and_other_words_stay():
+    for text in ("-1.5", "+2", "-1e-5", "-12.3 ± 0.1", "-1311±26", "-5 %", "-", "-inf", "", "a=b", "1-2", "\u2212 3"):
+        assert guarded(text) == restored(guarded(text)) == text
 
 
-def test_cells_are_quoted_as_the_standard_library_does_and_returns_as_well():
+def test_cells_are_quoted_as_the_standard_library_does():
     rows = [["a,b", 'say "x"', "two\nlines", None], ["", 1.5, True, np.float64(0.1)], [" b ", -3, "c", "-4"]]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -24,8 +24,6 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {name!r}")
 
 sys.meta_path.insert(0, Blocker())
-from kdrbench.cli import main
-main(sys.argv[1:])
 """
 
 
@@ -43,47 +41,47 @@ def blocked(environment):
     return {name for name, owners in packages_distributions().items() if {one.lower() for one in owners} & lacking}
 
 
-def run(environment, *words):
-    program = f"BLOCKED = {blocked(environment)!r}\n{BLOCKER}"
-    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["claims", "dashboard", "figure", "merge", "published-vs-ours", "status", "table", "typeset"],
-)
-def test_commands_of_the_report_environment_start(command):
-    done = run("report.yaml", command, "--help")
+def run(environment, code, *words):
+    """Run Python code where nothing can be imported that the environment lacks; return what it printed."""
+    program = f"BLOCKED = {blocked(environment)!r}\n{BLOCKER}{code}"
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def imports(environment, code):
-    program = BLOCKER.replace("from kdrbench.cli import main\nmain(sys.argv[1:])", code)
-    held = f"BLOCKED = {blocked(environment)!r}\n"
-    return subprocess.run([sys.executable, "-c", held + program], capture_output=True, text=True, check=False)
+# All commands in one process: its start takes longer than theirs.
+COMMANDS = """
+from click.testing import CliRunner
+from kdrbench.cli import main
+config, out, *names = sys.argv[1:]
+for words in (["freeze-config", "--config", config, "--out", out], *([name, "--help"] for name in names)):
+    print(words[0], CliRunner().invoke(main, words, catch_exceptions=False).exit_code)
+from kdrbench.reports.figures import making
+from kdrbench.bench import publish
+"""
 
 
-def test_the_environment_of_runs_has_what_low_rank_learning_imports():
-    done = imports("run.yaml", "from kdrbench.stages.low_rank import run; import kdrbench.lowrank.compiled.von_neumann")
-    assert done.returncode == 0, done.stderr
-    assert "snakemake" in blocked("run.yaml")
-
-
-def test_the_report_environment_draws_figures_of_all_systems():
-    done = imports("report.yaml", "from kdrbench.reports.figures import making; from kdrbench.bench import publish")
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_report_environment_checks_the_configuration(tmp_path):
+@pytest.mark.slow("imports what commands, figures and the configuration need in a new process")
+def test_the_report_environment_has_what_its_commands_import(tmp_path):
+    names = ["claims", "dashboard", "figure", "merge", "published-vs-ours", "status", "table", "typeset"]
     config = json.dumps(yaml.safe_load((ROOT / "config.yaml").read_text()))
-    done = run("report.yaml", "freeze-config", "--config", config, "--out", str(tmp_path / "config.json"))
-    assert done.returncode == 0, done.stderr
+    said = run("report.yaml", COMMANDS, config, str(tmp_path / "config.json"), *names).splitlines()
+    assert said == [f"{name} 0" for name in ("freeze-config", *names)]
     # The blocker would show a lack: an environment without packages has no command line.
     assert "click" not in blocked("report.yaml")
     assert "snakemake" in blocked("report.yaml")
 
 
-def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
+RUNS = """
+from kdrbench.cli import main
+from kdrbench.stages.low_rank import run
+import kdrbench.lowrank.compiled.von_neumann
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow("imports what runs need in a new process")
+def test_the_environment_of_runs_has_what_they_import(tmp_path):
     save_prepared(load_dataset("iris-bundled"), tmp_path / "iris-bundled.npz")
     config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"run": ["kpca_tables"]}
     experiment = config["experiments"]["kpca_tables"]
@@ -92,6 +90,6 @@ def test_splits_of_the_kpca_trick_are_run_in_the_environment_of_runs(tmp_path):
     experiment |= {"training": {"default": 100}, "test_selected": []}
     (bundle,) = load_grid(config).bundles()
     words = ["--job", bundle.to_word(), "--data", str(tmp_path), "--results", str(tmp_path / "results")]
-    done = run("run.yaml", "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
-    assert done.returncode == 0, done.stderr
-    assert "kpca_tables/iris-bundled/0/dne/plain: converged" in done.stdout
+    said = run("run.yaml", RUNS, "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
+    assert "kpca_tables/iris-bundled/0/dne/plain: converged" in said
+    assert "snakemake" in blocked("run.yaml")

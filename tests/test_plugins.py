@@ -50,7 +50,7 @@ def test_what_comes_from_a_file_can_be_pickled(here):
     assert pickle.loads(pickle.dumps(solver)) == solver
 
 
-def test_a_changed_file_is_read_again_and_another_folder_is_another_file(here, monkeypatch):
+def test_a_changed_file_and_one_of_another_folder_are_read_again(here, monkeypatch):
     first = build_solver({"method": "my_solver.py"})
     (here / "my_solver.py").write_text(SOLVER.replace("step: float = 0.5", "step: float = 2.0"))
     assert (first.step, build_solver({"method": "my_solver.py"}).step) == (0.5, 2.0)
@@ -66,7 +66,6 @@ def test_a_changed_file_is_read_again_and_another_folder_is_another_file(here, m
         (None, "none.py", "'none.py' cannot be loaded: there is no file none.py .looked for in /"),
         ("import no_such_module", "bad.py", "'bad.py' cannot be loaded: No module named 'no_such_module'"),
         ("x = 1 +", "bad.py", "'bad.py' cannot be loaded: SyntaxError: invalid syntax"),
-        ("x = 1 / 0", "bad.py", "'bad.py' cannot be loaded: ZeroDivisionError: division by zero"),
         ("x = 1", "bad.py", "must name one class; the file defines no class. Write bad.py:Class"),
         ("class A: pass\nclass B: pass", "bad.py", "defines 2 that could be meant: A, B. Write bad.py:Class"),
         ("class A: pass", "bad.py:B", "bad.py has no B; it defines A"),
@@ -140,7 +139,6 @@ def test_a_data_set_is_what_load_returns(here):
     ("body", "message"),
     [
         ("return 3", "must return .features, labels. or .features, labels, feature_names.; it returned int"),
-        ("return [1.0, 2.0], [0, 1]", r"features as an n x d array of numbers; it returned shape \(2,\)"),
         ("raise KeyError('x')", "load of data set 'bad' raised KeyError: 'x'"),
         ("return [[1.0], [float('nan')]], [0, 1]", "holds 1 NaN or infinite values"),
         ("return [[1.0], [2.0]], [0, 0]", "1 class.es.; at least 2 are needed"),
@@ -148,23 +146,17 @@ def test_a_data_set_is_what_load_returns(here):
             "return [[1.0], [2.0]], [0, 1, 1]",
             r"one label for each of its 2 samples; it returned labels of shape \(3,\)",
         ),
-        ("return [[1.0], [2.0]], [[0], [1]]", r"one label for each of its 2 samples; .* of shape \(2, 1\)"),
         ("return [[1.0], [2.0]], [0, [1]]", "returned labels that are no array: ValueError: setting an array element"),
-        ("return [[1.0], [2.0, 3.0]], [0, 1]", "returned features that are no array: ValueError: setting an array"),
         ("return [[1.0], ['a']], [0, 1]", r"n x d array of numbers; it returned shape \(2, 1\) of <U"),
-        ("return [[1j], [2j]], [0, 1]", r"n x d array of numbers; it returned shape \(2, 1\) of complex128"),
-        ("return [[]], [0]", r"features of shape \(1, 0\): there are no values"),
-        ("import numpy; return numpy.zeros((0, 3)), []", r"features of shape \(0, 3\): there are no values"),
         ("return [[1.0], [2.0]], [0, float('nan')]", "1 NaN or infinite labels; leave those samples out"),
         ("return [[1.0], [2.0]], [0.5, 1.0]", "continuous labels, for instance 0.5; labels are classes"),
         ("return [[1.0], [2.0]], [None, 'a']", "labels of several types, NoneType, str; return one of them"),
         ("return [[1.0], [1e200]], [0, 1]", r"features up to 1e\+200, whose squares overflow; scale them"),
-        ("return [[1.0], [2.0]], [0, 1], 'ab'", "feature names as a list, got str"),
         ("return [[1.0], [2.0]], [0, 1], ['a'], 3", "labellings as a dict, got int"),
         ("import sys; sys.exit(0)", "load of data set 'bad' raised SystemExit: 0"),
     ],
 )
-def test_each_fault_of_a_data_set_is_said_when_the_config_is_read(here, body, message):
+def test_each_fault_of_a_data_set_is_said_with_the_config(here, body, message):
     (here / "bad.py").write_text(
         f"import dataclasses\n\n\n@dataclasses.dataclass\nclass Bad:\n    def load(self):\n        {body}\n"
     )
@@ -200,7 +192,6 @@ def test_the_grid_crosses_own_names_with_all_others(here):
         ("my_solver.py", "range(5)", "range(6)", "/mine/"),
         ("my_kernel.py", "1 / (1 + beta", "2 / (2 + 2 * beta", "/rational/"),
         ("my_data.py", "default_rng(0)", "default_rng(1)", "/blobs/"),
-        ("my_solver.py", "import numpy as np", "import numpy as np  # of course", None),
         ("my_data.py", "rng = np", "# Seeded.\n        rng = np", None),
     ],
 )

@@ -86,7 +86,7 @@ def _status(pid):
     return Path(f"/proc/{pid}/status").read_text().splitlines()
 
 
-def test_what_a_process_may_allocate_is_what_it_has_and_the_limit():
+def test_a_process_may_allocate_what_it_has_and_the_limit():
     def limited():
         kib = next(int(line.split()[1]) for line in _status("self") if line.startswith("VmData"))
         processes.limit_memory(64.0)
@@ -132,7 +132,7 @@ def test_descendants_stop_and_go_on_and_their_root_is_left_alone(sleeper):
         assert sleeper.poll() is None
 
 
-def test_children_of_all_threads_are_found_though_one_has_gone_meanwhile(monkeypatch, tmp_path):
+def test_children_of_all_threads_are_found_though_one_has_gone(monkeypatch, tmp_path):
     read = Path.read_text
     for thread, text in (("1", ""), ("2", "70 "), ("3", "80 90 ")):
         (tmp_path / thread).mkdir()
@@ -179,7 +179,7 @@ def sizes(*paths):
     return {identity(path): 512 * path.lstat().st_blocks for path in paths}
 
 
-def test_without_a_namespace_the_files_are_the_runs_that_it_made_and_has_open(folder):
+def test_without_a_namespace_files_are_those_that_the_run_made(folder):
     shm = PrivateShm()
     own = [written(folder / "own"), written(folder / "new" / "own", 20_000)]
     others = [folder / "theirs", written(folder / "there before" / "own"), written(folder.parent / "own")]
@@ -200,7 +200,7 @@ def test_without_a_namespace_the_files_are_the_runs_that_it_made_and_has_open(fo
     assert shm.files() == {}
 
 
-def test_with_a_namespace_all_files_are_the_runs_and_so_are_segments(folder, monkeypatch):
+def test_with_a_namespace_all_files_and_segments_are_the_runs(folder, monkeypatch):
     monkeypatch.setattr(private_shm, "_enter_namespace", lambda: True)
     (folder / "link").symlink_to(folder.parent)
     shm = PrivateShm()

@@ -51,6 +51,7 @@ def test_the_demo_before_anything_has_run(demo, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("what is loaded is asked of a process that has loaded nothing")
 def test_definitions_are_known_without_scikit_learn():
     # It takes a second to load, in every job that merges, draws or tabulates.
     code = "import sys; from pathlib import Path; from kdrbench.commands.options import read_configs; "
@@ -87,7 +88,7 @@ def test_rows_decide_where_there_are_some(tmp_path):
 @pytest.mark.parametrize(
     ("status", "limit"), [("time_limit", {"time_limit_s": 60.0}), ("memory_limit", {"memory_limit_mib": 256})]
 )
-def test_what_a_lower_limit_cut_short_is_a_bound_and_no_measurement(status, limit, tmp_path):
+def test_what_a_lower_limit_cut_short_is_no_measurement(status, limit, tmp_path):
     grid = grid_of(**CELLS | {"solvers": ["gm"]}, limits={"time_s": 259_200, "memory_mib": 4096})
     (batch,) = grid.batches()
     add_rows(tmp_path, batch, status, wall_s=5000.0, **limit)
@@ -113,7 +114,7 @@ def test_a_few_runs_change_the_bytes_of_the_others_little(tmp_path):
     assert before.disk_bytes / 12 < after.disk_bytes / 11 < 1.25 * before.disk_bytes / 12
 
 
-@pytest.mark.parametrize("share", [0.0, 0.4, 1.0, 2.0])
+@pytest.mark.parametrize("share", [0.0, 0.4, 2.0])
 def test_a_budget_leaves_out_what_comes_last(share, tmp_path):
     grid = grid_of(**CELLS | {"solvers": ["gm"]})
     run_s = grid.estimated_s(grid.batches()[0])
@@ -133,7 +134,7 @@ def test_data_to_prepare_are_those_that_are_not_there(demo, tmp_path):
     assert data_bytes(demo, tmp_path, ["demo_partitions"]) == 0
 
 
-def test_an_experiment_that_is_not_run_is_answered_with_the_nearest(demo, tmp_path):
+def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
     assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
     with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):
         forecast(demo, tmp_path, ["demo_scalin"])

@@ -2,57 +2,53 @@
 
 import os
 import resource
-import sys
 
+import numpy as np
 import pytest
 
-from kdrbench.bench.gate import row_message
-from kdrbench.bench.isolation.limits import Limits
+from kdrbench.bench.gate import Asked, collect, row_message
 from kdrbench.bench.isolation.supervisor import SupervisionError
-from kdrbench.bench.run import RunResult
-from kdrbench.bench.run_files import (
-    TraceLine,
-    read_trace,
-)
+from kdrbench.bench.run import RunResult, hand_over
+from kdrbench.bench.run_files import RunFiles, TraceLine, read_trace, save_array
 from kdrbench.bench.untrusted import remove
 from kdrbench.errors import visible
 from kdrbench.status import Status
 from support.left_by_runs import Strikes, StrikesFirst, line_of, npy, run
 from support.one_batch import referee_in
-from support.tiny_stage import TinyStage
+from support.tiny_stage import HALVES, TinyRecord, TinyStage
 
 
 def writes(text, name="results.jsonl"):
-    """A strike that puts bytes in place of one of the run's files."""
-
-    def strike(referee):
-        (referee.files.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-
-    return strike
+    """A strike that puts bytes in place of one of the files of a run, which are in a folder."""
+    return lambda folder: (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def replaces(name, make):
-    """A strike that puts something in place of one of the run's files."""
+    """A strike that puts something in place of one of the files of a run, which are in a folder."""
 
-    def strike(referee):
-        path = referee.files.folder / name
-        path.unlink(missing_ok=True)
-        make(path)
+    def strike(folder):
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
 
     return strike
+
+
+def collected(folder, strike, used_s=1.0):
+    """Return what is believed of a run whose files were struck when it had handed its results over."""
+    files = RunFiles(folder)
+    files.folder.mkdir()
+    save_array(files.array("answer"), np.array([15.0]))
+    for (half,) in HALVES:
+        hand_over(files, RunResult(Status.CONVERGED, "well", 0.1, 0.1, {"answer": 15.0}, (half,)))
+    strike(files.folder)
+    return collect(files, Asked(HALVES, TinyRecord), used_s, 5.0)
 
 
 HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}\n"
 OBJECTS = "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n"
-RECORDS = "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}\n"
-DEEP = "{'descr': '<f8', 'shape': " + "(" * 4000 + "\n"
 FILES = {
     "garbage results": (writes(b"\xff\x00garbage\n"), "line 1 of results.jsonl is not JSON: "),
-    "a list": (writes("[1]\n"), "line 1 of results.jsonl is no result: [1]"),
-    "no column is one": (writes(line_of(columns=[]) + "\n"), "line 1 of results.jsonl is no result: "),
-    "a key of keys": (writes(line_of(key=[["first"]]) + "\n"), "line 1 of results.jsonl is no result: "),
     "negative seconds": (writes(line_of(time_s=-1.0) + "\n"), "line 1 of results.jsonl is no result: "),
-    "seconds of words": (writes(line_of(cpu_s="1") + "\n"), "line 1 of results.jsonl is no result: "),
     "half a clock": (writes(line_of(clocked_s=None) + "\n"), "line 1 of results.jsonl is no result: "),
     "endless seconds": (writes(line_of().replace("0.1", "1e999") + "\n"), "line 1 of results.jsonl is no result: "),
     "not a number": (writes(line_of().replace("0.1", "NaN") + "\n"), "line 1 of results.jsonl is not JSON: "),
@@ -62,13 +58,9 @@ FILES = {
     "a sparse file": (replaces("trace.jsonl", lambda path: truncate(path, 10**13)), "trace.jsonl holds 10000000000000"),
     "a garbage trace": (writes("garbage\n", "trace.jsonl"), "line 1 of trace.jsonl is not JSON: b'garbage"),
     "a trace of words": (writes('["a", 1, 2]\n', "trace.jsonl"), "line 1 of trace.jsonl is none of a trace: "),
-    "an infinite trace": (writes("[0.1, 1e999, 1]\n", "trace.jsonl"), "line 1 of trace.jsonl is none of a trace: "),
     "an empty array": (writes(b"", "answer.npy"), "answer.npy is no array of NumPy's: it begins with b''"),
-    "an empty further array": (writes(b"", "more.npy"), "more.npy is no array of NumPy's"),
     "a huge array": (writes(npy(HUGE), "answer.npy"), "answer.npy holds 8 bytes of data; its header says 80000000000"),
     "pickled objects": (writes(npy(OBJECTS), "answer.npy"), "answer.npy holds object; only plain numbers"),
-    "records": (writes(npy(RECORDS), "answer.npy"), "answer.npy holds [('a', '<f8')]; only plain numbers"),
-    "a deep header": (writes(npy(DEEP), "answer.npy"), "answer.npy is no array of NumPy's"),
     "a folder": (replaces("answer.npy", os.mkdir), "answer.npy is no plain file"),
     "a pipe": (replaces("results.jsonl", os.mkfifo), "results.jsonl is no plain file"),
     "a link": (replaces("trace.jsonl", lambda path: path.symlink_to("/dev/zero")), "trace.jsonl is no plain file"),
@@ -80,18 +72,6 @@ def truncate(path, size):
         stream.truncate(size)
 
 
-def test_many_large_arrays_are_refused(tmp_path):
-    def strike(referee):
-        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (16777216,)}\n"
-        for name in "ab":
-            path = referee.files.array(name)
-            path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-            os.truncate(path, path.stat().st_size + 2**27)
-
-    rows = run(Strikes(strike), tmp_path, Limits(20.0, 256))
-    assert {row.message for row in rows} == {"the arrays up to b.npy hold more than 268435456 bytes"}
-
-
 def test_a_trace_ends_where_there_is_no_more_room(tmp_path, monkeypatch):
     monkeypatch.setattr("kdrbench.bench.referee.MOST_TRACE", 60)
     referee = referee_in(tmp_path)
@@ -100,14 +80,21 @@ def test_a_trace_ends_where_there_is_no_more_room(tmp_path, monkeypatch):
     assert [line.time_s for line in read_trace(referee.files.trace)] == [0.0, 1.0]
 
 
-@pytest.mark.attack("gate: files of a run")
 @pytest.mark.parametrize("what", FILES)
-def test_what_cannot_be_read_is_a_failed_row_that_says_so(tmp_path, what):
+def test_files_that_cannot_be_read_fail_the_run_and_say_so(tmp_path, what):
     strike, message = FILES[what]
-    rows = run(Strikes(strike), tmp_path)
-    assert [row.half for row in rows] == ["first", "second"]
-    assert {row.status for row in rows} == {"failed"}
-    assert rows[0].message.startswith(message), rows[0].message
+    results = collected(tmp_path / "run", strike)
+    assert list(results) == list(HALVES)
+    assert {result.status for result in results.values()} == {"failed"}
+    assert results["first",].message.startswith(message)
+
+
+@pytest.mark.parametrize("what", ["garbage results", "an empty array", "a pipe"])
+def test_a_batch_ends_with_rows_whatever_its_run_leaves(tmp_path, what):
+    strike, message = FILES[what]
+    rows = run(Strikes(lambda referee: strike(referee.files.folder)), tmp_path)
+    assert [(row.half, row.status) for row in rows] == [("first", "failed"), ("second", "failed")]
+    assert rows[0].message.startswith(message)
     # Nothing is left that publishing, or reading the rows again, falls over.
     assert run(TinyStage(), tmp_path) == rows
 
@@ -116,39 +103,37 @@ CLAIMS = {
     "skipped": ({"status": "skipped"}, "only the bench skips runs; it said skipped: well"),
     "time_limit": ({"status": "time_limit"}, "s of its limit of 5 s; it said time_limit: well"),
     "fine": ({"status": "fine"}, "'fine' is no status: well"),
-    "a status of lists": ({"status": [[]]}, "'[[]]' is no status: well"),
     "a bench's column": ({"columns": {"time_limit_s": 9.0}}, "a run leaves no column 'time_limit_s' of TinyRecord; it"),
     "its own status": ({"columns": {"status": "converged"}}, "a run leaves no column 'status' of TinyRecord; it said"),
-    "no column": ({"columns": {"anwser": 1.0}}, "a run leaves no column 'anwser' of TinyRecord; it said converged"),
     "words": ({"columns": {"answer": "42"}}, "column answer holds '42', which is not of type float | None; it said"),
     "a truth": ({"columns": {"answer": True}}, "column answer holds True, which is not of type float | None; it said"),
     "too large": ({"columns": {"answer": 10**400}}, "which is not of type float | None; it said converged: well"),
 }
 
 
-@pytest.mark.attack("gate: claims")
 @pytest.mark.parametrize("what", CLAIMS)
-def test_a_run_may_not_say_everything(tmp_path, what):
+def test_a_run_may_not_claim_everything(tmp_path, what):
     changes, message = CLAIMS[what]
     both = "".join(line_of(half, **changes) + "\n" for half in ("first", "second"))
-    rows = run(Strikes(writes(both)), tmp_path)
-    assert {row.status for row in rows} == {"failed"}
-    assert message in rows[0].message
-    assert rows[0].provenance.time_limit_s == 5.0
+    results = collected(tmp_path / "run", writes(both))
+    assert {result.status for result in results.values()} == {"failed"}
+    assert message in results["first",].message
 
 
-def test_what_the_batch_knows_is_not_for_the_run_to_say(tmp_path):
-    lines = line_of(columns={"n_samples": 1000}) + "\n" + line_of("second") + "\n" + line_of("third") + "\n"
-    rows = run(Strikes(writes(lines)), tmp_path)
+def test_a_time_limit_is_believed_when_the_process_took_it(tmp_path):
+    said = writes(line_of(status="time_limit") + "\n")
+    results = collected(tmp_path / "run", said, used_s=5.0)
+    assert [(key, result.status) for key, result in results.items()] == [(("first",), "time_limit")]
+
+
+def test_the_batch_knows_its_columns_and_a_method_its_status(tmp_path):
+    first, second = line_of(columns={"n_samples": 1000}), line_of("second", status="max_iterations")
+    write = writes(f"{first}\n{second}\n{line_of('third')}\n")
+    rows = run(Strikes(lambda referee: write(referee.files.folder)), tmp_path)
     assert [(row.half, row.status, row.n_samples) for row in rows] == [
         ("first", "converged", 3),
-        ("second", "converged", 3),
+        ("second", "max_iterations", 3),
     ]
-
-
-def test_a_method_may_say_that_it_stalled_or_used_its_iterations_up(tmp_path):
-    lines = line_of(status="stalled") + "\n" + line_of("second", status="max_iterations") + "\n"
-    assert [row.status for row in run(Strikes(writes(lines)), tmp_path)] == ["stalled", "max_iterations"]
 
 
 def test_an_early_time_limit_is_seen_within_the_run(tmp_path):
@@ -182,11 +167,6 @@ def remove_the_folder(referee):
     remove(referee.files.folder)
 
 
-def put_a_file_for_the_folder(referee):
-    remove(referee.files.folder)
-    referee.files.folder.write_text("mine")
-
-
 def link_the_folder(referee):
     elsewhere = referee.files.folder.with_name("elsewhere")
     elsewhere.mkdir(exist_ok=True)
@@ -194,16 +174,8 @@ def link_the_folder(referee):
     referee.files.folder.symlink_to(elsewhere)
 
 
-def lock_the_folder(referee):
-    referee.files.folder.chmod(0)
-
-
 def recurse(referee):
     recurse(referee)
-
-
-def forbid_recursion(referee):
-    sys.setrecursionlimit(60)
 
 
 def raise_what_cannot_be_shown(referee):
@@ -212,10 +184,6 @@ def raise_what_cannot_be_shown(referee):
             raise ValueError("not for you")
 
     raise SilentError
-
-
-def blame_the_bench(referee):
-    os._exit(70)
 
 
 def blame_a_package_that_is_there(referee):
@@ -227,25 +195,20 @@ EXHAUSTIONS = [
     forbid_large_files,
     close_everything,
     remove_the_folder,
-    put_a_file_for_the_folder,
     link_the_folder,
-    lock_the_folder,
     recurse,
-    forbid_recursion,
     raise_what_cannot_be_shown,
-    blame_the_bench,
     blame_a_package_that_is_there,
 ]
 
 
-@pytest.mark.attack("gate: exhaustion")
 @pytest.mark.parametrize("strike", EXHAUSTIONS, ids=lambda strike: strike.__name__)
 def test_a_run_that_spoils_its_own_process_has_its_rows(tmp_path, strike):
     rows = run(StrikesFirst(strike), tmp_path)
     # Some of these can be survived: what matters is that the batch ends and its rows can be read again.
     assert [row.half for row in rows] == ["first", "second"]
     assert run(TinyStage(), tmp_path) == rows
-    assert strike in (link_the_folder, lock_the_folder, close_everything) or {row.status for row in rows} == {"failed"}
+    assert strike in (link_the_folder, close_everything) or {row.status for row in rows} == {"failed"}
     assert not (tmp_path / ".workspace/e/tiny/it/0-0/run-0").is_symlink()
 
 
@@ -263,7 +226,7 @@ def test_who_blames_the_bench_twice_has_failed(tmp_path):
     assert {(row.status, row.message) for row in rows} == {("failed", message)}
 
 
-def test_a_package_that_is_missing_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
+def test_a_missing_package_is_the_benchs_fault_and_tried_once(tmp_path, capfd):
     def want(referee):
         import no_such_module  # noqa: F401
 
@@ -304,10 +267,9 @@ def test_what_cannot_be_evaluated_is_a_failed_row(tmp_path):
     assert (rows[0].status, rows[0].message, rows[0].n_samples) == ("failed", why, 3)
 
 
-MESSAGES = ["gone\r", "\ud800", b"bytes", 42, "\x00\x1b[31m\x9b\u2028\u202e", "=cmd|' /C calc'!A0", "x" * 30_000_000]
+MESSAGES = ["\ud800", b"bytes", "\x00\x1b[31m\x9b\u2028\u202e\r", "x" * 3_000_000]
 
 
-@pytest.mark.attack("gate: message")
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
 def test_a_message_is_one_short_line_in_its_row(tmp_path, message, capfd):
     class Says(TinyStage):

@@ -54,7 +54,7 @@ def test_cluster_runtime_is_by_the_experiments_own_limit(own, general):
     assert 20 < grid.runtime_min(alone(grid.batches()[0])) < 40
 
 
-def test_cluster_runtime_of_a_shared_job_is_not_the_sum_of_limits_that_its_cells_will_not_reach():
+def test_runtime_of_a_shared_job_is_below_the_sum_of_limits():
     config = table_4_config(runs_per_job="auto")
     for limit_s in (0.25, 90, 259200):
         config["limits"]["time_s"] = limit_s
@@ -68,7 +68,7 @@ def test_cluster_runtime_of_a_shared_job_is_not_the_sum_of_limits_that_its_cells
         assert max(most_s) <= 600
 
 
-def test_a_file_that_no_job_makes_is_answered_with_those_there_are():
+def test_an_unknown_job_is_answered_with_those_there_are():
     grid = grid_of(runs_per_job="auto")
     message = "unknown job 'table4_supervised/wine/gaussian/ism/0-9'.*Allowed: table4_supervised/cheap.*share one"
     with pytest.raises(ConfigError, match=message):
@@ -91,7 +91,7 @@ def test_a_cell_that_comes_moves_no_other():
     assert all(batch in more.batches for batch in few.batches)
 
 
-def test_a_larger_problem_is_expected_to_take_longer_but_not_beyond_the_limit():
+def test_a_larger_problem_takes_longer_but_not_beyond_the_limit():
     changes = {"datasets": ["wine", "mnist"], "components": {"wine": 4, "mnist": 10}}
     grid = grid_of(**changes, kernels=["gaussian"], solvers=["ism", "sm"], limits={"time_s": 60.0})
     estimated = {(batch.dataset, batch.cell[-1]): grid.estimated_s(batch) for batch in grid.batches()}

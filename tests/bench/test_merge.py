@@ -19,7 +19,7 @@ def rows(tmp_path):
     return tmp_path / "rows.jsonl"
 
 
-def test_all_rows_are_in_the_table_in_the_order_of_the_configuration(rows, tmp_path):
+def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
     table = tmp_path / "ikdr.csv"
     backwards = dict(reversed(EXPECTED.items()))
     assert merge_records([rows], IKDRRecord, backwards, table) == ROWS[::-1]

@@ -107,7 +107,7 @@ def test_a_job_that_loads_an_edit_makes_no_row(written, made):
     assert {record.status for record in run(batch)} == {"converged"}
 
 
-def test_rows_of_runs_that_may_have_imported_an_edit_are_thrown_away(written, made):
+def test_rows_of_runs_that_may_have_imported_an_edit_are_dropped(written, made):
     batch_of, run, files = made
     written("planned_solver", LATE)
     written("planned_late", "LENGTH = 1\n")

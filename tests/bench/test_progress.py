@@ -125,7 +125,7 @@ def test_rows_of_another_batch_do_not_count(grid, results):
     assert [one.left for one in progress_of(load_grid(config), results)] == [4, 4, 4]
 
 
-def test_rows_made_with_other_code_are_out_of_date_until_they_are_made_again(grid, results):
+def test_rows_made_with_other_code_are_out_of_date(grid, results):
     _, _, gm = grid.batches()
     path = results / "runs" / f"{gm.path}.jsonl"
     append_records(path, [row(gm, number, batch_sha256="of other code") for number in gm.runs])
@@ -141,7 +141,7 @@ def test_rows_made_with_other_code_are_out_of_date_until_they_are_made_again(gri
     assert (len(again.ended), again.left, again.outdated) == (1, 3, False)
 
 
-def test_rows_made_in_the_environment_of_conda_are_not_out_of_date(grid, results, tmp_path, monkeypatch):
+def test_rows_made_in_a_conda_environment_are_not_out_of_date(grid, results, tmp_path, monkeypatch):
     environment = tmp_path / "run.yaml"
     environment.write_text("dependencies: []")
     *_, gm = load_grid(grid.config, environment).batches()
@@ -187,7 +187,7 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     )
 
 
-def test_a_lock_of_the_same_number_on_another_device_is_another_lock(grid, results, monkeypatch):
+def test_a_lock_of_the_same_number_on_another_device_is_another(grid, results, monkeypatch):
     _, sm, _ = grid.batches()
     workspace_in(results, sm).lock.touch()
     inode = workspace_in(results, sm).lock.stat().st_ino

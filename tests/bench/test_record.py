@@ -30,7 +30,7 @@ def test_a_row_is_read_as_it_was_written():
     assert ROW.axes == ("e", "wine", "gaussian", "ism", 3)
 
 
-def test_columns_are_the_shared_ones_the_own_ones_and_those_of_provenance():
+def test_columns_are_the_shared_the_own_and_those_of_provenance():
     columns = list(flat(ROW))
     shared = ["schema_version", "experiment", "dataset", "run", "seed", "status", "message", "time_s", "cpu_s"]
     assert columns[: len(shared)] == shared
@@ -53,11 +53,13 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("system", STAGES)
-def test_other_columns_have_another_schema_version(system):
-    kind = build_stage(system).record
-    columns = "\n".join(f"{name}: {types}" for name, types in sorted(column_types(kind).items()))
-    assert (kind.SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]) == SCHEMAS[system]
+def test_other_columns_have_another_schema_version():
+    found = {}
+    for system in STAGES:
+        kind = build_stage(system).record
+        columns = "\n".join(f"{name}: {types}" for name, types in sorted(column_types(kind).items()))
+        found[system] = kind.SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]
+    assert found == SCHEMAS
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,6 @@ def test_other_columns_have_another_schema_version(system):
 def test_rows_are_checked_when_they_are_read(change, message):
     values = json.loads(record_json(ROW)) | change
     line = json.dumps({name: value for name, value in values.items() if value is not KeyError})
-    with pytest.raises(RecordError, match=message):
-        parse_record(line, IKDRRecord)
-
-
-@pytest.mark.parametrize(("line", "message"), [("[]", "must be a JSON object"), ("{", "not a line of JSON")])
-def test_what_is_no_row_is_refused(line, message):
     with pytest.raises(RecordError, match=message):
         parse_record(line, IKDRRecord)
 
@@ -101,7 +97,6 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
     assert path.read_text() == record_json(ROW) + "\n"
 
 
-@pytest.mark.attack("state: rows that are none")
 @pytest.mark.parametrize(
     ("garbage", "said"),
     [
@@ -112,7 +107,7 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
         (b"", "not a line of JSON"),
     ],
 )
-def test_a_file_with_a_line_that_is_no_row_is_named_in_one_sentence(tmp_path, garbage, said):
+def test_a_file_with_a_line_that_is_no_row_is_named(tmp_path, garbage, said):
     path = tmp_path / "rows.jsonl"
     append_records(path, [ROW])
     path.write_bytes(path.read_bytes() + garbage + b"\n")
@@ -123,13 +118,12 @@ def test_a_file_with_a_line_that_is_no_row_is_named_in_one_sentence(tmp_path, ga
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.attack("state: rows that are none")
 def test_a_sealed_line_with_any_bit_changed_is_no_row(tmp_path, attack_rng):
     path = tmp_path / "rows.jsonl"
     append_records(path, [ROW], seal=True)
     line = path.read_bytes()
     assert read_records(path, IKDRRecord) == [ROW]
-    for _ in range(200):
+    for _ in range(60):
         flip_bit(path, int(attack_rng.integers(8 * (len(line) - 1))))
         records, faults = read_undamaged(path, IKDRRecord)
         assert (records, bool(faults)) == ([], True)

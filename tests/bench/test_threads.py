@@ -14,12 +14,17 @@ from kdrbench.stages.ikdr.stage import IKDRRecord
 from support.one_batch import alone, batch_of
 
 CORES = len(os.sched_getaffinity(0))
+IN_PROCESS = pytest.mark.slow("threads are those of a process that has yet to import its libraries")
 
 
-ONE_CORE = pytest.mark.skipif(CORES < 2, reason="SKIPPED LOUDLY: one core only")
-
-
-@pytest.mark.parametrize(("threads", "timed"), [(1, True), (1, False), pytest.param(2, True, marks=ONE_CORE)])
+@pytest.mark.parametrize(
+    ("threads", "timed"),
+    [
+        pytest.param(1, True, marks=IN_PROCESS),
+        pytest.param(1, False, marks=pytest.mark.whole),
+        pytest.param(2, True, marks=[pytest.mark.whole, pytest.mark.skipif(CORES < 2, reason="one core only")]),
+    ],
+)
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
     bundle = alone(batch_of("support.misbehaving:CountsThreads"))

@@ -9,7 +9,8 @@ from kdrbench.bench.job import run_job
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
-LIMITS = Limits(time_s=0.1, memory_mib=256)
+LIMITS = Limits(time_s=60.0, memory_mib=256)
+SHORT = Limits(time_s=0.1, memory_mib=256)
 
 
 @pytest.fixture
@@ -21,26 +22,25 @@ def run(batch, files, limits=LIMITS, **changes):
     return run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(limits, **changes), files)
 
 
-def made_again(files, batch, **second):
-    """Run a batch twice; return the numbers of the runs that were made again."""
-    before = {row.run: row.provenance.wall_s for row in run(batch, files)}
-    after = {row.run: row.provenance.wall_s for row in run(batch, files, **second)}
+def made_again(files, batch, first, second):
+    """Run a batch under two limits; return the numbers of the runs that were made again."""
+    before = {row.run: row.provenance.wall_s for row in run(batch, files, first)}
+    after = {row.run: row.provenance.wall_s for row in run(batch, files, second)}
     return {number for number, wall_s in after.items() if wall_s != before[number]}
 
 
-def test_rows_that_ended_below_the_limits_are_kept_whatever_the_limits_are(files):
-    assert made_again(files, tiny_batch(then="fails"), limits=Limits(9.0, 999)) == set()
-    assert {row.provenance.time_limit_s for row in files.workspace(tiny_batch(then="fails"), TinyRecord).records()} == {
-        0.1
-    }
+def test_rows_that_ended_below_the_limits_are_kept(files):
+    batch = tiny_batch(then="fails")
+    assert made_again(files, batch, LIMITS, Limits(90.0, 999)) == set()
+    assert {row.provenance.time_limit_s for row in files.workspace(batch, TinyRecord).records()} == {60.0}
 
 
 def test_rows_at_a_limit_are_made_again_with_another(files):
     batch = tiny_batch(second_s=0.15, runs=[0])
     # A change of the other limit is none to them.
-    assert made_again(files, batch, limits=Limits(0.1, 512)) == set()
-    assert made_again(files, batch, limits=Limits(5.0, 256)) == {0}
-    assert [row.status for row in run(batch, files, limits=Limits(5.0, 256))] == ["converged", "stalled"]
+    assert made_again(files, batch, SHORT, Limits(0.1, 512)) == set()
+    assert made_again(files, batch, SHORT, LIMITS) == {0}
+    assert [row.status for row in run(batch, files)] == ["converged", "stalled"]
 
 
 def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
@@ -55,13 +55,7 @@ def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
 
     first = walls(LIMITS)
     assert walls(Limits(9.0, 256)) == first
-    assert walls(Limits(0.1, 512)) != first
-
-
-def test_a_batch_of_other_runs_has_a_workspace_of_its_own(files):
-    run(tiny_batch(), files)
-    run(tiny_batch(runs=[2]), files)
-    assert [row.run for row in files.workspace(tiny_batch(), TinyRecord).records()] == [0, 0, 1, 1]
+    assert walls(Limits(60.0, 512)) != first
 
 
 def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
@@ -86,13 +80,6 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
     monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 5)
     (again, _) = run(batch, files)
     assert (again.schema_version, before[0].schema_version) == (5, 4)
-
-
-def test_a_removal_that_is_cut_short_leaves_nothing_in_use(files):
-    batch = tiny_batch(runs=[0])
-    before = run(batch, files)
-    (files.workspace(batch, TinyRecord).folder / "key.json").unlink()
-    assert run(batch, files)[0].provenance.wall_s != before[0].provenance.wall_s
 
 
 def test_a_claim_says_which_runs_have_their_rows(files):

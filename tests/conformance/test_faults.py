@@ -1,8 +1,11 @@
 """Each check catches a plug-in that breaks what it is about, and says what to do."""
 
+import re
+
 import pytest
 
 from kdrbench.conformance import Subject, check, find_subject
+from kdrbench.conformance.check import all_checks, ask_apart
 from kdrbench.errors import InputError
 from support.own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 
@@ -46,12 +49,15 @@ class Guessed:
 """
 
 
-def faults(folder, kind, text, time_limit_s=20.0):
-    """Return the faulty findings of a plug-in with this text, by check."""
+def written(folder, kind, text):
     path = folder / "plugin.py"
     path.write_text(text)
-    place = f"{path}:Guess" if kind == "baseline" else str(path)
-    return {one.check: one for one in check(Subject(kind, place), time_limit_s) if one.fault}
+    return Subject(kind, f"{path}:Guess" if kind == "baseline" else str(path))
+
+
+def finding(name, subject, time_limit_s=20.0):
+    """Return what the check of this name finds."""
+    return ask_apart(next(one for one in all_checks(subject) if one.name == name), time_limit_s)
 
 
 def changed(text, old, new):
@@ -59,8 +65,8 @@ def changed(text, old, new):
     return text.replace(old, new)
 
 
+MONOTONE = "step: float = 0.5\n    monotone: ClassVar[bool] = True\n"
 SOLVER_FAULTS = [
-    ("API", ("requires:", "needs:"), "it lacks requires", "docs/extending.md"),
     ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "write @dataclass.frozen=True."),
     ("API", ('{"surrogate"}', '{"third"}'), "needs the oracle third", "oracles are value, gradient"),
     (
@@ -137,100 +143,81 @@ SOLVER_FAULTS = [
 
 @pytest.mark.parametrize(("name", "edit", "fault", "advice"), SOLVER_FAULTS)
 def test_solvers(tmp_path, name, edit, fault, advice):
-    text = (
-        changed(SOLVER, "step: float = 0.5\n", "step: float = 0.5\n    monotone: ClassVar[bool] = True\n")
-        if name == "monotone"
-        else SOLVER
-    )
-    found = faults(tmp_path, "solver", changed(text, *edit))
-    assert name in found
-    with pytest.raises(AssertionError, match=fault):
-        raise AssertionError(found[name].fault)
-    with pytest.raises(AssertionError, match=advice):
-        raise AssertionError(found[name].advice)
+    text = changed(SOLVER, "step: float = 0.5\n", MONOTONE) if name == "monotone" else SOLVER
+    found = finding(name, written(tmp_path, "solver", changed(text, *edit)))
+    assert re.search(fault, found.fault)
+    assert re.search(advice, found.advice)
 
 
-def test_a_solver_that_asks_nobody_has_no_limits(tmp_path):
-    found = faults(tmp_path, "solver", NEVER_ASKS)
-    assert found["limits"].fault.startswith("it never asks monitor.keep_going")
+SILENT = NO_ANSWER.replace("            monitor.keep_going(projection)\n", "").replace(
+    FIRST, FIRST + "        monitor.keep_going(start)\n"
+)
+RARELY = SOLVER.replace(FIRST, FIRST + "        for _ in range(150):\n            problem.surrogate(start)\n")
+KEEPS = (
+    SOLVER.replace("    step: float", "    kept: ClassVar[list] = []\n    step: float")
+    .replace(FIRST, "        self.kept.append(0)\n" + FIRST)
+    .replace("range(5)", "range(len(self.kept))")
+)
 
 
-def test_a_solver_that_asks_and_does_not_listen(tmp_path):
-    assert faults(tmp_path, "solver", NO_ANSWER)["limits"].fault.startswith(
-        "it continues after keep_going has answered"
-    )
-    silent = NO_ANSWER.replace("            monitor.keep_going(projection)\n", "").replace(
-        FIRST, FIRST + "        monitor.keep_going(start)\n"
-    )
-    assert "it calls oracles 5 times after keep_going" in faults(tmp_path, "solver", silent)["limits"].fault
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("limits", NEVER_ASKS, "it never asks monitor.keep_going"),
+        ("limits", NO_ANSWER, "it continues after keep_going has answered"),
+        ("limits", SILENT, "it calls oracles 5 times after keep_going"),
+        ("limits", RARELY, "it calls oracles 150 times without asking"),
+        ("determinism", KEEPS, "the same object gives another result the second time"),
+    ],
+    ids=["never asks", "no answer", "silent", "rarely", "keeps state"],
+)
+def test_a_solver_that_does_not_obey_or_keeps_state(tmp_path, name, text, fault):
+    assert finding(name, written(tmp_path, "solver", text)).fault.startswith(fault)
 
 
-def test_a_solver_that_asks_too_rarely(tmp_path):
-    rarely = changed(SOLVER, FIRST, FIRST + "        for _ in range(150):\n            problem.surrogate(start)\n")
-    assert "calls oracles 150 times without asking" in faults(tmp_path, "solver", rarely)["limits"].fault
-
-
-def test_a_solver_that_hangs_or_dies_is_a_finding_and_no_end_of_the_check(tmp_path):
-    hangs = changed(SOLVER, FIRST, FIRST + "        while True:\n            pass\n")
-    found = faults(tmp_path, "solver", hangs, 1.0)["feasibility"]
-    assert (found.fault, found.advice[:10]) == ("it did not end within 1 s", "let it end")
-    dies = changed(SOLVER, FIRST, FIRST + "        __import__('os')._exit(3)\n")
-    found = faults(tmp_path, "solver", dies)["feasibility"]
-    assert (found.fault, found.advice[:18]) == ("it ended the process with exit code 3", "raise an exception")
-    killed = changed(SOLVER, FIRST, FIRST + "        __import__('os').kill(__import__('os').getpid(), 11)\n")
-    found = faults(tmp_path, "solver", killed)["feasibility"]
-    assert (found.fault, found.advice[:21]) == ("it ended the process by signal 11", "look at compiled code")
-
-
-def test_state_that_is_kept_between_runs_is_found(tmp_path):
-    keeps = changed(SOLVER, "    step: float", "    kept: ClassVar[list] = []\n    step: float")
-    keeps = changed(keeps, FIRST, "        self.kept.append(0)\n" + FIRST).replace("range(5)", "range(len(self.kept))")
-    assert "another result the second time" in faults(tmp_path, "solver", keeps)["determinism"].fault
+@pytest.mark.parametrize(
+    ("line", "limit_s", "fault", "advice"),
+    [
+        ("while True: pass", 0.5, "it did not end within 0.5 s", "let it end"),
+        ("__import__('os')._exit(3)", 20.0, "it ended the process with exit code 3", "raise an exception"),
+        (
+            "__import__('os').kill(__import__('os').getpid(), 11)",
+            20.0,
+            "it ended the process by signal 11",
+            "look at compiled code",
+        ),
+    ],
+)
+def test_a_solver_that_hangs_or_dies_is_a_finding(tmp_path, line, limit_s, fault, advice):
+    text = changed(SOLVER, FIRST, FIRST + f"        {line}\n")
+    found = finding("feasibility", written(tmp_path, "solver", text), limit_s)
+    assert found.fault == fault
+    assert found.advice.startswith(advice)
 
 
 KERNEL_FAULTS = [
     ("API", ("pairing: ClassVar[Pairing] = Pairing.DIFFERENCE", "other: int = 0"), "it lacks pairing", "extending"),
     ("API", ("= Pairing.DIFFERENCE", '= "difference"'), "pairing is 'difference'", "Pairing.DIFFERENCE"),
-    ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "frozen=True"),
     ("values", ("return 1 / (1 + beta / self.scale)", "return 1.0"), r"to one of shape \(\)", "elementwise"),
     ("values", ("return 1 / (1 + beta / self.scale)", "return 1 / (beta - beta[1, 2])"), "not finite at beta", "limit"),
-    ("values", ("return 1 / (1 + beta / self.scale)", "return beta"), "returns beta itself", "beta.copy"),
     ("derivatives", ("-1 / self.scale /", "-1 /"), "derivative is not the derivative of value: at beta", "once more"),
     ("derivatives", ("2 / self.scale**2", "1 / self.scale**2"), "second_derivative is not the derivative of", "derive"),
+    ("gradient slope", ("-1 / self.scale /", "-1.1 / self.scale /"), "with the power 1.0", ""),
+    ("gradient slope", ("2 / self.scale**2", "1 / self.scale**2"), "with the power 2.0", ""),
     (
         "values",
         ("        return 1 / (1", "        beta += 1\n        return 1 / (1"),
         "changes the array it is",
         "copy",
     ),
-    (
-        "pickle",
-        ("    def value", "    def __reduce__(self):\n        raise TypeError('no')\n\n    def value"),
-        "no",
-        "plain",
-    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "edit", "fault", "advice"), KERNEL_FAULTS)
 def test_kernels(tmp_path, name, edit, fault, advice):
-    found = faults(tmp_path, "kernel", changed(KERNEL, *edit))
-    assert name in found
-    with pytest.raises(AssertionError, match=fault):
-        raise AssertionError(found[name].fault)
-    with pytest.raises(AssertionError, match=advice):
-        raise AssertionError(found[name].advice)
-
-
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (("-1 / self.scale /", "-1.1 / self.scale /"), "with the power 1.0"),
-        (("2 / self.scale**2", "1 / self.scale**2"), "with the power 2.0"),
-    ],
-)
-def test_taylors_slope_tells_a_wrong_derivative(tmp_path, edit, words):
-    assert words in faults(tmp_path, "kernel", changed(KERNEL, *edit))["gradient slope"].fault
+    found = finding(name, written(tmp_path, "kernel", changed(KERNEL, *edit)))
+    assert re.search(fault, found.fault)
+    assert re.search(advice, found.advice)
 
 
 OTHER_FAULTS = [
@@ -243,19 +230,15 @@ OTHER_FAULTS = [
     ),
     ("metric-learner", LEARNER, "map", ("return np.linalg", "return [0] or np.linalg"), "must return a map of shape"),
     ("metric-learner", LEARNER, "map", ("* self.share", "* np.nan"), "a map that is not finite"),
-    ("metric-learner", LEARNER, "map", ("return np", "labels + 1\n        return np"), "UFuncTypeError|UFuncNoLoop"),
-    ("metric-learner", LEARNER, "determinism", ("* self.share", "* np.random.rand()"), "second time"),
     ("metric-learner", LEARNER, "inputs", ("return np", "features -= 1\n        return np"), "it changes array 1"),
     ("dataset", DATA, "API", ("load(self)", "load(self, name)"), "missing 1 required|load cannot be called"),
     ("dataset", DATA, "values", ("+ labels[:, None], labels", ""), "must return .features, labels."),
     ("dataset", DATA, "values", ("% 3", "% 59"), "a class has a single sample"),
     ("dataset", DATA, "values", ("return rng", "return np.nan * rng"), "NaN or infinite"),
     ("dataset", DATA, "determinism", ("default_rng(0)", "default_rng(np.random.randint(9**9))"), "the second time"),
-    ("dataset", DATA, "global state", ("rng = ", "np.random.seed(0)\n        rng = "), "changes numpy.random"),
     ("baseline", BASELINE, "API", ("n_components, rng)", "rng)"), "fit cannot be called"),
     ("baseline", BASELINE, "labels", ("len(features))", "3)"), r"gives labels of shape \(3,\) to 40 samples"),
     ("baseline", BASELINE, "labels", ("len(features))", "len(features)) + 9"), "gives labels that there are not"),
-    ("baseline", BASELINE, "determinism", ("self.rng.choice", "np.random.choice"), "the second time"),
     (
         "baseline",
         BASELINE,
@@ -268,15 +251,19 @@ OTHER_FAULTS = [
 
 @pytest.mark.parametrize(("kind", "text", "name", "edit", "fault"), OTHER_FAULTS)
 def test_learners_data_and_baselines(tmp_path, kind, text, name, edit, fault):
-    found = faults(tmp_path, kind, changed(text, *edit))
-    assert name in found
-    with pytest.raises(AssertionError, match=fault):
-        raise AssertionError(found[name].fault)
-    assert found[name].advice
+    found = finding(name, written(tmp_path, kind, changed(text, *edit)))
+    assert re.search(fault, found.fault)
+    assert found.advice
 
 
-def test_a_sound_baseline(tmp_path):
-    assert not faults(tmp_path, "baseline", BASELINE)
+def test_a_sound_baseline_passes_every_check(tmp_path):
+    for one in all_checks(written(tmp_path, "baseline", BASELINE)):
+        one.ask()
+
+
+def test_checks_end_where_the_api_is_at_fault(tmp_path):
+    (found,) = check(written(tmp_path, "solver", changed(SOLVER, "requires:", "needs:")))
+    assert (found.check, "it lacks requires" in found.fault) == ("API", True)
 
 
 def test_paths_and_names_say_what_kind_they_are(tmp_path):
@@ -307,8 +294,8 @@ def test_what_is_no_plug_in_or_several_is_said(tmp_path, monkeypatch, text, plac
 
 
 def test_only_a_solver_that_says_it_is_monotone_is_asked(tmp_path):
-    path = tmp_path / "plugin.py"
-    path.write_text(SOLVER)
-    assert "monotone" not in [one.check for one in check(Subject("solver", str(path)))]
-    path.write_text(changed(SOLVER, "step: float = 0.5\n", "step: float = 0.5\n    monotone: ClassVar[bool] = True\n"))
-    assert "monotone" in [one.check for one in check(Subject("solver", str(path)))]
+    def names(text):
+        return [one.name for one in all_checks(written(tmp_path, "solver", text))]
+
+    assert "monotone" not in names(SOLVER)
+    assert "monotone" in names(changed(SOLVER, "step: float = 0.5\n", MONOTONE))

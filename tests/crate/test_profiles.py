@@ -12,10 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
-from kdrbench.crate.contents import METADATA
 
 # The validator uses a class of rdflib that is to be replaced.
-pytestmark = pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")]
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 BIOSCHEMAS = "https://bioschemas.org/"
 MOVED = {name: f"{BIOSCHEMAS}{name}" for name in ("ComputationalWorkflow", "FormalParameter")}
@@ -50,11 +49,11 @@ def validate(monkeypatch, tmp_path):
 
     monkeypatch.setattr(HttpRequester, "get", get, raising=False)
 
-    def validate(crate, severity):
+    def validate(crate):
         settings = models.ValidationSettings(
             rocrate_uri=str(crate),
             profile_identifier="provenance-run-crate",
-            requirement_severity=models.Severity[severity],
+            requirement_severity=models.Severity.RECOMMENDED,
             offline=True,
             cache_path=tmp_path / "cache",
         )
@@ -67,22 +66,8 @@ def validate(monkeypatch, tmp_path):
 def crate(record, tmp_path):
     words = ["crate", str(record), "--out", str(tmp_path / "crate.zip"), "--author", "A. Person"]
     assert CliRunner().invoke(main, words).exit_code == 0
-    words[3] = str(tmp_path / "crate")
-    assert CliRunner().invoke(main, words).exit_code == 0
-    return tmp_path / "crate"
+    return tmp_path / "crate.zip"
 
 
 def test_a_crate_is_a_provenance_run_crate(crate, validate):
-    assert validate(crate.with_suffix(".zip"), "RECOMMENDED") <= NOT_SAID
-
-
-def test_the_validator_finds_what_is_missing(crate, validate):
-    document = json.loads((crate / METADATA).read_text())
-    for entity in document["@graph"]:
-        if entity["@id"] == "#run":
-            del entity["instrument"]
-    (crate / METADATA).write_text(json.dumps(document))
-    (crate / "results" / "named" / "config.json").unlink()
-    found = validate(crate, "REQUIRED")
-    assert any("MUST have an instrument" in message for message in found)
-    assert any("config.json" in message for message in found)
+    assert validate(crate) <= NOT_SAID

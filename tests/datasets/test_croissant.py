@@ -1,7 +1,6 @@
 """Croissant metadata of every registered set: what the registry says, in the form that the format asks for."""
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -48,23 +47,11 @@ def test_files_have_their_registered_hashes_and_addresses():
     assert ENTRIES["ionosphere"].content_sha256 in made["description"]
 
 
-def test_sets_of_persons_say_so():
-    assert "recognised" in croissant(ENTRIES["face"])["rai:personalSensitiveInformation"]
+def test_what_is_known_of_a_set_is_said_and_no_more():
     assert "20 persons" in croissant(ENTRIES["face-20"])["rai:personalSensitiveInformation"]
-
-
-def test_nobody_is_named_as_the_maker_of_a_set_who_is_not_known_to_be():
     assert croissant(ENTRIES["wine"])["creator"]["name"] == ENTRIES["wine"].citation.partition(":")[0]
-    for name in ("gyrb", "flower", "cone"):
-        assert "creator" not in croissant(ENTRIES[name]), name
-
-
-def test_what_is_not_recorded_is_not_said_to_be_absent():
+    assert "creator" not in croissant(ENTRIES["flower"])
     assert croissant(ENTRIES["iris"])["rai:dataBiases"] == "None are recorded here."
-    assert "Differences from the papers':" in croissant(ENTRIES["wine"])["description"]
-
-
-def test_generated_sets_say_how_they_are_made():
     assert collection_of(ENTRIES["scaling-125"]) == "Drawn by a seeded generator of kdrbench."
 
 
@@ -76,24 +63,16 @@ def test_the_command_prints_the_document():
     assert "wine" in done.output
 
 
+@pytest.mark.whole
 def test_the_formats_own_validator_finds_no_fault(tmp_path):
-    mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed: make develop")
+    import mlcroissant
+
     for entry in ENTRIES.values():
         issues = mlcroissant.Dataset(_written(entry, tmp_path)).metadata.ctx.issues
         # A generated set has no date and no page.
         allowed = ("datePublished", "url") if entry.generated else ()
         warnings = [one for one in issues.warnings if not any(f'schema.org/{name}"' in one for name in allowed)]
         assert (sorted(issues.errors), warnings) == ([], []), entry.name
-
-
-def test_the_validator_finds_a_missing_hash(tmp_path):
-    mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed: make develop")
-    path = Path(_written(ENTRIES["ionosphere"], tmp_path))
-    document = json.loads(path.read_text())
-    del document["distribution"][0]["sha256"]
-    path.write_text(json.dumps(document))
-    with pytest.raises(mlcroissant.ValidationError, match="sha256"):
-        mlcroissant.Dataset(str(path))
 
 
 def _written(entry, folder):

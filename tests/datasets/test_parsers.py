@@ -23,7 +23,7 @@ def write(folder, text, name="data"):
     return path
 
 
-def test_tables_leave_out_columns_and_rows_with_missing_values_and_name_classes(tmp_path):
+def test_tables_leave_out_columns_and_rows_and_name_classes(tmp_path):
     first = write(tmp_path, "1,5,1.5,2\n\n2,?,1,4\n", "first")
     second = write(tmp_path, " 3, 7,-1e2, 4\n", "second")
     parsed = parsers.table(
@@ -34,7 +34,7 @@ def test_tables_leave_out_columns_and_rows_with_missing_values_and_name_classes(
     assert parsed.feature_names == ["a", "b"]
 
 
-def test_tables_may_have_the_class_first_words_as_levels_and_white_space(tmp_path):
+def test_tables_may_have_the_class_first_and_words_as_levels(tmp_path):
     path = write(tmp_path, "yes  low   small\nno high big\n")
     levels = [["low", "high"], ["small", "big"]]
     parsed = parsers.table(path, names=2, label=0, delimiter=" ", levels=levels)
@@ -72,7 +72,7 @@ def test_faulty_tables_are_refused_with_the_line(tmp_path, text, options, words)
         parsers.table(write(tmp_path, text), names=2, **options)
 
 
-def test_labels_in_files_of_their_own_are_codes_or_rows_with_a_one(tmp_path):
+def test_labels_in_own_files_are_codes_or_rows_with_a_one(tmp_path):
     features = write(tmp_path, "1,2\n3,4\n5,6\n", "features")
     codes, one_hot = write(tmp_path, "2.0000\n10\n2\n", "codes"), write(tmp_path, "0,1\n1,0\n0,1\n", "one-hot")
     parsed = parsers.table_and_labels(features, codes, one_hot, labellings=["second"])
@@ -91,7 +91,7 @@ def idx(magic, sizes, content):
     return gzip.compress(bytes(magic) + struct.pack(f">{len(sizes)}I", *sizes) + bytes(content))
 
 
-def test_idx_files_are_read_row_by_row_and_refused_when_sizes_disagree(tmp_path):
+def test_idx_files_are_read_and_refused_when_sizes_disagree(tmp_path):
     labels = write(tmp_path, idx((0, 0, 8, 1), (2,), (7, 0)), "labels")
     images = write(tmp_path, idx((0, 0, 8, 3), (2, 2, 3), [*range(11), 255]), "images")
     parsed = parsers.idx_images(images, labels)
@@ -192,7 +192,7 @@ def test_faces_are_read_unscaled_in_the_order_of_their_names(tmp_path):
         parsers.cmu_faces(zipped_faces(tmp_path, {"readme": b""}))
 
 
-def test_faces_are_sorted_by_their_own_names_whatever_folder_they_are_in(tmp_path):
+def test_faces_are_sorted_by_names_whatever_their_folder(tmp_path):
     folders = {"a_up_sad_open_4.pgm": "", "b_up_sad_open_4.pgm": "z/y/", "c_up_sad_open_4.pgm": "a/"}
     members = {
         folder + name: b"P5\n32 30\n255\n" + bytes([number]) * 960

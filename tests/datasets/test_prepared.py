@@ -48,7 +48,7 @@ def test_a_sound_file_is_read_and_nothing_else_is_done(tmp_path, moons, capsys):
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other values"])
-def test_a_damaged_file_is_named_and_made_again_with_what_killed_writers_left(tmp_path, moons, capsys, damage):
+def test_a_damaged_file_is_named_and_made_again(tmp_path, moons, capsys, damage):
     path = tmp_path / "moons.npz"
     save_prepared(load_dataset("four-gaussians") if damage == "other values" else moons, path)
     if damage == "missing":
@@ -70,7 +70,7 @@ def test_a_damaged_file_is_named_and_made_again_with_what_killed_writers_left(tm
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "nothing"])
-def test_what_cannot_be_had_again_is_said_and_a_damaged_file_leaves_its_place(tmp_path, kind):
+def test_a_damaged_file_without_a_source_is_removed(tmp_path, kind):
     path = tmp_path / "no such set.npz"
     if kind == "file":
         path.write_bytes(b"damaged")

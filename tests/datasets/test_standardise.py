@@ -21,11 +21,9 @@ def test_new_samples_are_scaled_with_training_statistics():
     assert Standardiser.fit(train).transform(new)[0, 0] == 4.0
 
 
-def test_constant_columns_become_zero_and_are_reported():
+def test_constant_columns_stay_zero_in_other_samples():
     features = np.column_stack([np.arange(5.0), np.full(5, 0.1), np.zeros(5)])
-    fitted = Standardiser.fit(features)
-    assert fitted.constant.tolist() == [False, True, True]
-    assert np.abs(fitted.transform(features + 3.0)[:, 1:]).max() == 0.0
+    assert np.abs(Standardiser.fit(features).transform(features + 3.0)[:, 1:]).max() == 0.0
 
 
 def test_bad_features_are_refused():
@@ -43,7 +41,7 @@ def random_features(seed):
     return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.uniform(-5, 5, d)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_units_and_origins_of_features_do_not_matter(seed):
     features = random_features(seed)
     standard = Standardiser.fit(features).transform(features)
@@ -54,8 +52,8 @@ def test_units_and_origins_of_features_do_not_matter(seed):
     np.testing.assert_allclose(Standardiser.fit(moved).transform(moved), standard, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_standardising_twice_changes_nothing_and_the_order_of_samples_does_not_matter(seed):
+@pytest.mark.parametrize("seed", range(3))
+def test_standardising_twice_and_another_order_change_nothing(seed):
     features = random_features(seed)
     standard = Standardiser.fit(features).transform(features)
     np.testing.assert_allclose(Standardiser.fit(standard).transform(standard), standard, rtol=1e-9, atol=1e-12)
@@ -64,7 +62,7 @@ def test_standardising_twice_changes_nothing_and_the_order_of_samples_does_not_m
     np.testing.assert_allclose(shuffled, standard, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_test_samples_have_no_part_in_the_fit(seed):
     features = random_features(seed)
     fitted = Standardiser.fit(features)
@@ -84,17 +82,17 @@ def test_input_is_not_changed_and_result_is_contiguous():
     assert result.flags.c_contiguous
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
-def test_huge_and_tiny_features_are_standardised_as_others(size):
+def test_huge_and_tiny_features_are_standardised_as_others():
     features = np.random.default_rng(0).standard_normal((30, 2))
     expected = Standardiser.fit(features).transform(features)
-    np.testing.assert_allclose(Standardiser.fit(size * features).transform(size * features), expected, rtol=1e-9)
+    for size in (1e-300, 1e-160, 1e160, 1e300):
+        np.testing.assert_allclose(Standardiser.fit(size * features).transform(size * features), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e300, 1e-300, 5e-324])
-def test_constant_features_of_any_size_are_zero_and_reported(value):
-    features = np.column_stack([np.full(7, value), np.arange(7.0)])
-    fitted = Standardiser.fit(features)
-    assert fitted.constant.tolist() == [True, False]
-    assert np.all(fitted.transform(features)[:, 0] == 0.0)
-    assert fitted.scale[0] == 1.0
+def test_constant_features_of_any_size_are_zero_and_reported():
+    for value in (0.0, 0.1, -1e300, 1e-300, 5e-324):
+        features = np.column_stack([np.full(7, value), np.arange(7.0)])
+        fitted = Standardiser.fit(features)
+        assert fitted.constant.tolist() == [True, False]
+        assert np.all(fitted.transform(features)[:, 0] == 0.0)
+        assert fitted.scale[0] == 1.0

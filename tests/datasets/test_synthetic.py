@@ -17,7 +17,7 @@ def test_two_labellings_are_independent_and_balanced(make):
     np.testing.assert_array_equal(features, again)
 
 
-def test_each_pair_of_moons_tells_its_labelling_and_nothing_of_the_other():
+def test_each_pair_of_moons_tells_its_own_labelling_alone():
     features, labels = synthetic.two_pairs_of_moons(400, np.random.default_rng(0))
     for pair in (0, 1):
         columns = features[:, 2 * pair : 2 * pair + 2]
@@ -41,7 +41,7 @@ def test_gaussians_stand_on_a_rectangle():
     assert -10 <= features[:, 2].min() < -9 < 9 < features[:, 2].max() <= 10
 
 
-def test_growing_sets_begin_alike_and_have_classes_in_columns_of_their_own():
+def test_growing_sets_begin_alike_and_have_separate_classes():
     small, labels = synthetic.growing(100, np.random.default_rng(5))
     large, _ = synthetic.growing(4000, np.random.default_rng(5))
     np.testing.assert_array_equal(small, large[:100])

@@ -30,8 +30,10 @@ def test_a_file_is_a_data_set(tmp_path, name, text):
 
 
 def test_a_parquet_file_is_a_data_set(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow, of kdrbench[parquet], is not installed")
-    pa, path = pytest.importorskip("pyarrow"), tmp_path / "a.parquet"
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
     definition = {"loader": "parquet", "path": str(path), "target": "y"}
     columns = {"x": [1, 2, None, 4, 5], "z": [0.5, 1.5, 2.5, 3.5, 4.5], "y": ["a", "b", "a", "b", "a"]}
     parquet.write_table(pa.table(columns), path)
@@ -83,14 +85,14 @@ def test_files_of_openml_have_comments_quotes_and_question_marks(tmp_path):
     assert data.feature_names == ("petal width", "count")
 
 
-def test_columns_are_left_out_and_a_column_called_class_is_the_target(tmp_path):
+def test_columns_are_left_out_and_class_is_the_target(tmp_path):
     text = "id;x;Class\n" + "".join(f"row {number};{number};{number % 2}\n" for number in range(4))
     data = load(tmp_path / "a.csv", text, delimiter=";", drop=["id"])
     assert data.feature_names == ("x",)
     assert data.class_names == ("0", "1")
 
 
-def test_rows_with_missing_values_are_left_out_where_that_is_asked_for(tmp_path):
+def test_rows_with_missing_values_are_left_out_on_request(tmp_path):
     data = load(tmp_path / "a.csv", CSV + "?,1,left\n,2,right\n", target="side", missing="drop")
     assert data.features.shape == (4, 2)
 

@@ -100,7 +100,7 @@ def test_the_spread_over_resamples_is_the_standard_error(resampling):
     assert spread == pytest.approx(np.sqrt(9.0 / 1000) / 8.0, rel=0.33)
 
 
-def test_a_fit_on_data_frames_is_shown_by_the_names_of_its_features():
+def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
     assert not hasattr(model[-1], "classes_")
@@ -125,7 +125,7 @@ def test_what_a_search_has_chosen_is_shown():
     assert learned.feature_names[:2] == ["x0", "x1"]
 
 
-def test_an_embedding_is_drawn_by_class_or_target_on_given_axes():
+def test_an_embedding_is_drawn_by_class_or_target():
     model = InterpretableKDR(2, kernel="linear").fit(X.to_numpy(), Y)
     figure, ax = plt.subplots()
     named = WINE.target_names[Y]

@@ -1,6 +1,6 @@
 """Every block of code on the pages is run: commands, Python, and files of configuration.
 
-``support/pages.py`` says how a page is marked where a block takes hours or needs a cluster. What is skipped is printed.
+``support/pages.py`` says how a page is marked where a block takes hours or needs a cluster.
 """
 
 import contextlib
@@ -38,14 +38,6 @@ def blocks_of(page):
         sections = re.split(r"^(?=## )", text, flags=re.M)
         return [block for part in sections for block in blocks(part) if len(blocks(part)) == 1]
     return [block for block in blocks(text) if ">>>" not in block.text]
-
-
-SKIPPED = [
-    pytest.param(block, id=f"{page.name}:{block.line}")
-    for page in PAGES
-    for block in blocks_of(page)
-    if "not run" in block.marks
-]
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +133,7 @@ class Reader:
         if words[:2] == [".", ".venv/bin/activate"]:
             return subprocess.CompletedProcess(words, 0, "", "")
         if words[0] == "snakemake" and dry:
-            # A dry run of all experiments takes 10 s each; test_pages.py looks up what is asked for by name.
+            # A dry run of all experiments takes 10 s each; docs/lint.py looks up what is asked for by name.
             return parsed(words)
         if words[0] in ("snakemake", "kdrbench"):
             return forked(words, self.folder, environment)
@@ -166,44 +158,9 @@ def parsed(words):
     return subprocess.CompletedProcess(words, 0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("snakemake -n table4_supervised --quiet rules", 0),
-        ("snakemake -n --quiet rules table4_supervised", 2),
-        ("snakemake --cores 20 demo_scaling --configfile config.demo.yaml", 0),
-        ("snakemake --corse 2", 2),
-    ],
-)
-def test_a_command_that_is_not_run_is_one_that_snakemake_takes(command, code):
-    assert parsed(shlex.split(command)).returncode == code
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_says_is_what_happens(page, reader):
     reader.follow(page)
-
-
-@pytest.mark.parametrize("block", SKIPPED)
-def test_what_is_not_run_has_a_reason(block):
-    assert len(block.marks["not run"].split()) > 1
-    pytest.skip(block.marks["not run"])
-
-
-@pytest.mark.parametrize(
-    ("shown", "printed", "same"),
-    [
-        ("a 1.5 s\n", "a 1.5 s\n\n", True),
-        ("a ... s\nb", "a 2.7 s\nb", True),
-        ("a\n...\nd", "a\nb\nc\nd", True),
-        ("a\n...\nd", "a\nd", True),
-        ("a\nd", "a\nb\nd", False),
-        ("a.b", "acb", False),
-        ("a", "", False),
-    ],
-)
-def test_what_is_shown_is_compared_with_what_is_printed(shown, printed, same):
-    assert is_like(shown, printed) == same
 
 
 def test_a_page_that_says_what_does_not_happen_is_noticed(reader, tmp_path):

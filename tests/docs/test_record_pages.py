@@ -3,9 +3,6 @@
 It is opened and compared with print once, which takes most of the time.
 """
 
-import re
-import shutil
-import subprocess
 from collections import Counter
 
 import pytest
@@ -13,12 +10,13 @@ import pytest
 from kdrbench.commands.reports import write_summary
 from kdrbench.packing.unpack import opened
 from kdrbench.reports.ledger.published_vs_ours import searches_in, shares, unexplained
-from kdrbench.reports.summary.print import page_in_latex
 from kdrbench.reports.summary.source import Source
 from kdrbench.reports.tables.verdicts import Verdict
 from kdrbench.stages.config_file import read_config_file
 from kdrbench.stages.results import read_frozen
 from support.checkout import ROOT, is_there
+
+pytestmark = pytest.mark.whole
 
 RECORD, PAGES = ROOT / "results/reference", sorted((ROOT / "docs/record").glob("*.md"))
 
@@ -39,15 +37,7 @@ def test_every_page_is_what_the_record_says(source, tmp_path):
         assert page.read_text(encoding="utf-8") == (tmp_path / page.name).read_text(encoding="utf-8"), page.name
 
 
-def test_the_small_league_of_the_record_is_tuned_by_every_method_on_the_same_folds(source):
-    fixed, tuned = source.runs("league_small"), source.runs("league_small_tuned")
-    fixed = fixed[(fixed["n_components"] == 2) & (fixed["run"] < 5)]
-    axes = ["dataset", "method", "run"]
-    assert len(tuned) == len(fixed) > 1000
-    assert set(map(tuple, tuned[axes].to_numpy())) == set(map(tuple, fixed[axes].to_numpy()))
-
-
-def test_every_number_of_the_shipped_record_is_decided_and_has_a_reason(source):
+def test_every_number_of_the_record_is_decided_with_a_reason(source):
     ledger, experiments = source.comparisons, read_config_file(ROOT / "config.yaml")["experiments"]
     counts = Counter(one.verdict for one in ledger if one.first)
     assert counts[Verdict.NOT_RUN] == 0
@@ -64,13 +54,3 @@ def test_every_number_of_the_shipped_record_is_decided_and_has_a_reason(source):
     assert [words.split(", of which ")[0] for words in numbers] == [
         words.split(", of which ")[1].split()[0] for words in numbers
     ]
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_what_was_found_has_two_pages_in_print(tmp_path):
-    page = page_in_latex((ROOT / "docs/record/what_we_found.md").read_text(encoding="utf-8"))
-    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
-    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    # The log breaks lines where it likes.
-    assert re.findall(r"page\.pdf\((\d+)pages?,", re.sub(r"\s", "", said)) == ["2"]

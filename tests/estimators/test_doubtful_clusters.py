@@ -27,8 +27,9 @@ def alternative(features, given, **options):
     return model, [str(warning.message) for warning in caught]
 
 
+@pytest.mark.slow("with fewer samples the median bandwidth hides nothing")
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (2, 3))])
-def test_moons_that_the_median_bandwidth_hides_are_warned_of_and_found_by_the_search(seed):
+def test_moons_that_the_median_hides_are_found_by_the_search(seed):
     features, given, sought = data(synthetic.two_pairs_of_moons, seed)
     missed, texts = alternative(features, given)
     assert normalized_mutual_info_score(sought, missed.labels_) < 0.65
@@ -39,8 +40,9 @@ def test_moons_that_the_median_bandwidth_hides_are_warned_of_and_found_by_the_se
     assert not any("bandwidth" in text for text in texts)
 
 
+@pytest.mark.slow("searches the bandwidth with several starts")
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
-def test_four_gaussians_are_found_without_a_warning_and_by_the_search(seed):
+def test_four_gaussians_are_found_without_a_warning(seed):
     features, given, sought = data(synthetic.gaussians_on_a_rectangle, seed)
     for options in ({}, {"kernel_params": {"sigma": "search"}}):
         model, texts = alternative(features, given, **options)
@@ -59,7 +61,7 @@ def test_starts_that_disagree_are_warned_of_with_their_numbers():
     assert not any("disagree" in text for text in texts)
 
 
-def test_the_default_start_is_multistart_for_alternatives_alone():
+def test_the_default_start_is_multistart_for_alternatives():
     features, given, _ = data(synthetic.two_pairs_of_moons, 1, 120)
     default, _ = alternative(features, given)
     several, _ = alternative(features, given, start="multistart", n_init=4)
@@ -70,7 +72,7 @@ def test_the_default_start_is_multistart_for_alternatives_alone():
     np.testing.assert_array_equal(one.components_, other.components_)
 
 
-def test_the_bandwidth_is_one_of_the_candidates_and_a_share_can_be_named():
+def test_the_bandwidth_is_a_candidate_or_a_named_share():
     features, given, _ = data(synthetic.gaussians_on_a_rectangle, 0, 120)
     found, _ = alternative(features, given, kernel_params={"sigma": "search"})
     shares = np.array(FRACTIONS) * median_distance(features)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
@@ -13,6 +12,7 @@ from kdrbench.status import Status
 from support.helpers import random_samples
 
 KERNELS = ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"]
+CONSTANT = UserKernel(np.ones_like, np.zeros_like, Pairing.DIFFERENCE, np.zeros_like)
 
 
 def certified(model, features, labels):
@@ -25,38 +25,37 @@ def certified(model, features, labels):
     return model
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_more_features_than_samples(kernel):
-    features, labels = random_samples(n_samples=20, n_features=35)
-    certified(InterpretableKDR(3, kernel=kernel), features, labels)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_rank_deficient_features(kernel):
+def border_cases():
+    """Return data sets by the border that they lie on, each with a number of components."""
     features, labels = random_samples()
     twice = np.hstack([features, features @ np.ones((6, 3)), np.zeros((40, 1))])
-    certified(InterpretableKDR(3, kernel=kernel), twice, labels)
+    return {
+        "more features than samples": (3, *random_samples(n_samples=20, n_features=35)),
+        "rank-deficient features": (3, twice, labels),
+        "repeated rows": (2, np.repeat(features, 3, axis=0), np.repeat(labels, 3)),
+        "a class of two samples": (2, features, np.arange(40) < 2),
+    }
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_repeated_rows(kernel):
-    features, labels = random_samples()
-    certified(InterpretableKDR(2, kernel=kernel), np.repeat(features, 3, axis=0), np.repeat(labels, 3))
+def test_data_at_the_border_are_solved_and_certified(kernel):
+    for n_components, features, labels in border_cases().values():
+        certified(InterpretableKDR(n_components, kernel=kernel), features, labels)
 
 
-@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_one_component_and_all_of_them(kernel, solver):
+def test_one_component_and_all_of_them(kernel):
     features, labels = random_samples()
-    one = InterpretableKDR(1, kernel=kernel, solver=solver).fit(features, labels)
-    assert one.components_.shape == (1, 6)
-    every = InterpretableKDR(6, kernel=kernel, kernel_params=None, solver=solver).fit(features, labels)
-    np.testing.assert_allclose(every.components_ @ every.components_.T, np.eye(6), atol=1e-12)
-    assert every.status_ is Status.CONVERGED
     # All orthonormal square W are one subspace.
     problem = supervised_problem(features, labels, Polynomial(degree=3, offset=1.0, scale=1 / 6))
-    if kernel == "polynomial":
-        assert every.objective_ == pytest.approx(problem.value(np.eye(6)), rel=1e-10)
+    for solver in ("ism", "ism_safeguarded"):
+        one = InterpretableKDR(1, kernel=kernel, solver=solver).fit(features, labels)
+        assert one.components_.shape == (1, 6)
+        every = InterpretableKDR(6, kernel=kernel, solver=solver).fit(features, labels)
+        np.testing.assert_allclose(every.components_ @ every.components_.T, np.eye(6), atol=1e-12)
+        assert every.status_ is Status.CONVERGED
+        if kernel == "polynomial":
+            assert every.objective_ == pytest.approx(problem.value(np.eye(6)), rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -73,8 +72,8 @@ def test_ties_at_the_gap(kernel):
     assert model.certificate_.curvature >= -1e-6
 
 
-@pytest.mark.parametrize("size", [9, 50, 400])
-def test_many_equal_eigenvalues_give_as_many_eigenvectors_as_asked(size):
+@pytest.mark.parametrize("size", [9, 400])
+def test_equal_eigenvalues_give_as_many_eigenvectors(size):
     # LAPACK's subset routine returns none for the centring matrix of 400 samples.
     values, vectors = leading_eigenvectors(np.eye(size) - 1 / size, 2)
     np.testing.assert_allclose(values, 1.0, atol=1e-12)
@@ -156,22 +155,15 @@ def test_one_class_is_refused():
         InterpretableKDR(2).fit(features, ["a"] * 40)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_class_of_two_samples(kernel):
-    features, _ = random_samples()
-    certified(InterpretableKDR(2, kernel=kernel), features, np.arange(40) < 2)
-
-
 @pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley", "grassmann_trust_region"])
 def test_a_constant_kernel_has_nothing_to_gain(solver):
-    constant = UserKernel(np.ones_like, np.zeros_like, Pairing.DIFFERENCE, np.zeros_like)
     features, labels = random_samples()
-    model = InterpretableKDR(2, kernel=constant, solver=solver).fit(features, labels)
+    model = InterpretableKDR(2, kernel=CONSTANT, solver=solver).fit(features, labels)
     assert model.status_ is Status.CONVERGED
     assert (model.certificate_.stationarity, model.certificate_.curvature) == (0.0, 0.0)
 
 
-def test_constant_features_are_refused_by_kernels_that_need_a_distance():
+def test_constant_features_are_refused_where_distances_count():
     labels = np.arange(10) % 2
     with pytest.raises(ValueError, match="the median distance of these 10 samples is 0"):
         InterpretableKDR(1).fit(np.ones((10, 3)), labels)
@@ -181,51 +173,37 @@ def test_constant_features_are_refused_by_kernels_that_need_a_distance():
     assert InterpretableKDR(1, kernel="linear").fit(np.zeros((10, 3)), labels).status_ is Status.CONVERGED
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0])
-def test_a_bandwidth_of_zero_is_refused(sigma):
+@pytest.mark.parametrize(
+    ("kernel", "params", "message"),
+    [
+        ("gaussian", {"sigma": 0.0}, "sigma must be a finite number > 0"),
+        ("polynomial", {"offset": -1e-9}, "offset must be a finite number >= 0, got -1e-09"),
+    ],
+)
+def test_parameters_just_outside_their_range_are_refused(kernel, params, message):
     features, labels = random_samples()
-    with pytest.raises(ValueError, match="sigma must be a finite number > 0"):
-        InterpretableKDR(2, kernel_params={"sigma": sigma}).fit(features, labels)
+    with pytest.raises(ValueError, match=message):
+        InterpretableKDR(2, kernel=kernel, kernel_params=params).fit(features, labels)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "squared", "polynomial", "gaussian", "multiquadric", "rbf_relative"])
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_units_of_the_features_do_not_matter_where_the_kernel_has_its_own(kernel, factor):
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_units_do_not_matter_where_the_kernel_has_its_own(kernel):
     features, labels = random_samples()
     params = {"multiquadric": {"offset": 1.5}, "polynomial": {"offset": 0.0}}.get(kernel)
-    scaled_params = {"multiquadric": {"offset": 1.5 * factor}}.get(kernel, params)
     plain = certified(InterpretableKDR(2, kernel=kernel, kernel_params=params), features, labels)
-    scaled = InterpretableKDR(2, kernel=kernel, kernel_params=scaled_params)
-    certified(scaled, factor * features, labels)
-    turned = plain.components_ @ scaled.components_.T
-    np.testing.assert_allclose(np.linalg.svd(turned, compute_uv=False), 1.0, atol=1e-6)
+    for factor in (1e-8, 1e8):
+        scaled_params = {"offset": 1.5 * factor} if kernel == "multiquadric" else params
+        scaled = certified(InterpretableKDR(2, kernel=kernel, kernel_params=scaled_params), factor * features, labels)
+        turned = plain.components_ @ scaled.components_.T
+        np.testing.assert_allclose(np.linalg.svd(turned, compute_uv=False), 1.0, atol=1e-6)
+        # With an offset that is not scaled the solution is another one, and found all the same.
+        certified(InterpretableKDR(2, kernel=kernel), factor * features, labels)
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-@pytest.mark.parametrize("kernel", ["polynomial", "multiquadric"])
-def test_extreme_units_with_a_fixed_offset_are_solved(kernel, factor):
+def test_polynomials_of_degree_one_to_six():
     features, labels = random_samples()
-    certified(InterpretableKDR(2, kernel=kernel), factor * features, labels)
-
-
-@pytest.mark.parametrize("degree", range(1, 7))
-def test_polynomials_of_degree_one_to_six(degree):
-    features, labels = random_samples()
-    certified(InterpretableKDR(2, kernel="polynomial", kernel_params={"degree": degree}), features, labels)
-
-
-@pytest.mark.parametrize("offset", [-1.0, -1e-9])
-def test_a_negative_offset_is_refused(offset):
-    features, labels = random_samples()
-    with pytest.raises(ValueError, match=f"offset must be a finite number >= 0, got {offset}"):
-        InterpretableKDR(2, kernel="polynomial", kernel_params={"offset": offset}).fit(features, labels)
-
-
-def test_an_iteration_cap_is_a_warning_and_the_best_so_far_is_kept():
-    features, labels = random_samples()
-    with pytest.warns(ConvergenceWarning, match="ended as max_iterations"):
-        model = InterpretableKDR(2, max_iter=1).fit(features, labels)
-    assert model.components_.shape == (2, 6)
+    for degree in range(1, 7):
+        certified(InterpretableKDR(2, kernel="polynomial", kernel_params={"degree": degree}), features, labels)
 
 
 def test_values_that_overflow_are_refused_in_one_sentence():
@@ -249,11 +227,7 @@ def test_values_that_overflow_are_refused_in_one_sentence():
 
 WIDE = {
     "linear": ("linear", (140, 140), False),
-    "constant": (
-        UserKernel(np.ones_like, np.zeros_like, Pairing.DIFFERENCE, np.zeros_like),
-        (150, 150),
-        False,
-    ),
+    "constant": (CONSTANT, (150, 150), False),
     "classes, d = 150": ("gaussian", (150, 150), False),
     "noise, d = 150": ({"sigma": 6.0}, (150, 150), True),
     "noise, d = 420": ({"sigma": 9.0}, (400, 420), True),
@@ -277,7 +251,7 @@ def test_tangent_spaces_too_large_to_form_the_hessian(case):
     assert np.isfinite(needed) or model.certificate_.theorem_1.startswith("not evaluated")
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e4])
 def test_a_user_kernel_knows_its_curvature_in_any_unit(factor):
     features, labels = random_samples()
     sigma = 2.0 * factor
@@ -300,11 +274,13 @@ def test_numbers_of_numpy_are_numbers():
     certified(InterpretableKDR(2, kernel="polynomial", kernel_params=params), features, labels)
 
 
-def test_single_precision_components_are_a_start():
+def test_components_of_either_precision_are_a_start():
     features, labels = random_samples()
     first = InterpretableKDR(2).fit(features, labels)
-    again = certified(InterpretableKDR(2, start=first.components_.astype(np.float32)), features, labels)
-    assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
+    for precision in (np.float32, np.float64):
+        again = certified(InterpretableKDR(2, start=first.components_.astype(precision)), features, labels)
+        assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
+        assert again.n_iter_ < first.n_iter_
 
 
 def test_labels_of_several_types_in_one_column_are_refused():

@@ -10,13 +10,11 @@ from sklearn import config_context
 from sklearn.base import is_clusterer
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
-from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import (
@@ -29,9 +27,8 @@ from kdrbench.estimators import (
     KPCATrick,
     LowRankKernelLearner,
 )
-from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared
-from kdrbench.problems import TraceObjective, supervised_gamma, target_gamma
+from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.problems import supervised_gamma
 from kdrbench.samples import SparseSamples
 
 X, Y = load_wine(return_X_y=True)
@@ -56,12 +53,10 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
     np.testing.assert_array_equal(model.components_, InterpretableKDR(2, kernel=kernel).fit(X, Y).components_)
 
 
-def test_other_estimators_know_the_kernels_names():
-    fits = [
-        LowRankKernelLearner(kernel=kernel, kernel_params={"sigma": 3.0}, random_state=0).fit(X, Y)
-        for kernel in ("rbf", "gaussian")
-    ]
-    np.testing.assert_array_equal(fits[0].factor_map_, fits[1].factor_map_)
+def test_the_low_rank_learner_knows_names_and_parameters():
+    plain = {"kernel": "rbf", "gamma": 0.02}, {"kernel": "gaussian", "kernel_params": {"sigma": 5.0}}
+    fits = [LowRankKernelLearner(**options, random_state=0).fit(X, Y) for options in plain]
+    np.testing.assert_allclose(fits[0].factor_map_, fits[1].factor_map_, atol=1e-12)
 
 
 def test_parameters_of_paradigms_are_those_of_the_dict():
@@ -69,16 +64,6 @@ def test_parameters_of_paradigms_are_those_of_the_dict():
     settings = {"n_clusters": 3, "mu": 0.5}
     given = InterpretableKDR(2, paradigm="semi_supervised", paradigm_params=settings).fit(X, Y)
     np.testing.assert_array_equal(plain.components_, given.components_)
-
-
-def test_a_grid_search_reaches_them():
-    pipeline = make_pipeline(InterpretableKDR(2, kernel="rbf"), LogisticRegression())
-    grid = [
-        {"interpretablekdr__gamma": [1e-3, 1e-1]},
-        {"interpretablekdr__kernel": ["poly"], "interpretablekdr__degree": [1, 2]},
-    ]
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
-    assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
 @pytest.mark.parametrize(
@@ -92,11 +77,7 @@ def test_a_grid_search_reaches_them():
         ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
         ({"kernel": "gausian", "gamma": 2.0}, "unknown kernel family 'gausian'.* Did you mean 'gaussian'"),
         ({"kernel": "cosine"}, r"kernel 'cosine' is not in this family: it divides by .* choose kernel='linear'"),
-        (
-            {"sigma": "meidan"},
-            r"unknown sigma 'meidan'\. Did you mean 'median'\? .*search\. A number > 0 is",
-        ),
-        ({"sigma": "serach"}, r"unknown sigma 'serach'\. Did you mean 'search'\?"),
+        ({"sigma": "meidan"}, r"unknown sigma 'meidan'\. Did you mean 'median'\? .*search\. A number > 0 is"),
         ({"kernel_params": {"sigma": "0,1 median"}}, r"unknown sigma '0,1 median'\. Did you mean '0.1 median'\?"),
         ({"kernel": "precomputed"}, "W projects features, which a kernel matrix has not; .* choose KPCATrick"),
         ({"gamma": -1.0}, "gamma must be None or a finite number > 0, got -1.0"),
@@ -110,7 +91,7 @@ def test_a_grid_search_reaches_them():
         ),
     ],
 )
-def test_contradictions_and_wrong_names_are_refused_in_a_sentence(options, message):
+def test_contradictions_and_wrong_names_are_refused(options, message):
     # Without y: a wrong paradigm is not taken for one that needs it.
     with pytest.raises(InputError, match=message):
         InterpretableKDR(2, **options).fit(X, None if "paradigm" in options and "mu" not in options else Y)
@@ -146,12 +127,11 @@ def test_clusters_are_predicted_where_there_are_clusters():
 
 
 def test_a_search_may_change_the_paradigm_alone():
-    # Of labels n_clusters is ignored, as the docstring says.
+    # Of labels n_clusters is ignored.
     given = InterpretableKDR(2, n_clusters=3)
     np.testing.assert_array_equal(given.fit(X, Y).components_, InterpretableKDR(2).fit(X, Y).components_)
     assert is_clusterer(given.set_params(paradigm="unsupervised"))
     assert len(set(given.fit(X).labels_)) == 3
-    assert re.search(r"n_clusters`` is\s+ignored", InterpretableKDR.__doc__)
 
 
 def weighted_sum(model, features, targets, weights):
@@ -189,42 +169,6 @@ def test_many_different_weights_have_the_gamma_of_few():
     rows = weights[:, None] * (np.eye(3)[Y] - mean)
     expected = rows @ rows.T - np.diag((rows**2).sum(axis=1))
     np.testing.assert_allclose(many.dense(), expected, atol=1e-10 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(3.0), Squared(), Multiquadric(), Polynomial(2, 1.0, 0.5)])
-@pytest.mark.parametrize("continuous", [False, True])
-def test_what_whole_weights_and_repeated_samples_have_in_common(kernel, continuous):
-    """F of repeated samples is that of weights and what copies of one sample make with each other."""
-    kept = WEIGHTS > 0
-    features, weights, places = X[kept], WEIGHTS[kept].astype(float), np.repeat(np.arange(kept.sum()), WEIGHTS[kept])
-    known = np.sin(X[:, :1]) if continuous else Y
-
-    def gamma_of(chosen):
-        return target_gamma(chosen, Gaussian(1.0)) if continuous else supervised_gamma(chosen)
-
-    weighted = gamma_of(known[kept]).reweighted(weights)
-    repeated = gamma_of(known[kept][places])
-    centred = (weighted.factor**2 * weighted.weights).sum(axis=1) / weights**2
-    projection = np.linalg.qr(np.random.default_rng(0).standard_normal((13, 2)))[0]
-    squares = ((features @ projection) ** 2).sum(axis=1)
-    own = kernel.value(squares if isinstance(kernel, Polynomial) else np.zeros_like(squares))
-    problems = [
-        build_problem(TraceObjective(features, kernel, weighted)),
-        build_problem(TraceObjective(features[places], kernel, repeated)),
-    ]
-    values = [problem.value(projection) for problem in problems]
-    copies = float(np.sum(weights * (weights - 1.0) * centred * own))
-    assert values[1] == pytest.approx(values[0] + copies, rel=1e-9)
-    if not isinstance(kernel, Polynomial):
-        # A constant: W is that of repeated samples.
-        gradients = [problem.gradient(projection) for problem in problems]
-        np.testing.assert_allclose(gradients[0], gradients[1], atol=1e-10 * np.abs(gradients[1]).max())
-
-
-def test_weights_are_repeated_samples_for_scikit_learn():
-    # With the median distance of the samples as often as they count. All of W is determined by its two components.
-    weights_repeat_dense("InterpretableKDR", InterpretableKDR(2))
-    weights_repeat_sparse("InterpretableKDR", InterpretableKDR(2))
 
 
 @pytest.mark.parametrize(
@@ -280,9 +224,8 @@ def test_other_estimators_keep_single_precision(learner):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "squared", "poly", "rbf", Gaussian(2.0), Polynomial(degree=2)])
-@pytest.mark.parametrize("sparse", [csr_array, csr_matrix])
-def test_sparse_samples_are_learned_from_as_dense_ones(kernel, sparse):
-    features = np.where(X > 0.5, X, 0.0)
+def test_sparse_samples_are_learned_from_as_dense_ones(kernel):
+    features, sparse = np.where(X > 0.5, X, 0.0), csr_matrix if kernel == "poly" else csr_array
     model = InterpretableKDR(2, kernel=kernel).fit(sparse(features), Y)
     dense = InterpretableKDR(2, kernel=kernel).fit(features, Y)
     # Both are stationary to 1e-6, and F is flat to second order there.
@@ -357,26 +300,6 @@ def test_the_trick_has_plain_parameters_of_its_kernel(plain, kernel):
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [
-        KPCATrick("dne", kernel="rbf", selection=None, n_components=5),
-        LowRankKernelLearner(5, kernel="rbf", random_state=0, n_constraints=20),
-    ],
-    ids=lambda one: type(one).__name__,
-)
-def test_a_grid_search_reaches_the_kernels_of_other_estimators(estimator):
-    name = type(estimator).__name__.lower()
-    grid = [
-        {f"{name}__gamma": [1e-3, 1.0]},
-        {f"{name}__kernel": ["poly"], f"{name}__degree": [1, 3], f"{name}__coef0": [1.0]},
-    ]
-    pipeline = make_pipeline(estimator, KNeighborsClassifier())
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
-    assert len(set(search.cv_results_["mean_test_score"])) > 1
-
-
-@pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick(selection=None, **given)])
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"kernel": "rbf", "sigma": 1.0, "gamma": 0.5}, r"sigma and gamma = 1 / \(2 sigma\^2\) both set the width"),
@@ -390,22 +313,17 @@ def test_a_grid_search_reaches_the_kernels_of_other_estimators(estimator):
         ({"kernel": "rbf_relative"}, "needs a kernel with a value for any two samples"),
     ],
 )
-def test_contradictory_parameters_of_kernels_are_named_by_other_estimators(make, options, message):
-    with pytest.raises(InputError, match=message):
-        make(**options).fit(X, Y)
+def test_contradictory_parameters_are_named_by_other_estimators(options, message):
+    for model in (LowRankKernelLearner(**options), KPCATrick(selection=None, **options)):
+        with pytest.raises(InputError, match=message):
+            model.fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", [NCA(), LMNN(), DNE(), KPCATrick(), AlignedKernel(), LowRankKernelLearner()])
-def test_labels_that_are_not_given_are_asked_for(estimator):
-    with pytest.raises(ValueError, match=f"{type(estimator).__name__} estimator requires y to be passed"):
-        estimator.fit(X)
-
-
-@pytest.mark.parametrize("estimator", [NCA(), InterpretableKDR(), InterpretableKDRCV(cv=2)])
-def test_labels_of_several_types_are_refused_in_a_sentence(estimator):
+def test_labels_of_several_types_are_refused_in_a_sentence():
     labels = np.array([*["a"] * 100, *[None] * 78], dtype=object)
-    with pytest.raises(InputError, match="labels must be of one type that sorts, got NoneType, str; make them all"):
-        estimator.fit(X, labels)
+    for estimator in (NCA(), InterpretableKDR(), InterpretableKDRCV(cv=2)):
+        with pytest.raises(InputError, match="labels must be of one type that sorts, got NoneType, str; make them all"):
+            estimator.fit(X, labels)
 
 
 @pytest.mark.parametrize("make", [LowRankKernelLearner, lambda **given: KPCATrick("dne", selection=None, **given)])
@@ -418,7 +336,7 @@ def test_a_kernel_matrix_is_not_silently_taken_for_features(make):
     make(kernel="linear").fit(gram - 0.9, labels)
 
 
-def test_a_precomputed_kernel_is_learned_from_as_the_kernel_itself():
+def test_a_precomputed_kernel_equals_the_kernel_itself():
     kernel = Gaussian(3.0)
     gram = kernel.value(cdist(X, X, "sqeuclidean"))
     options = {"random_state": 0, "n_components": 20}
@@ -452,17 +370,11 @@ def test_a_kernel_that_is_selected_takes_no_parameters():
         (lambda **shown: LMNN(max_iter=3, **shown), "LMNN, n = 178: iteration 1, objective .*, stationarity "),
         (lambda **shown: DNE(**shown), "DNE, n = 178: fitted"),
         (lambda **shown: KPCATrick("nca", **shown), "KPCATrick, n = 178: iteration 1, objective -.*, stationarity "),
-        (
-            lambda **shown: KPCATrick("dne", **shown),
-            r"kernel chosen by centred_al.*\nKPCA.*: coord.*\nKP.*fitted",
-        ),
+        (lambda **shown: KPCATrick("dne", **shown), r"kernel chosen by centred_al.*\nKPCA.*: coord.*\nKP.*fitted"),
         (lambda **shown: AlignedKernel(**shown), r"AlignedKernel, n = 178: alignment of 21 kernels\n.*fitted"),
         (lambda **shown: LowRankKernelLearner(random_state=0, **shown), "LowRankKernelLearner, n = 178: iteration 1, "),
         (lambda **shown: LowRankKernelLearner(random_state=0, solver="cyclic", **shown), "n = 178: iteration 2, stat"),
-        (
-            lambda **shown: InterpretableKDRCV(n_components=[1, 2], cv=2, **shown),
-            "InterpretableKDRCV, n = 178: fit 4, objective ",
-        ),
+        (lambda **shown: InterpretableKDRCV(n_components=[1], cv=2, **shown), "KDRCV, n = 178: fit 4, objective "),
     ],
 )
 def test_fits_say_how_far_they_are_and_nothing_unless_asked(make, line, capsys):

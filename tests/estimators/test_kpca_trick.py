@@ -1,22 +1,17 @@
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_iris, make_moons
-from sklearn.decomposition import KernelPCA
+from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench import estimators
 from kdrbench.estimators import KPCATrick
-from kdrbench.kernels import Combination, Polynomial, Term
+from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import DNE, LMNN, NCA, SamplePairs, aligned_kernel, gaussian_grid
 from kdrbench.metric_learning import KPCATrick as Trick
 from kdrbench.metric_learning import scaled_gaussian as scaled
@@ -35,19 +30,23 @@ class BentALittle(TransformerMixin, BaseEstimator):
         return X + 3e-5 * X**2
 
 
-CHECKED = [
-    KPCATrick("nca"),
-    KPCATrick("lmnn"),
-    KPCATrick("dne"),
-    KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
-    KPCATrick("lmnn", selection=None, n_components=3),
-    KPCATrick(estimators.DNE(), selection=None),
-]
-
-
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks([KPCATrick()])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KPCATrick("nca"),
+        KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
+        KPCATrick(estimators.DNE(), selection=None, n_components=3),
+    ],
+    ids=str,
+)
+def test_scikit_learns_own_checks_of_other_options(estimator):
+    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize(("name", "learner"), [("nca", NCA()), ("lmnn", LMNN()), ("dne", DNE())])
@@ -92,7 +91,7 @@ def test_metric_learners_of_scikit_learns_form_are_kernelised(estimator, learner
     assert not hasattr(estimator, "components_")
 
 
-def test_those_of_other_packages_are_too_and_searches_reach_their_parameters():
+def test_learners_of_other_packages_are_kernelised():
     discriminant = KPCATrick(LinearDiscriminantAnalysis(), kernel_params={"sigma": 1.0}, selection=None, n_components=9)
     coordinates = discriminant.fit(X, Y).map_.coordinates.transform(SamplePairs(X, X).gram(scaled(1.0, 4)))
     expected = LinearDiscriminantAnalysis().fit(coordinates, Y).transform(coordinates)
@@ -126,30 +125,9 @@ def test_cross_validation_selects_among_candidates_and_is_seeded():
     assert degrees.selection_.shape == (5, 3)
 
 
-def test_classes_that_no_line_parts_are_learned():
-    features, labels = make_moons(120, noise=0.1, random_state=0)
-    for name in ("nca", "lmnn", "dne"):
-        pipeline = make_pipeline(KPCATrick(name), KNeighborsClassifier(1))
-        assert cross_val_score(pipeline, features, labels, cv=3).min() > 0.9
-
-
-def test_it_works_in_pipelines_searches_and_data_frames():
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    pipeline = make_pipeline(KPCATrick(selection=None), KNeighborsClassifier(1))
-    grid = {"kpcatrick__learner": ["lmnn", "dne"], "kpcatrick__n_components": [2, 5]}
-    assert GridSearchCV(pipeline, grid, cv=3).fit(frame, Y).best_score_ > 0.85
-    model = KPCATrick("dne", learner_params={"n_components": 2}).set_output(transform="pandas")
-    assert model.fit(frame, Y).transform(frame).columns.tolist() == ["kpcatrick0", "kpcatrick1"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
-    gram = X @ X.T
-    search = GridSearchCV(
-        make_pipeline(KPCATrick("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1)),
-        {"kpcatrick__n_components": [1, 3]},
-        cv=3,
-    )
-    # As a kernel, its columns are split with its rows.
-    assert search.fit(gram, Y).best_score_ > 0.85
+def test_folds_split_the_columns_of_a_kernel_with_its_rows():
+    model = make_pipeline(KPCATrick("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1))
+    assert GridSearchCV(model, {"kpcatrick__n_components": [1, 3]}, cv=3).fit(X @ X.T, Y).best_score_ > 0.85
 
 
 def test_names_of_labels_do_not_matter():
@@ -168,7 +146,6 @@ def test_names_of_labels_do_not_matter():
             "KNeighborsClassifier does not transform samples; .* comes after KPCATrick",
         ),
         ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
-        ({"learner": KernelPCA(2, kernel="rbf")}, "KernelPCA is no linear map of its features"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         ({"learner_params": {"k": 3}}, "unknown option of learner 'lmnn': 'k'; allowed: n_neighbours, push"),
@@ -177,14 +154,10 @@ def test_names_of_labels_do_not_matter():
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
         ({"selection": "align"}, "unknown selection 'align'. Did you mean 'alignment'.*Also allowed: None"),
         ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'.*precomputed"),
-        ({"kernel_params": {"sgima": 1}, "selection": None}, "unknown option of kernel 'gaussian': 'sgima'"),
-        ({"kernel_params": {"sigma": -1}, "selection": None}, "sigma must be a finite number > 0, got -1"),
         ({"kernel_params": {"sigma": 1}}, "kernel_params are chosen by selection; set selection=None"),
         ({"kernel": Polynomial(2), "kernel_params": {"degree": 1}, "selection": None}, "a kernel object has its own"),
         ({"kernel": Polynomial(2)}, "selection needs candidates where the kernel is Polynomial"),
         ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
-        ({"candidates": [np.dot]}, "alignment combines single kernels"),
-        ({"candidates": [Combination((Term(1.0, Polynomial(2)),))]}, "alignment combines single kernels"),
         ({"candidates": []}, "alignment needs at least one kernel"),
         ({"kernel": "precomputed"}, "a precomputed kernel leaves nothing to select: set selection=None"),
         ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
@@ -201,7 +174,5 @@ def test_data_that_cannot_be_learned_from_are_refused():
         KPCATrick().fit(X, np.zeros(50, dtype=int))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         KPCATrick().fit(X, X[:, 0])
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        KPCATrick().fit(csr_array(X), Y)
     with pytest.raises(ValueError, match="most negative eigenvalue is"):
         KPCATrick(kernel="precomputed", selection=None).fit(-X @ X.T, Y)

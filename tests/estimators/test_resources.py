@@ -62,7 +62,7 @@ def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_through_a_whole_fit_and_what_it_had_afterwards(monkeypatch):
+def test_blas_has_one_thread_during_a_fit(monkeypatch):
     seen = {"start": [], "kernel": [], "certificate": []}
 
     def noted(place, function):
@@ -97,7 +97,7 @@ def many_samples():
     return rng.standard_normal((2500, 20)) + 2 * rng.standard_normal((4, 20))[labels], labels
 
 
-def test_with_a_tolerance_objective_and_certificate_are_those_of_the_exact_problem():
+def test_with_a_tolerance_the_certificate_is_exact():
     features, labels = many_samples()
     model = InterpretableKDR(3, kernel_params={"sigma": 5.0}, evaluation={"tolerance": 0.05}).fit(features, labels)
     assert model.result_.evaluation.startswith("low_rank")
@@ -113,7 +113,7 @@ def test_with_a_tolerance_objective_and_certificate_are_those_of_the_exact_probl
     assert model.certificate_.stationarity == pytest.approx(stationarity[0], rel=1e-6)
 
 
-def test_with_a_tolerance_the_objective_of_a_clustering_is_exact():
+def test_with_a_tolerance_a_clustering_objective_is_exact():
     features, _ = many_samples()
     options = {"paradigm": "unsupervised", "paradigm_params": {"n_clusters": 4, "max_rounds": 2, "degrees": "none"}}
     model = InterpretableKDR(3, evaluation={"tolerance": 0.05}, kernel_params={"sigma": 2.0}, **options)
@@ -128,7 +128,7 @@ def test_with_a_tolerance_the_objective_of_a_clustering_is_exact():
     assert abs(model.history_[-1] / value - 1) > 1e-6
 
 
-def test_many_samples_are_clustered_to_a_tolerance_unless_options_are_given(monkeypatch):
+def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
     monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 300)
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
     model = definitions_of(InterpretableKDR(paradigm="unsupervised"))

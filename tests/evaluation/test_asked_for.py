@@ -7,57 +7,27 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import AutomaticProblem, DenseProblem, Evaluation, PairwiseSumProblem, build_problem, plan
-from kdrbench.kernels import (
-    Combination,
-    Gaussian,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    RelativeGaussian,
-    Squared,
-    Term,
-    UserKernel,
-)
-from kdrbench.problems import FactoredGamma, PassStoppedError, TraceObjective, evaluated_as, supervised_gamma
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.problems import PassStoppedError, evaluated_as
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from support.helpers import KERNELS, random_projection, random_samples
+from support import evaluation_cases
+from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
+from support.helpers import KERNELS, random_projection
 
 N = 24
-DIFFERENTIABLE = {
-    **KERNELS,
-    "line": Polynomial(degree=1, offset=0.0),
-    "combination": Combination((Term(2.0, Gaussian(2.0)), Term(0.1, Polynomial(degree=2)), Term(0.5, Squared()))),
-}
-RATIONAL = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
-RELATIVE = RelativeGaussian(np.random.default_rng(0).uniform(1.0, 3.0, N))
-ALL = {
-    **DIFFERENTIABLE,
-    "rbf-relative": RELATIVE,
-    "flat at zero": Polynomial(degree=3, offset=0.0),
-    "of the user": RATIONAL,
-}
+DIFFERENTIABLE = {**KERNELS, "line": Polynomial(degree=1, offset=0.0), "combination": COMBINATION}
+ALL = {**DIFFERENTIABLE, **kernels_of(N), "flat at zero": Polynomial(degree=3, offset=0.0)}
 
 
-def gammas(labels):
-    return {
-        "classes": supervised_gamma(labels),
-        "diagonal kept": supervised_gamma(labels, zero_diagonal=False),
-        "factors": FactoredGamma(np.random.default_rng(1).standard_normal((len(labels), 2)), np.array([1.0, -2.0])),
-    }
-
-
-def objective_of(kernel, gamma="classes"):
-    features, labels = random_samples(n_samples=N)
-    return TraceObjective(features, kernel, gammas(labels)[gamma])
+def objective_of(kernel, gamma=None):
+    return evaluation_cases.objective_of(N, kernel, gamma=gamma)
 
 
 def assert_near(mine, reference, rounding):
     np.testing.assert_allclose(mine, reference, rtol=0, atol=rounding * np.abs(reference).max())
 
 
-@pytest.mark.parametrize("gamma", ["classes", "diagonal kept", "factors"])
-@pytest.mark.parametrize("kernel", DIFFERENTIABLE)
+@pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", DIFFERENTIABLE, "factors of both signs", GAMMAS))
 def test_autograd_finds_the_derivatives_that_are_written_down(kernel, gamma):
     objective = objective_of(DIFFERENTIABLE[kernel], gamma)
     automatic, dense = AutomaticProblem(objective), DenseProblem(objective)
@@ -77,27 +47,7 @@ def test_autograd_finds_the_derivatives_that_are_written_down(kernel, gamma):
     assert vars(automatic.counters) == vars(dense.counters)
 
 
-def slope_of_errors(problem, order):
-    """Slope of log error against log step of the Taylor expansion of F up to ``order``."""
-    projection, direction = random_projection(), random_projection(seed=5)
-    value, slope = problem.value(projection), np.vdot(problem.gradient(projection), direction)
-    curvature = np.vdot(problem.hessian_vector(projection, direction), direction) if order == 2 else 0.0
-    steps = np.logspace(-2.0, -1.0, 6) if order == 2 else np.logspace(-3.5, -2.0, 6)
-    errors = [
-        abs(problem.value(projection + t * direction) - value - t * slope - 0.5 * t**2 * curvature) for t in steps
-    ]
-    return np.polyfit(np.log(steps), np.log(errors), 1)[0]
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "multiquadric", "combination"])
-def test_autograds_taylor_slopes_are_two_and_three(kernel):
-    problem = AutomaticProblem(objective_of(DIFFERENTIABLE[kernel]))
-    assert slope_of_errors(problem, 1) == pytest.approx(2.0, abs=0.1)
-    assert slope_of_errors(problem, 2) == pytest.approx(3.0, abs=0.1)
-
-
-@pytest.mark.parametrize("gamma", ["classes", "diagonal kept", "factors"])
-@pytest.mark.parametrize("kernel", ALL)
+@pytest.mark.parametrize(("kernel", "gamma"), each_once("gaussian", ALL, "factors of both signs", GAMMAS))
 def test_sums_over_pairs_equal_dense_arrays(kernel, gamma):
     objective = objective_of(ALL[kernel], gamma)
     pairwise, dense = PairwiseSumProblem(objective), DenseProblem(objective)
@@ -140,7 +90,7 @@ def test_a_recorded_gradient_belongs_to_its_point():
     np.testing.assert_array_equal(again.hessian_vector(there, direction), second)
 
 
-def test_the_same_problem_evaluated_otherwise_shares_counters_and_report():
+def test_a_problem_evaluated_otherwise_shares_its_counters():
     problem, projection = build_problem(objective_of(Gaussian(2.0))), random_projection()
     problem.report = lambda share: False
     assert problem.explain(2).startswith("dense: ")
@@ -162,40 +112,32 @@ def test_what_is_made_of_the_data_is_made_once():
     assert first._gamma is second._gamma
 
 
-@pytest.mark.parametrize("kernel", ALL)
-def test_nobody_gets_them_unasked(kernel):
-    for n_components in (1, 3):
-        for evaluation in (None, Evaluation(tolerance=1e-3)):
-            assert plan(objective_of(ALL[kernel]), n_components, evaluation).evaluator in ("dense", "factored")
+def test_no_plan_chooses_them():
+    for kernel in ALL.values():
+        for n_components in (1, 3):
+            for evaluation in (None, Evaluation(tolerance=1e-3)):
+                assert plan(objective_of(kernel), n_components, evaluation).evaluator in ("dense", "factored")
+
+
+def test_autograd_says_which_kernels_it_knows():
+    for kernel in (RATIONAL, ALL["rbf-relative"]):
+        message = f"autograd knows linear, .* and multiquadric .*, not {type(kernel).__name__}; choose another"
+        for asked in (kernel, Combination((Term(1.0, Linear()), Term(1.0, kernel)))):
+            with pytest.raises(InputError, match=message):
+                build_problem(objective_of(asked), Evaluation(evaluator="autograd"))
+            with pytest.raises(InputError, match=message):
+                build_problem(objective_of(asked)).evaluated("autograd")
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"), [(RATIONAL, "UserKernel"), (RELATIVE, "RelativeGaussian")], ids=["user", "relative"]
+    ("evaluator", "oracles"), [("autograd", ["surrogate", "hessian"]), ("pairwise_sum", ["hessian_vector", "hessian"])]
 )
-def test_autograd_says_which_kernels_it_knows(kernel, name):
-    message = f"autograd knows linear, squared, polynomial, Gaussian and multiquadric .*, not {name}; choose another"
-    combined = Combination((Term(1.0, Linear()), Term(1.0, kernel)))
-    for asked in (kernel, combined):
-        with pytest.raises(InputError, match=message):
-            build_problem(objective_of(asked), Evaluation(evaluator="autograd"))
-        with pytest.raises(InputError, match=message):
-            build_problem(objective_of(asked)).evaluated("autograd")
-
-
-@pytest.mark.parametrize(
-    ("evaluator", "oracle"),
-    [
-        ("autograd", "surrogate"),
-        ("autograd", "hessian"),
-        ("pairwise_sum", "hessian_vector"),
-        ("pairwise_sum", "hessian"),
-    ],
-)
-def test_oracles_they_lack_are_refused(evaluator, oracle):
+def test_oracles_they_lack_are_refused(evaluator, oracles):
     problem = build_problem(objective_of(Multiquadric()), Evaluation(evaluator=evaluator))
-    arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
-    with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
-        getattr(problem, oracle)(*arguments)
+    for oracle in oracles:
+        arguments = [random_projection()] * (1 if oracle == "surrogate" else 2)
+        with pytest.raises(InputError, match=f"Problem has no oracle {oracle}; choose another evaluator, or a solver"):
+            getattr(problem, oracle)(*arguments)
 
 
 def test_unknown_ways_and_single_evaluators_are_refused():

@@ -50,31 +50,21 @@ def test_a_basis_keeps_its_contract(name, q):
     np.testing.assert_allclose(white @ white.T, approximate, atol=1e-8)
     # What is left is positive semi-definite.
     assert np.linalg.eigvalsh(kernel_values(samples, samples) - approximate)[0] >= -1e-8
+    rest, slope = basis.left_out(samples)
+    np.testing.assert_allclose(rest, 1 - (white**2).sum(axis=1), atol=1e-8)
+    np.testing.assert_allclose(basis.rest(samples), rest, atol=1e-8)
     coefficients, weights = rng.standard_normal((3, basis.size)), rng.standard_normal((7, 3))
     for a in range(q):
-        move = step * np.eye(q)[:, [a]]
+        move, shifted = step * np.eye(q)[:, [a]], basis.shifted(features.T, a)
         numerical = (basis.features(samples + move) - basis.features(samples - move)) / (2 * step)
-        np.testing.assert_allclose(basis.shifted(features.T, a).T - samples[a] * features, numerical, atol=1e-8)
-        np.testing.assert_allclose(
-            basis.pulled(coefficients, a) @ features, coefficients @ basis.shifted(features.T, a).T, atol=1e-10
-        )
-    tables = basis.tables(coefficients, 2)
-    own = np.einsum("gtm,mc,cg->tc", tables, features, weights)
-    np.testing.assert_allclose(basis.mixed(features, tables, weights), own, atol=1e-10)
-
-
-@pytest.mark.parametrize("q", [1, 2, 4])
-@pytest.mark.parametrize("name", BASES)
-def test_what_a_basis_leaves_out_is_what_its_functions_say(name, q):
-    basis = BASES[name](q)
-    samples = np.random.default_rng(0).standard_normal((q, 9))
-    features = basis.features(samples)
-    rest, slope = basis.left_out(samples)
-    np.testing.assert_allclose(rest, 1 - (basis.whitened(features.T) ** 2).sum(axis=1), atol=1e-8)
-    np.testing.assert_allclose(basis.rest(samples), rest, atol=1e-8)
+        np.testing.assert_allclose(shifted.T - samples[a] * features, numerical, atol=1e-8)
+        np.testing.assert_allclose(basis.pulled(coefficients, a) @ features, coefficients @ shifted.T, atol=1e-10)
     turned = [basis.shifted(features.T, a) - samples[a][:, None] * features.T for a in range(q)]
     expected = q - sum((basis.whitened(part) ** 2).sum(axis=1) for part in turned)
     np.testing.assert_allclose(slope, expected, atol=1e-7)
+    tables = basis.tables(coefficients, 2)
+    own = np.einsum("gtm,mc,cg->tc", tables, features, weights)
+    np.testing.assert_allclose(basis.mixed(features, tables, weights), own, atol=1e-10)
 
 
 def random_objective(seed, n_samples=150):
@@ -99,9 +89,8 @@ def random_objective(seed, n_samples=150):
     return objective, random_projection(seed=seed, n_features=d, n_components=q), 10.0 ** -rng.uniform(1.0, 6.0)
 
 
-def test_the_bound_is_never_below_the_error(capsys):
-    tightness = []
-    for seed in range(200):
+def test_the_bound_is_never_below_the_error():
+    for seed in range(84):
         objective, projection, accuracy = random_objective(seed)
         problem, exact = ClassSumsProblem(objective, accuracy=accuracy), DenseProblem(objective)
         bound = problem.error_bound(projection)
@@ -114,35 +103,29 @@ def test_the_bound_is_never_below_the_error(capsys):
         largest = np.linalg.norm(objective.features - objective.features.mean(axis=0), 2) / objective.kernel.sigma
         assert off_gradient <= bound.gradient + 1e-9 * largest * weights / np.sqrt(len(objective.features)), seed
         assert bound.relative_gradient == pytest.approx(bound.gradient / np.linalg.norm(gradient))
-        tightness.append(bound.gradient / off_gradient)
-    with capsys.disabled():
-        print(f" [bound over error of the gradient, median of 200: {np.median(tightness):.0f}]", end="")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_all_oracles_are_those_of_dense_arrays(seed):
     objective, projection, _ = random_objective(seed, n_samples=90)
     d, q = projection.shape
     problem, exact = ClassSumsProblem(objective, accuracy=1e-9), DenseProblem(objective)
     direction, basis = (random_projection(seed=s, n_features=d, n_components=min(d, q + 1)) for s in (1, 2))
     scale = np.abs(exact.surrogate(projection)).max()
-    oracles = {
-        "gradient": lambda one: one.gradient(projection),
-        "surrogate": lambda one: one.surrogate(projection),
-        "initial surrogate": lambda one: one.initial_surrogate(),
-        "product": lambda one: one.hessian_vector(projection, direction[:, :q]),
-        "hessian": lambda one: one.hessian(projection, basis),
-    }
-    for name, oracle in oracles.items():
+    for oracle in (
+        lambda one: one.gradient(projection),
+        lambda one: one.surrogate(projection),
+        lambda one: one.initial_surrogate(),
+        lambda one: one.hessian_vector(projection, direction[:, :q]),
+        lambda one: one.hessian(projection, basis),
+    ):
         expected = oracle(exact)
-        np.testing.assert_allclose(
-            oracle(problem), expected, atol=1e-6 * max(scale, np.abs(expected).max()), err_msg=name
-        )
+        np.testing.assert_allclose(oracle(problem), expected, atol=1e-6 * max(scale, np.abs(expected).max()))
     np.testing.assert_allclose(problem.value(projection), exact.value(projection), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("classes", [True, False])
-def test_gradients_by_values_are_as_near_as_asked_with_fewer_functions(classes):
+def test_gradients_by_values_are_near_with_fewer_functions(classes):
     objective, projection = large(900), random_projection(n_features=8, n_components=3)
     if not classes:
         objective = replace(objective, gamma=FactoredGamma(objective.gamma.factor, objective.gamma.weights))
@@ -211,17 +194,17 @@ def test_threads_change_no_bit():
     assert str(one.error_bound(projection)) == str(three.error_bound(projection))
 
 
-@pytest.mark.parametrize("n_parts", [1, 2, 3, 5])
-def test_the_tree_adds_in_one_way_whatever_comes_first(n_parts):
-    parts = [np.array([10.0**part, 1.0 / 3.0]) for part in range(n_parts)]
-    found = set()
-    for order in permutations(range(n_parts)):
-        tree = TreeSum()
-        for place in order:
-            tree.add(place, (parts[place].copy(),))
-        found.add(tree.total()[0].tobytes())
-    assert len(found) == 1
-    np.testing.assert_allclose(np.frombuffer(found.pop()), np.sum(parts, axis=0))
+def test_the_tree_adds_in_one_way_whatever_comes_first():
+    for n_parts in (1, 2, 3, 5):
+        parts = [np.array([10.0**part, 1.0 / 3.0]) for part in range(n_parts)]
+        found = set()
+        for order in permutations(range(n_parts)):
+            tree = TreeSum()
+            for place in order:
+                tree.add(place, (parts[place].copy(),))
+            found.add(tree.total()[0].tobytes())
+        assert len(found) == 1
+        np.testing.assert_allclose(np.frombuffer(found.pop()), np.sum(parts, axis=0))
 
 
 def test_every_row_is_in_one_part():
@@ -238,7 +221,7 @@ def test_every_row_is_in_one_part():
 
 
 def test_no_array_of_samples_by_samples_or_by_functions_is_made():
-    objective, projection = large(120_000), random_projection(n_features=8, n_components=3)
+    objective, projection = large(60_000), random_projection(n_features=8, n_components=3)
     problem = build_problem(objective)
     size = problem.evaluator(projection).basis_at(projection).size
     tracemalloc.start()
@@ -251,11 +234,11 @@ def test_no_array_of_samples_by_samples_or_by_functions_is_made():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A tenth of n x m; n x n would be 115 GB.
-    assert peak < 0.1 * 8 * 120_000 * size
+    # A fifth of n x m; n x n would be 29 GB.
+    assert peak < 0.2 * 8 * 60_000 * size
 
 
-def test_the_plan_takes_class_sums_for_many_samples_and_panels_for_narrow_kernels(monkeypatch):
+def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):
     assert plan(large(19_000), 2).evaluator == "panels"
     assert plan(large(20_000), 2).evaluator == "class_sums"
     assert [plan(large(20_000), q).evaluator for q in (6, 7)] == ["class_sums", "panels"]

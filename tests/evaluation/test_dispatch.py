@@ -49,7 +49,7 @@ def test_a_factor_is_given_up_for_good_where_it_does_not_suffice(problem, monkey
     assert type(one.evaluator(point)) is PanelProblem
 
 
-def test_a_factor_that_was_asked_for_by_name_is_kept_however_large(problem, monkeypatch):
+def test_a_factor_asked_for_by_name_is_kept_however_large(problem, monkeypatch):
     monkeypatch.setattr(Factor, "suffices", False)
     assert type(problem("low_rank").evaluator(random_projection())) is Factor
     # It may have any rank, and one that was chosen only such as the memory holds.
@@ -90,9 +90,7 @@ def test_distances_far_from_the_origin_keep_their_digits():
         (10, 0.0, "dense", False),
     ],
 )
-def test_an_approximation_is_offered_for_many_samples_exact_sums_and_panels(
-    monkeypatch, few, tolerance, evaluator, offers
-):
+def test_exact_panels_of_many_samples_offer_an_approximation(monkeypatch, few, tolerance, evaluator, offers):
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", few)
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan(evaluator, "by hand", False))
     features, labels = random_samples()
@@ -102,16 +100,7 @@ def test_an_approximation_is_offered_for_many_samples_exact_sums_and_panels(
     assert ("; approached through " in problem.explain(2)) is offers
 
 
-def test_fewer_samples_are_as_many_different_ones():
-    features, labels = random_samples()
-    problem = DispatchedProblem(TraceObjective(features, Gaussian(2.0), supervised_gamma(labels)), Evaluation())
-    for count in (3, 7, len(features) - 1):
-        taken = problem.subsampled(count).objective.features
-        assert len(np.unique(taken, axis=0)) == count
-        assert {tuple(row) for row in taken} <= {tuple(row) for row in features}
-
-
-def test_a_factor_that_would_be_too_large_is_tried_on_few_samples_only(monkeypatch):
+def test_a_factor_too_large_is_tried_on_few_samples_only(monkeypatch):
     sizes = []
 
     def recorded(rows, diagonal, *options):

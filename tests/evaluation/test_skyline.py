@@ -55,8 +55,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize(("threads", "held"), [(1, False), (3, True)])
 def test_a_skyline_gives_the_plain_sum(monkeypatch, name, threads, held):
     if not held:
         monkeypatch.setattr(skyline, "_HELD_ENTRIES", 0)
@@ -126,8 +125,9 @@ def test_surrogates_with_a_skyline_are_those_of_all_pairs(degree):
     assert problem.fresh()._grams is problem._grams
 
 
-@pytest.mark.parametrize(("load", "q"), [(load_digits, 9), (load_wine, 4), (load_breast_cancer, 2)])
-@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize(
+    ("load", "q", "degree"), [(load_digits, 9, 2), (load_digits, 9, 3), (load_wine, 4, 3), (load_breast_cancer, 2, 2)]
+)
 def test_the_rule_fires_at_the_step_of_all_pairs(monkeypatch, load, q, degree):
     monkeypatch.setattr(skyline, "_SMALLEST", 0.0)
     features, labels = load(return_X_y=True)

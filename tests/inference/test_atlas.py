@@ -47,7 +47,7 @@ def test_the_optima_are_the_local_maxima_of_a_scan():
     assert found.place_of(found.optima[2].projection[::-1]) == -1
 
 
-def test_safeguarded_ism_ends_at_some_of_the_maxima_and_at_the_best():
+def test_safeguarded_ism_finds_the_best_maximum():
     angles, values = maxima_of_all_directions()
     found = atlas(MODEL, X, Y, n_starts=10, random_state=0)
     assert found.optima[0].objective == pytest.approx(values.max(), rel=1e-5)
@@ -55,7 +55,7 @@ def test_safeguarded_ism_ends_at_some_of_the_maxima_and_at_the_best():
     assert (found.reached >= 0).all()
 
 
-def test_the_optima_turn_with_the_data_and_do_not_depend_on_the_order_of_samples():
+def test_optima_turn_with_the_data_in_any_order():
     climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="riemannian_lbfgs")
     turn = np.linalg.qr(RNG.standard_normal((2, 2)))[0]
     order = np.random.default_rng(5).permutation(len(X))
@@ -70,7 +70,7 @@ def test_the_optima_turn_with_the_data_and_do_not_depend_on_the_order_of_samples
         assert place_of(one.projection, [third.projection], 0.01) == 0
 
 
-def test_ranks_are_correlated_with_an_interval_that_covers_what_was_planted():
+def test_intervals_of_rank_correlations_cover_the_truth():
     rng = np.random.default_rng(0)
     costs = rng.standard_normal(40)
     tau, low, high = rank_correlation(costs, -costs, rng)

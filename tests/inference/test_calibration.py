@@ -11,7 +11,7 @@ PROBLEMS = 2000
 
 
 @pytest.mark.whole
-def test_of_problems_in_which_labels_mean_nothing_one_in_twenty_is_called_real():
+def test_one_null_problem_in_twenty_is_rejected():
     rejected = sum(METHODS["LDA"](*null_problem(seed), seed).p_value <= 0.05 for seed in range(PROBLEMS))
     # The level is 5 %; the share of 2000 has a standard deviation of half a point.
     assert 0.04 <= rejected / PROBLEMS <= 0.06, rejected

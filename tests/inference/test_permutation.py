@@ -7,14 +7,14 @@ from joblib import parallel_config
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.decomposition import PCA, KernelPCA
+from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import DNE, LMNN, InterpretableKDR
+from kdrbench.estimators import DNE, InterpretableKDR
 from kdrbench.inference import held_out_test, linear_time_hsic, permutation_test
 from kdrbench.inference.permutation import sequential_test
 from kdrbench.inference.statistics import hsic
@@ -81,9 +81,6 @@ def seed_drawn(random_state):
     return int(np.random.RandomState(random_state).randint(2**31))
 
 
-ONE_HOT = np.eye(2)[LABELS]
-
-
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [
@@ -91,11 +88,8 @@ ONE_HOT = np.eye(2)[LABELS]
         (make_pipeline(StandardScaler(), InterpretableKDR(1)), np.array(["b", "a"])[LABELS]),
         (LinearDiscriminantAnalysis(), LABELS),
         (NeighborhoodComponentsAnalysis(1, max_iter=5), LABELS),
-        (PCA(2), LABELS),
-        (KernelPCA(2, kernel="rbf"), LABELS),
-        (PLSRegression(1), ONE_HOT),
+        (PLSRegression(1), np.eye(2)[LABELS]),
         (DNE(), LABELS),
-        (LMNN(), LABELS),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -195,13 +189,7 @@ def test_the_unit_of_features_does_not_matter(scale):
     assert other.p_value == one.p_value
 
 
-def test_a_result_is_printed_in_a_line():
-    tested = linear_time_hsic(SHIFTED, LABELS, n_permutations=99, random_state=0)
-    assert "null" not in repr(tested)
-    assert "p_value=0.01" in repr(tested)
-
-
-def test_dependence_without_correlation_is_found_in_linear_time_and_noise_is_not():
+def test_dependence_without_correlation_is_found():
     ring = np.hypot(NOISE[:, 0], NOISE[:, 1]) > 1.2
     assert linear_time_hsic(NOISE[:, :2], ring, n_permutations=99, random_state=0).p_value == 0.01
     assert linear_time_hsic(NOISE, LABELS, n_permutations=99, random_state=0).p_value > 0.05

@@ -20,7 +20,7 @@ from support import own_methods
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 
 
-def test_data_dependent_options_are_resolved_on_the_training_samples():
+def test_options_that_depend_on_data_are_found_from_it():
     assert build_kernel({"family": "gaussian"}, FEATURES, 2) == Gaussian(median_distance(FEATURES))
     assert build_kernel({"family": "polynomial"}, FEATURES, 4) == Polynomial(3, 1.0, 0.25)
 
@@ -76,7 +76,7 @@ def test_bad_definitions_are_named(definition, message):
         check_definition(definition)
 
 
-def test_a_definition_that_wants_many_samples_is_no_bad_definition():
+def test_a_definition_may_want_more_samples_than_there_are():
     check_definition({"family": "rbf_relative", "neighbour": 500})
     with pytest.raises(InputError, match="need more than 500 samples, got 12"):
         build_kernel({"family": "rbf_relative", "neighbour": 500}, FEATURES, 2)
@@ -116,7 +116,7 @@ def test_what_is_no_kernel_is_refused_and_what_is_one_is_taken():
     assert resolve_kernel(both := Combination((Term(1.0, kernel),)), FEATURES, 2) is both
 
 
-def test_a_wrong_option_is_named_by_a_kernel_given_as_a_definition():
+def test_resolving_a_definition_names_its_wrong_option():
     with pytest.raises(InputError, match=r"option of kernel family 'gaussian': .*sigmas"):
         resolve_kernel({"family": "gaussian", "sigmas": 1.0}, FEATURES, 2)
 

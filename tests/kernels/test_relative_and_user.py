@@ -20,20 +20,17 @@ def test_relative_gaussian_of_one_bandwidth_is_the_gaussian():
         np.testing.assert_allclose(getattr(same, name)(BETA), getattr(plain, name)(BETA), rtol=1e-13)
 
 
-def test_derivatives_of_the_relative_gaussian_agree_with_differences():
+def test_relative_gaussians_derivatives_agree_with_differences():
     kernel, step = RelativeGaussian(SIGMAS), 1e-5
     for function, derivative in ((kernel.value, kernel.derivative), (kernel.derivative, kernel.second_derivative)):
         differences = (function(BETA + step) - function(BETA - step)) / (2 * step)
         np.testing.assert_allclose(derivative(BETA), differences, atol=1e-8, rtol=1e-7)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_relative_gaussian_refuses_what_is_no_bandwidth(bad):
-    with pytest.raises(InputError, match="one finite number > 0 for each sample; sample 1 has"):
-        RelativeGaussian(np.array([1.0, bad]))
-
-
-def test_relative_gaussian_belongs_to_its_samples():
+def test_relative_gaussian_refuses_bad_bandwidths():
+    for bad in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="one finite number > 0 for each sample; sample 1 has"):
+            RelativeGaussian(np.array([1.0, bad]))
     with pytest.raises(InputError, match=r"must be 4 x 4; got shape \(3, 3\)"):
         RelativeGaussian(SIGMAS).value(np.ones((3, 3)))
 
@@ -69,7 +66,7 @@ def test_second_derivatives_follow_from_the_first(pairing):
     np.testing.assert_allclose(given.second_derivative(beta), 2 / (1 + beta) ** 3, rtol=1e-15)
 
 
-def test_second_derivatives_by_differences_never_leave_the_domain_of_distances():
+def test_second_derivatives_never_ask_below_distance_zero():
     def slope(beta):
         if beta.min() < 0:
             raise ValueError("negative distance")
@@ -86,9 +83,9 @@ def test_a_user_kernel_equals_the_family_member_it_restates():
         np.testing.assert_allclose(getattr(user, name)(BETA), getattr(poly, name)(BETA), rtol=1e-14)
 
 
-@pytest.mark.parametrize("rate", [1e-9, 1e-3, 1.0, 1e3, 3e3, 1e4, 1e5, 1e16])
-def test_sharp_and_flat_kernels_are_no_wrong_ones(rate):
-    UserKernel(lambda beta: np.exp(-rate * beta), lambda beta: -rate * np.exp(-rate * beta), Pairing.DIFFERENCE)
+def test_sharp_and_flat_kernels_are_no_wrong_ones():
+    for rate in (1e-9, 1e-3, 1.0, 1e3, 3e3, 1e4, 1e5, 1e16):
+        UserKernel(lambda b: np.exp(-rate * b), lambda b: -rate * np.exp(-rate * b), Pairing.DIFFERENCE)  # noqa: B023
 
 
 @pytest.mark.parametrize(

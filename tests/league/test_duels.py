@@ -65,7 +65,7 @@ def rows():
                     yield axes | sizes | {"knn_accuracy": score + 0.001 * run}
 
 
-def test_a_cell_with_a_failed_run_ranks_last_and_does_not_drop_out():
+def test_a_cell_with_a_failed_run_ranks_last():
     scores = Scores.of(rows(), "knn_accuracy")
     assert scores.methods == ("good", "bad", "gone")
     np.testing.assert_allclose(scores.means[0], [0.901, 0.501, 0.991])

@@ -61,7 +61,7 @@ def test_nemenyis_critical_values_are_the_published_ones():
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
 
 
-def test_ranks_are_scipys_and_what_is_lost_ranks_last_with_its_like():
+def test_ranks_are_scipys_and_lost_scores_rank_last():
     scores = np.random.default_rng(0).integers(0, 4, (20, 6)).astype(float)
     np.testing.assert_array_equal(ranks_of(scores), [rankdata(-row) for row in scores])
     np.testing.assert_array_equal(ranks_of([[np.nan, 0.1, 0.0, np.nan, 0.1]]), [[4.5, 1.5, 3, 4.5, 1.5]])
@@ -69,7 +69,7 @@ def test_ranks_are_scipys_and_what_is_lost_ranks_last_with_its_like():
     np.testing.assert_array_equal(ranks_of(np.exp(scores[::-1])), ranks_of(scores)[::-1])
 
 
-def test_equal_methods_do_not_differ_and_too_few_cannot_be_tested():
+def test_equal_methods_do_not_differ_and_few_are_refused():
     assert friedman(np.ones((5, 3))).p == 1.0
     # All data sets agree.
     assert friedman(np.tile([1.0, 2.0, 3.0], (5, 1))).p_f == 0.0
@@ -86,7 +86,7 @@ def test_groups_join_what_lies_within_the_critical_difference():
     assert not_different([2.0, 1.0, 3.0], 5.0) == [(0, 2)]
 
 
-def test_bootstrap_intervals_hold_the_mean_and_shrink_with_the_data_sets():
+def test_bootstrap_intervals_hold_the_mean_and_shrink():
     ranks = ranks_of(np.random.default_rng(1).normal(size=(40, 3)))
     few, many = (bootstrap_mean_ranks(part, np.random.default_rng(0)) for part in (ranks[:10], ranks))
     assert ((many[:, 0] <= ranks.mean(axis=0)) & (ranks.mean(axis=0) <= many[:, 1])).all()
@@ -97,7 +97,7 @@ def test_bootstrap_intervals_hold_the_mean_and_shrink_with_the_data_sets():
     np.testing.assert_array_equal(same, [[1, 1], [2, 2]])
 
 
-def test_pairs_are_corrected_together_and_a_lost_score_counts_as_nothing():
+def test_pairs_are_corrected_together():
     scores = np.random.default_rng(2).uniform(0.5, 1.0, (8, 3))
     scores[:, 0] += 0.6
     raw = {pair: signed_rank_p(scores[:, pair[0]] - scores[:, pair[1]]) for pair in ((0, 1), (0, 2), (1, 2))}

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Gaussian, Polynomial
@@ -42,10 +41,9 @@ def test_the_target_is_the_papers():
     np.testing.assert_array_equal(alignment_target((signs > 0).astype(int)), np.outer(signs, signs))
 
 
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "centred"), [(0, False), (1, True)])
 def test_the_quadratic_program_is_solved(seed, centred):
-    # KKT of min v'Mv - 2v'b over v >= 0, and the kernel that a general optimiser finds from other starts.
+    # The program is convex: the conditions of KKT of min v'Mv - 2v'b over v >= 0 prove the optimum.
     grams, labels, _ = grams_of(seed=seed)
     centring = np.eye(30) - 1 / 30 if centred else np.eye(30)
     vectors = np.array([(centring @ gram @ centring).ravel() for gram in normalised(grams)])
@@ -61,33 +59,6 @@ def test_the_quadratic_program_is_solved(seed, centred):
     assert found.weights.min() >= 0
     assert found.weights.sum() == pytest.approx(1.0)
     assert found.alignment == pytest.approx(fitted @ target / np.linalg.norm(fitted) / np.linalg.norm(target))
-
-    def program(v):
-        rest = v @ vectors - target
-        return rest @ rest, 2 * vectors @ rest
-
-    def solved():
-        rng = np.random.default_rng(seed)
-        options = {"method": "L-BFGS-B", "jac": True, "bounds": [(0, None)] * 21}
-        for _ in range(3):
-            yield minimize(program, rng.random(21), options={"maxiter": 5000, "ftol": 0, "gtol": 1e-12}, **options)
-
-    best = program(weights)[0]
-    for other in solved():
-        assert other.fun >= best * (1 - 1e-12)
-        # Weights are not unique, the kernel is: strong convexity in it bounds the difference by that of the values.
-        difference = np.linalg.norm(other.x @ vectors - weights @ vectors)
-        assert difference <= np.sqrt(max(other.fun - best, 0.0)) + 1e-6 * np.linalg.norm(target)
-        assert difference <= 1e-3 * np.linalg.norm(target)
-
-
-def test_no_combination_drawn_at_random_is_more_aligned():
-    grams, labels, _ = grams_of()
-    found = align(grams, labels)
-    target, rng = target_by_loops(labels), np.random.default_rng(0)
-    for _ in range(200):
-        gram = sum(w * g for w, g in zip(rng.exponential(size=21) ** 4, normalised(grams), strict=True))
-        assert np.vdot(gram, target) / np.linalg.norm(gram) / np.linalg.norm(target) <= found.alignment + 1e-12
 
 
 def test_the_aligned_kernel_is_the_combination_with_a_trace_of_n():
@@ -106,14 +77,11 @@ def test_units_of_a_kernel_do_not_matter():
     first = align(grams, labels).weights
     assert first.min() > 0.01
     np.testing.assert_allclose(align([1e9 * grams[0], 1e-9 * grams[1]], labels).weights, first, rtol=1e-9)
-
-
-def test_units_do_not_decide_what_is_nearly_the_identity():
+    # Nor do they decide what is nearly the identity.
     grams, labels, _ = grams_of()
-    share = align([grams[0], grams[8]], labels).identity_share
-    assert 0 < share < 1
-    for unit in (1e-9, 1e9):
-        assert align([unit * grams[0], unit * grams[8]], labels).identity_share == pytest.approx(share, rel=1e-9)
+    shares = [align([unit * grams[0], unit * grams[8]], labels).identity_share for unit in (1.0, 1e-9, 1e9)]
+    assert 0 < shares[0] < 1
+    np.testing.assert_allclose(shares, shares[0], rtol=1e-9)
 
 
 def test_a_kernel_of_which_centring_leaves_nothing_has_no_weight():
@@ -162,7 +130,7 @@ def accuracy_of(kernel, train, seen, test, unseen):
     return np.mean(predict_by_neighbours(squared, seen) == unseen)
 
 
-def test_where_classes_have_many_clusters_alignment_fails_and_centring_is_the_way_out():
+def test_centring_helps_where_classes_have_many_clusters():
     """Forty clusters a class: the aligned kernel is worse than none, the centred one hardly.
 
     With sigmas evenly apart on a logarithmic scale; those that the paper prints lose less (.02).

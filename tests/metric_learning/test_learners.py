@@ -19,6 +19,7 @@ def small(seed=0, n_samples=14, n_features=3):
 
 
 @pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.usefixtures("blocks_of_rows")
 def test_dne_is_what_its_definition_says(k):
     features, labels = small()
     weights = dne_weights_by_loops(features, labels, k)
@@ -40,7 +41,8 @@ def test_dne_without_a_negative_eigenvalue_keeps_the_smallest():
         DNE(1, n_components=3).fit(features, np.tile([0, 1], 8))
 
 
-def test_ncas_objective_is_its_definition_and_its_gradient_the_derivative():
+@pytest.mark.usefixtures("blocks_of_rows")
+def test_nca_is_its_definition_and_its_gradient_the_derivative():
     features, labels = small()
     rng = np.random.default_rng(1)
     projection, direction = rng.standard_normal((3, 2)), rng.standard_normal((3, 2))
@@ -51,7 +53,7 @@ def test_ncas_objective_is_its_definition_and_its_gradient_the_derivative():
     assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / 2e-5, rel=1e-7)
 
 
-def test_nca_is_scikit_learns_from_the_identity_on_scaled_features():
+def test_nca_is_scikit_learns_on_scaled_features():
     features, labels = small()
     scale = inverse_scale(features)
     rows = scale * features
@@ -76,30 +78,18 @@ def test_a_laplacian_sums_over_pairs():
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_metric_does_not_depend_on_where_the_data_are_nor_on_their_unit(learner):
+def test_place_unit_axes_and_names_of_classes_do_not_matter(learner):
     features, labels = small(n_samples=30)
     metric = learner.fit(features, labels)
+    np.testing.assert_array_equal(learner.fit(features, np.array(["x", "a", "m"])[labels]), metric)
     distances = squared_distances(features @ metric, features @ metric)
     moved = learner.fit(1e3 * features + 5e4, labels)
     again = squared_distances(1e3 * features @ moved, 1e3 * features @ moved)
     # Rounding of the moved features, 1e-14 relative, is carried on through 50 iterations.
     np.testing.assert_allclose(again / again.max(), distances / distances.max(), atol=1e-6)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_rotated_features_have_the_same_metric(learner):
-    features, labels = small(n_samples=30)
     rotation = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
-    first, second = learner.fit(features, labels), learner.fit(features @ rotation, labels)
-    np.testing.assert_allclose(rotation @ second @ second.T @ rotation.T, first @ first.T, atol=1e-7)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_names_of_classes_do_not_matter(learner):
-    features, labels = small()
-    np.testing.assert_array_equal(
-        learner.fit(features, np.array(["x", "a", "m"])[labels]), learner.fit(features, labels)
-    )
+    turned = rotation @ learner.fit(features @ rotation, labels)
+    np.testing.assert_allclose(turned @ turned.T, metric @ metric.T, atol=1e-7)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -110,41 +100,24 @@ def test_small_classes_use_the_neighbours_they_have(learner):
     neighbours = target_neighbours(distance_rows(features), labels, 3)
     assert [len(row) for row in neighbours] == [0, 1, 1] + [3] * 11
     assert np.isfinite(learn_map(learner, features, labels)).all()
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_repeated_samples_are_at_distance_zero_and_no_harm(learner):
-    features, labels = small()
+    # Repeated samples are at distance zero.
     assert np.isfinite(learn_map(learner, np.repeat(features, 3, axis=0), np.repeat(labels, 3))).all()
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(
-    ("features", "labels", "message"),
-    [
+def test_what_cannot_be_learned_from_is_refused(learner):
+    refused = [
         (np.eye(4), np.zeros(4), r"learned from at least 2 classes; got 1: \[0.0\]"),
         (np.eye(4), np.arange(3), r"n labels; got shapes \(4, 4\) and \(3,\)"),
         (np.full((4, 2), np.nan), np.arange(4) % 2, "features hold 8 NaN or infinite values"),
-    ],
-)
-def test_what_cannot_be_learned_from_is_refused(learner, features, labels, message):
-    with pytest.raises(InputError, match=message):
-        learner.fit(features, labels)
-
-
-@pytest.mark.parametrize("learner", [LMNN(), DNE()])
-def test_targets_need_a_class_of_two(learner):
-    with pytest.raises(InputError, match="no class has 2 samples among these 4"):
-        learner.fit(np.eye(4), np.arange(4))
-    with pytest.raises(InputError, match="n_neighbours must be an integer >= 1, got 0"):
-        type(learner)(n_neighbours=0).fit(np.eye(4), np.arange(4) % 2)
-
-
-@pytest.mark.parametrize("learner", [LMNN(), NCA()])
-@pytest.mark.parametrize("value", [0.0, 7.7])
-def test_samples_that_all_coincide_are_refused(learner, value):
-    with pytest.raises(InputError, match="all 6 samples coincide"):
-        learner.fit(np.full((6, 2), value), np.arange(6) % 2)
+    ]
+    if not isinstance(learner, NCA):
+        refused.append((np.eye(4), np.arange(4), "no class has 2 samples among these 4"))
+    if not isinstance(learner, DNE):
+        refused += [(np.full((6, 2), value), np.arange(6) % 2, "all 6 samples coincide") for value in (0.0, 7.7)]
+    for features, labels, message in refused:
+        with pytest.raises(InputError, match=message):
+            learner.fit(features, labels)
 
 
 class Bad:
@@ -164,30 +137,21 @@ def test_a_learner_of_ones_own_must_return_a_map():
         learn_map(Bad(np.full((3, 3), np.inf)), features, labels)
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_which_eigenvalues_are_negative_does_not_depend_on_the_unit(unit):
+def test_a_sign_of_an_eigenvalue_does_not_depend_on_the_unit():
     # Below a billionth of the largest an eigenvalue's sign is rounding's.
-    assert n_negative(unit * np.array([-2.0, -1e-3, -1e-12, 0.0, 1.0])) == 2
-    assert n_negative(unit * np.array([-1e-12, 0.0, 3.0])) == 1
-    assert n_negative(unit * np.zeros(3)) == 1
+    for unit in (1e-9, 1.0, 1e9):
+        assert n_negative(unit * np.array([-2.0, -1e-3, -1e-12, 0.0, 1.0])) == 2
+        assert n_negative(unit * np.array([-1e-12, 0.0, 3.0])) == 1
+        assert n_negative(unit * np.zeros(3)) == 1
 
 
-@pytest.mark.parametrize("options", [{"n_neighbours": 0}, {"n_neighbours": 1.5}, {"n_components": 0}])
-def test_options_of_dne_are_checked_before_any_data(options):
-    with pytest.raises(InputError, match=rf"{next(iter(options))} must be .*got {next(iter(options.values()))}"):
-        DNE(**options)
-
-
-def test_options_of_nca_and_of_dnes_weights_are_checked():
-    with pytest.raises(InputError, match=r"max_iterations must be .*got 0"):
-        NCA(max_iterations=0)
+def test_options_are_checked_before_any_data():
+    for learner in (DNE, LMNN):
+        for value in (0, 1.5):
+            with pytest.raises(InputError, match=rf"n_neighbours must be an integer >= 1, got {value}"):
+                learner(n_neighbours=value).fit(np.eye(4), np.arange(4) % 2)
+    for learner, name in ((DNE, "n_components"), (DNE, "n_neighbours"), (NCA, "max_iterations")):
+        with pytest.raises(InputError, match=rf"{name} must be .*got 0"):
+            learner(**{name: 0})
     with pytest.raises(InputError, match=r"n_neighbours must be .*got 0"):
         dne_weights(np.ones((2, 2)), np.array([0, 1]), 0)
-
-
-def test_far_from_zero_dne_and_nca_learn_the_same():
-    features, labels = random_samples(n_samples=30)
-    for learner in (DNE(), NCA(max_iterations=5)):
-        metrics = [learner.fit(shifted, labels) for shifted in (features, features + 1e4)]
-        first, second = (metric @ metric.T for metric in metrics)
-        np.testing.assert_allclose(first, second, atol=1e-5 * np.abs(first).max())

@@ -67,7 +67,7 @@ def test_no_step_is_taken_after_the_proof():
     assert loose.lower_bound <= tight.value <= loose.value
 
 
-def test_a_singular_map_gains_the_direction_it_lacks_in_whatever_unit():
+def test_a_singular_map_gains_the_direction_it_lacks():
     objective = problem()
     optimum = lmnn_optimum(objective)
     values, vectors = np.linalg.eigh(optimum.projection @ optimum.projection.T)

@@ -1,13 +1,11 @@
 """A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from kdrbench.commands.options import read_configs
 from kdrbench.packing.beside import opened_beside
 from kdrbench.packing.thinning import ACCURACIES
 from kdrbench.reports.records import read_runs
@@ -87,13 +85,6 @@ def test_experiments_of_other_problems_stay_packed(own, tmp_path):
     assert left_out == ["second on wine with kernel gaussian: another n_components"]
 
 
-def test_a_record_of_other_problems_alone_says_so(packed, tmp_path):
-    write_results(tmp_path, own_config(components={"wine": 3}))
-    runs, left_out, _ = both(tmp_path, packed)
-    assert set(runs["method"]) == {"dg"}
-    assert left_out == [f"{name} on wine with kernel gaussian: another n_components" for name in ("first", "second")]
-
-
 def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
     config = own_config() | {"seed": 1}
     config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
@@ -126,12 +117,6 @@ def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
     assert "no times are compared: of 'ism_reference', times of a reference, scaled" in done.stderr
 
 
-def test_the_matrix_says_why_a_reference_has_no_times(own, packed):
-    done = kdrbench("compare", "--results", own, "--with", packed)
-    assert "No times are compared of" in done.stdout
-    assert "Figures show them scaled by the calibration kernel, and not without a calibration" in done.stdout
-
-
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
     config = own_config(kernels=["linear"])
     write_results(tmp_path, config)
@@ -143,7 +128,7 @@ def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
     assert f"no row of the record is of the same problem: {reason}" in done.stderr
 
 
-def test_a_configuration_includes_a_reference_in_its_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
+def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_results(tmp_path / "results", own_config() | {"include": str(packed)})
     assert kdrbench("table", "mine", "--out", tmp_path).exit_code == 0
@@ -163,7 +148,7 @@ def test_a_reference_that_is_not_there_is_named(own, tmp_path):
     assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
 
 
-def test_a_method_of_ones_own_with_the_name_of_one_of_the_reference_is_refused(packed, tmp_path):
+def test_a_method_with_the_name_of_a_reference_is_refused(packed, tmp_path):
     config = own_config(solvers=["gm"])
     write_results(tmp_path, config)
     for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
@@ -198,16 +183,3 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
-
-
-def test_the_record_of_the_papers_has_rows_beside_a_new_experiment(tmp_path):
-    assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
-    config = read_configs((ROOT / "config.yaml", tmp_path / "config.mine.yaml"))
-    config["solvers"]["my_solver"] = {"method": "dimension_growth"}
-    config["experiments"]["mine"]["solvers"] = ["my_solver"]
-    results = tmp_path / "results"
-    write_results(results, config | {"include": str(ROOT / "results/reference")})
-    done = kdrbench("table", "mine", "--results", results, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    shown = {row["method"] for row in csv.DictReader((tmp_path / "mine.csv").read_text().splitlines())}
-    assert {"my_solver", "ism_reference"} <= shown

@@ -15,8 +15,8 @@ def licence_of_crate(record, out, *words):
     return next(one["license"]["@id"] for one in entities if one["@id"] == "./")
 
 
-@pytest.mark.parametrize("word", ["CC-BY-4.0", "CC0-1.0", "MIT"])
-def test_a_record_and_its_crate_have_the_licence_that_is_given(results, packed, tmp_path, word):
+@pytest.mark.parametrize("word", ["CC-BY-4.0", "CC0-1.0"])
+def test_a_record_and_its_crate_have_the_licence_given(results, packed, tmp_path, word):
     record = packed
     if word != "CC-BY-4.0":
         record = tmp_path / "record"
@@ -33,10 +33,3 @@ def test_a_crate_gives_a_packed_record_no_other_licence(packed, tmp_path):
     done = kdrbench("crate", packed, "--out", tmp_path / "crate", "--licence", "MIT")
     assert done.exit_code == 2
     assert f"{packed} is under CC-BY-4.0, not MIT: leave --licence out" in done.stderr
-
-
-def test_pack_and_crate_allow_the_same_words(results, tmp_path):
-    for command in ("pack", "crate"):
-        done = kdrbench(command, results, "--out", tmp_path / command, "--licence", "free, as in beer")
-        assert done.exit_code == 2
-        assert "--licence is 'free, as in beer'; it must be a word of the SPDX list" in done.stderr

@@ -14,14 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.commands.reports import write_dashboard
-from kdrbench.errors import DamagedError, InputError
+from kdrbench.errors import DamagedError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
 from kdrbench.packing.folder import PackedFolder, Writer
 from kdrbench.packing.other_limits import read_other_limits
 from kdrbench.packing.unpack import opened, unpack
-from kdrbench.reports import outputs
 from kdrbench.reports.records import read_runs
 from kdrbench.reports.site.record import site_record
 from kdrbench.reports.summary.source import Source
@@ -74,6 +72,7 @@ def test_two_processes_unpack_what_one_does(packed, tmp_path):
         assert (one / "ikdr.csv").is_file()
 
 
+@pytest.mark.slow("unpacks in two processes")
 def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
     damaged = shutil.copytree(packed, tmp_path / "damaged")
     (damaged / "rows/second.csv.xz").write_bytes(b"")
@@ -127,7 +126,7 @@ def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
     assert projections == {"0": "first", "1": "first", "2": "", "3": ""}
 
 
-def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, tmp_path):
+def test_large_projections_are_left_out_but_the_first(results, tmp_path):
     done = kdrbench("pack", results, "--out", tmp_path / "packed", "--cell-kib", 0)
     assert "not stored: 5 projections" in done.output
     with opened(tmp_path / "packed") as folder:
@@ -139,29 +138,17 @@ def test_large_projections_are_left_out_but_for_the_first_of_each_cell(results, 
     assert "| second | 4 | 1 | 0 | 3 |" in (tmp_path / "packed/README.md").read_text()
 
 
-def test_a_record_counts_its_timed_rows_and_those_that_were_disturbed(tmp_path):
+def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):
     config = two_experiments()
-    write_results(tmp_path / "results", config, ["first"], timed=True, contaminated=True)
-    write_results(tmp_path / "results", config, ["second"], timed=True, contaminated=False)
+    write_results(tmp_path / "results", config, ["first"], timed=True, contaminated=True, git_dirty=True)
+    write_results(tmp_path / "results", config, ["second"], timed=True, contaminated=False, git_dirty=False)
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
     assert done.exit_code == 0, done.output
-    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
-    assert [(one["timed"], one["disturbed"]) for one in counts.values()] == [(4, 4), (4, 0)]
-    assert "Of 8 timed rows 4 were disturbed" in (tmp_path / "packed/README.md").read_text()
-
-
-def test_a_record_counts_its_rows_of_a_checkout_with_uncommitted_changes(tmp_path):
-    config = two_experiments()
-    write_results(tmp_path / "results", config, ["first"], git_dirty=True)
-    write_results(tmp_path / "results", config, ["second"], git_dirty=False)
-    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
-    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
-    assert [one["uncommitted"] for one in counts.values()] == [4, 0]
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"].values()
+    assert [(one["timed"], one["disturbed"], one["uncommitted"]) for one in counts] == [(4, 4, 4), (4, 0, 0)]
     said = " ".join((tmp_path / "packed/README.md").read_text().split())
+    assert "Of 8 timed rows 4 were disturbed" in said
     assert "4 rows were made in a checkout with uncommitted changes: 4 of first." in said
-    write_results(tmp_path / "clean", config, git_dirty=False)
-    assert kdrbench("pack", tmp_path / "clean", "--out", tmp_path / "again").exit_code == 0
-    assert "uncommitted" not in (tmp_path / "again/README.md").read_text()
 
 
 def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
@@ -183,7 +170,7 @@ def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
     assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
 
 
-def test_only_finished_jobs_are_packed_and_the_others_are_counted(tmp_path):
+def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
     write_results(tmp_path / "results", two_experiments(), ["first"])
     done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
     assert "not there yet: 1 job;" in done.output
@@ -238,6 +225,7 @@ def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp
     assert not [path for path in tmp_path.parent.glob("kdrbench-*")]
 
 
+@pytest.mark.slow("makes all reports once, by the command")
 def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
     assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
     made = files_in(tmp_path / "reports")
@@ -248,6 +236,7 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
 
 
+@pytest.mark.whole
 def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
     read, reports = read_results(results), tmp_path / "reports"
@@ -261,44 +250,10 @@ def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
     assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
 
 
-def test_a_dashboard_of_answers_that_were_found_is_that_of_the_rows(results, tmp_path):
-    config, published, out = read_results(results).config, tmp_path / "published.csv", tmp_path / "dashboard.html"
-    assert kdrbench("published-vs-ours", "--results", results, "--out", tmp_path / "published").exit_code == 0
-    pages = []
-    for answers in (None, list(Source(config, results, results).answers.values())):
-        write_dashboard(config, results, results, (), published, out, answers)
-        pages.append(out.read_bytes())
-    assert pages[0] == pages[1]
-
-
 def test_a_report_of_no_record_says_so(tmp_path):
     done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
     assert done.exit_code == 2
     assert "is not there: `kdrbench pack` makes a record" in done.stderr
-
-
-def test_all_say_the_same_of_the_record_of_the_papers_while_there_is_none(results, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    place, said = "results/reference", set()
-    for words in (
-        ["verify", place],
-        ["unpack"],
-        ["site", place, "--out", "site"],
-        ["claims", "--results", place],
-        ["report"],
-        ["crate", place, "--out", "crate"],
-        ["compare", "--with", "reference"],
-        ["compare", "--with", "reference", "--results", results],
-    ):
-        done = kdrbench(*words)
-        assert done.exit_code == 2, words
-        said.add(done.stderr)
-    with pytest.raises(InputError) as refused:
-        outputs.included({"include": "reference"})
-    assert said == {f"kdrbench: {refused.value}\n"}
-    assert "is not there: work in a checkout" in str(refused.value)
-    assert "config.papers.yaml" in str(refused.value)
-    assert "docs/reference.md" in str(refused.value)
 
 
 def test_pandas_alone_reads_the_rows(packed, results):
@@ -306,6 +261,7 @@ def test_pandas_alone_reads_the_rows(packed, results):
     assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
 
 
+@pytest.mark.whole
 def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
     out = tmp_path / "waits"
     # Reading a pipe that nothing writes to, the command waits with the record unpacked.

@@ -2,18 +2,13 @@
 
 import hashlib
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.datasets import load, load_dataset
 from kdrbench.packing import MANIFEST
 from kdrbench.packing.folder import PackedFolder
-from support.made_up_results import two_experiments, write_results
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "results/reference"
@@ -22,20 +17,12 @@ MARK = ".kdrbench-packed"
 MOST_BYTES = 20_000_000
 
 
-def kdrbench(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
-
-
 def files_of(folder):
     return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_record_of_the_papers_is_small_enough_to_ship():
-    n_bytes = sum(path.stat().st_size for path in files_of(REFERENCE).values())
-    assert 1_000_000 < n_bytes <= MOST_BYTES
-
-
-def test_it_has_the_files_of_its_manifest_and_no_others():
+def test_the_record_is_small_and_has_the_files_of_its_manifest():
+    assert 1_000_000 < sum(path.stat().st_size for path in files_of(REFERENCE).values()) <= MOST_BYTES
     manifest, files = PackedFolder(REFERENCE).manifest, files_of(REFERENCE)
     hashes = {f"{name}.xz": one["sha256"] for name, one in manifest["files"].items()} | manifest["plain"]
     assert set(files) == {*hashes, MANIFEST, MARK}
@@ -45,6 +32,7 @@ def test_it_has_the_files_of_its_manifest_and_no_others():
     assert manifest["complete"] is True
 
 
+@pytest.mark.whole
 def test_every_row_was_made_of_committed_sources():
     record = PackedFolder(REFERENCE)
     found = {
@@ -63,34 +51,3 @@ def test_no_other_results_are_committed():
     names = said.stdout.splitlines()
     assert names
     assert [name for name in names if not name.startswith("results/reference/")] == []
-
-
-@pytest.fixture
-def no_data_nor_network(monkeypatch):
-    """Raise wherever data would be read or a socket opened."""
-
-    def refused(*_, **__):
-        raise AssertionError("data are read, or a socket is opened")
-
-    for name in ("read_entry", "read_kernel_entry"):
-        monkeypatch.setattr(load, name, refused)
-    monkeypatch.setattr(socket, "socket", refused)
-
-
-def test_reports_of_a_packed_record_need_neither_data_nor_network(tmp_path, no_data_nor_network):
-    config = two_experiments()
-    for experiment in config["experiments"].values():
-        experiment |= {"datasets": ["ionosphere"], "components": {"ionosphere": 4}}
-    write_results(tmp_path / "results", config)
-    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "record").exit_code == 0
-    done = kdrbench("report", tmp_path / "record", "--out", tmp_path / "reports", "--jobs", "1")
-    assert done.exit_code == 0, done.output
-    made = files_of(tmp_path / "reports")
-    assert {"first.tex", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"} <= set(made)
-    assert "Ionosphere" in made["first.html"].read_text()
-
-
-def test_what_would_read_data_or_ask_a_network_is_refused_there(no_data_nor_network):
-    for work in (lambda: load_dataset("ionosphere"), lambda: load_dataset("wine"), socket.socket):
-        with pytest.raises(AssertionError, match="data are read"):
-            work()

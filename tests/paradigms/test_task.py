@@ -36,7 +36,7 @@ class Drawing:
 @pytest.mark.parametrize(
     ("paradigm", "n_starts", "draws"), [("supervised", 1, True), ("supervised", 3, False), ("unsupervised", 1, False)]
 )
-def test_a_solver_draws_starts_only_where_it_is_given_one_for_one_problem(paradigm, n_starts, draws):
+def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, draws):
     features = np.random.default_rng(0).standard_normal((30, 4))
     known = np.arange(30) % 2 if paradigm == "supervised" else None
     wanted = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
@@ -49,7 +49,7 @@ def test_a_solver_draws_starts_only_where_it_is_given_one_for_one_problem(paradi
 
 @pytest.mark.parametrize("degrees", ["both", "none"])
 @pytest.mark.parametrize("with_degrees", [True, False])
-def test_of_samples_that_come_twice_one_half_has_the_same_balance_of_terms(degrees, with_degrees):
+def test_half_of_doubled_samples_has_the_same_balance_of_terms(degrees, with_degrees):
     rng, form = np.random.default_rng(0), Form(2, degrees)
     features, embedding = rng.standard_normal((12, 3)), np.linalg.qr(rng.standard_normal((12, 2)))[0]
     term = Guidance(-0.7, np.tile(rng.standard_normal((12, 2)), (2, 1)), with_degrees)
@@ -65,7 +65,7 @@ def test_of_samples_that_come_twice_one_half_has_the_same_balance_of_terms(degre
     assert balance(features, embedding, form.of(term, np.arange(12))) == pytest.approx(whole, rel=1e-12)
 
 
-def test_starts_of_many_samples_compete_on_some_and_the_best_goes_on_with_all(monkeypatch):
+def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
     monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
     starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(3)]
@@ -119,7 +119,7 @@ def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(4.0), Multiquadric(1.0), RelativeGaussian(np.linspace(2.0, 6.0, 300))])
-def test_some_of_the_samples_have_their_kernel_and_their_share_of_every_term(kernel, monkeypatch):
+def test_some_samples_have_their_kernel_and_share_of_each_term(kernel, monkeypatch):
     monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
     scores, asked = labels[:, 1].astype(float), Evaluation(tolerance=1e-4)

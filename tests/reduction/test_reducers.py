@@ -1,6 +1,5 @@
 """What holds of all methods: scikit-learn's checks, invariances, planted subspaces, bad input, and their names."""
 
-import importlib.util
 import pickle
 import subprocess
 import sys
@@ -8,12 +7,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from scipy.linalg import subspace_angles
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from kdrbench import memory
 from kdrbench.errors import InputError
@@ -42,8 +39,6 @@ from kdrbench.reduction import (
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3] + 0.01 * np.random.default_rng(0).standard_normal((50, 4)), Y[::3]
 HERE = [name for name, entry in METHODS.items() if not entry.package]
-NO_UMAP = importlib.util.find_spec("umap") is None
-needs_umap = pytest.mark.skipif(NO_UMAP, reason="SKIPPED: umap-learn is not installed (pip install 'kdrbench[umap]')")
 WAVES = UserKernel(np.cos, lambda beta: -np.sin(beta), Pairing.DIFFERENCE)
 NEGATIVE = UserKernel(np.negative, lambda beta: -np.ones_like(beta), Pairing.DOT)
 OURS = [
@@ -62,12 +57,17 @@ OURS = [
 ids = [type(one).__name__ for one in OURS]
 
 
-@parametrize_with_checks(
-    [clone(one).set_params(n_components=None) for one in OURS if not isinstance(one, LeadingComponents)]
-    + [LeadingComponents(DNE()), RandomAxes(), ShuffledLabels(SIR())]
+# Some checks have one feature alone, which is not enough for two components.
+CHECKED = [clone(one).set_params(n_components=None) for one in OURS if not isinstance(one, LeadingComponents)]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*CHECKED, LeadingComponents(DNE()), RandomAxes(), ShuffledLabels(SIR())],
+    ids=lambda one: str(one)[:20],
 )
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
+def test_scikit_learns_own_checks(estimator):
+    check_estimator(estimator, on_skip=None)
 
 
 def outputs(estimator, samples, labels):
@@ -96,59 +96,6 @@ def test_rotations_units_names_and_order_change_nothing(estimator):
 def test_inverse_regressions_do_not_depend_on_the_basis(estimator):
     basis = np.array([[2.0, 1, 0, 0], [0, 3, -1, 0], [0, 0, 0.5, 4], [1, 0, 0, 1]])
     np.testing.assert_allclose(outputs(estimator, X @ basis, Y), outputs(estimator, X, Y), atol=1e-9)
-
-
-# A random direction in 6 dimensions is nearer than this to a given one once in 9000 draws.
-NEAR = 0.2
-N = np.random.default_rng(3).standard_normal((500, 6))
-NOISE = 0.1 * np.random.default_rng(4).standard_normal(500)
-XOR = (N[:, 0] * N[:, 1] > 0).astype(int)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "y", "found"),
-    [
-        (SIR(1), np.exp(N[:, 0]) + NOISE, 1),
-        (DirectionalRegression(1), np.exp(N[:, 0]) + NOISE, 1),
-        (GradientKDR(1), np.exp(N[:, 0]) + NOISE, 1),
-        (SupervisedPCA(1, target_kernel="gaussian"), np.exp(N[:, 0]) + NOISE, 1),
-        (SAVE(1, n_slices=5), N[:, 0] ** 2 + NOISE, 1),
-        (DirectionalRegression(1, n_slices=5), N[:, 0] ** 2 + NOISE, 1),
-        (GradientKDR(1), N[:, 0] ** 2 + NOISE, 1),
-        (SAVE(2), XOR, 2),
-        (DirectionalRegression(2), XOR, 2),
-        (GradientKDR(2), XOR, 2),
-        # Theory says that these see nothing in a symmetric link.
-        (SIR(1, n_slices=5), N[:, 0] ** 2 + NOISE, 0),
-        (SIR(1), XOR, 0),
-        (LDA(1), XOR, 0),
-    ],
-)
-def test_planted_subspaces_are_found_where_theory_says_so(estimator, y, found):
-    rows = clone(estimator).fit(N, y).components_
-    nearest = subspace_angles(rows.T, np.eye(6)[:, : max(found, 1)]).max()
-    if found:
-        assert nearest < NEAR
-    else:
-        angles = [subspace_angles(rows.T, axis[:, None])[0] for axis in np.eye(6)[: 2 if y is XOR else 1]]
-        assert min(angles) > NEAR
-
-
-def test_lfda_keeps_the_clusters_of_a_class_apart_where_lda_sees_nothing():
-    # One class on both sides of the other: along the first feature their means are equal.
-    rng = np.random.default_rng(0)
-    cluster = np.arange(90) % 3 - 1
-    samples = np.column_stack([8.0 * cluster, 0.5 * cluster**2]) + rng.standard_normal((90, 2))
-    first = np.eye(2)[:, :1]
-    assert subspace_angles(LFDA(1).fit(samples, cluster**2).components_.T, first)[0] < 0.1
-    assert subspace_angles(LDA(1).fit(samples, cluster**2).components_.T, first)[0] > 1.0
-
-
-def test_kernel_discriminants_separate_what_no_line_does():
-    test = np.random.default_rng(5).standard_normal((200, 2))
-    model = KernelDiscriminantAnalysis(1).fit(N[:, :2], XOR)
-    values = KNeighborsClassifier(5).fit(model.transform(N[:, :2]), XOR)
-    assert values.score(model.transform(test), (test[:, 0] * test[:, 1] > 0).astype(int)) > 0.9
 
 
 @pytest.mark.parametrize("estimator", OURS, ids=ids)
@@ -192,13 +139,10 @@ def test_what_cannot_be_learned_from_is_refused(estimator):
         (SupervisedPCA(target_kernel="rbf"), "unknown target_kernel 'rbf'"),
         (
             LFDA(metric="whitened"),
-            "unknown metric 'whitened'. Did you mean 'weighted'. Allowed: weighted, plain, orthonormalized",
+            "unknown metric 'whitened'. Did you mean 'weighted'. Allowed: weighted, plain",
         ),
         (KernelDiscriminantAnalysis(kernel="rbf_relative"), "no combination and no rbf_relative"),
-        (
-            KernelDiscriminantAnalysis(kernel=WAVES, regularization=1e-6),
-            "kernel is not positive semidefinite on",
-        ),
+        (KernelDiscriminantAnalysis(kernel=WAVES, regularization=1e-6), "kernel is not positive semidefinite on"),
         (KernelDiscriminantAnalysis(kernel=NEGATIVE), "constant or not positive semidefinite"),
         (KernelDiscriminantAnalysis(kernel=WAVES, kernel_params={"sigma": 1.0}), "a kernel object has its own"),
         (KernelDiscriminantAnalysis(kernel="gausian"), "Did you mean 'gaussian'"),
@@ -210,10 +154,10 @@ def test_bad_parameters_are_named(estimator, message):
         estimator.fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", [LDA(), LFDA(), KernelDiscriminantAnalysis()], ids=str)
-def test_discriminants_want_classes(estimator):
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        estimator.fit(X, X[:, 0])
+def test_discriminants_want_classes():
+    for estimator in (LDA(), LFDA(), KernelDiscriminantAnalysis()):
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            estimator.fit(X, X[:, 0])
 
 
 def test_what_lfda_and_regressions_cannot_do_without():
@@ -226,11 +170,11 @@ def test_what_lfda_and_regressions_cannot_do_without():
     assert SIR().fit(X, lonely).components_.shape == (1, 4)
 
 
-@pytest.mark.parametrize("estimator", [GradientKDR(), KernelDiscriminantAnalysis(), LFDA()], ids=str)
-def test_kernels_that_do_not_fit_in_memory_are_refused(estimator, monkeypatch):
+def test_kernels_that_do_not_fit_in_memory_are_refused(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: 1000)
-    with pytest.raises(InputError, match=r"samples takes about .* GiB are free; learn from fewer samples"):
-        estimator.fit(X, Y)
+    for estimator in (GradientKDR(), KernelDiscriminantAnalysis(), LFDA()):
+        with pytest.raises(InputError, match=r"samples takes about .* GiB are free; learn from fewer samples"):
+            estimator.fit(X, Y)
 
 
 def test_random_axes_are_uniform_and_seeded():
@@ -243,7 +187,7 @@ def test_random_axes_are_uniform_and_seeded():
     assert np.abs(np.mean([one[0] for one in axes], axis=0)).max() < 5 * 0.5 / np.sqrt(400)
 
 
-def test_shuffled_labels_fit_another_method_on_the_labels_in_another_order():
+def test_shuffled_labels_fit_a_method_on_permuted_labels():
     model = ShuffledLabels(SIR(2), random_state=5).fit(X, Y)
     by_hand = SIR(2).fit(X, np.random.RandomState(5).permutation(Y))
     np.testing.assert_array_equal(model.components_, by_hand.components_)
@@ -253,7 +197,7 @@ def test_shuffled_labels_fit_another_method_on_the_labels_in_another_order():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", HERE)
-def test_every_method_is_built_by_name_with_every_value_of_its_grid(name):
+def test_every_method_is_built_by_name_and_grid(name):
     entry, model = METHODS[name], build_reducer(name, 2, 0)
     assert entry.title
     fitted = clone(model).fit(X, Y)
@@ -288,7 +232,7 @@ class RecordingUMAP:
         return samples[:, : self.options["n_components"]].astype(np.float32)
 
 
-def test_supervised_umap_gives_the_package_labels_as_classes_or_numbers(monkeypatch):
+def test_umap_is_given_classes_or_numbers(monkeypatch):
     package = ModuleType("umap")
     package.UMAP = RecordingUMAP
     monkeypatch.setitem(sys.modules, "umap", package)
@@ -304,8 +248,8 @@ def test_supervised_umap_gives_the_package_labels_as_classes_or_numbers(monkeypa
     np.testing.assert_array_equal(numbers.model_.targets, X[:, 0])
 
 
-@pytest.mark.skipif(not NO_UMAP, reason="SKIPPED: umap-learn is installed")
-def test_supervised_umap_says_what_to_install():
+def test_supervised_umap_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(MissingPackageError, match=r"SupervisedUMAP needs the package umap.*'kdrbench\[umap\]'"):
         build_reducer("supervised_umap", 2).fit(X, Y)
 
@@ -325,8 +269,7 @@ print(KNeighborsClassifier(5).fit(first, Y).score(first, Y), np.array_equal(firs
 
 # Half a minute goes into compiling.
 @pytest.mark.whole
-@needs_umap
-def test_supervised_umap_separates_classes_and_is_the_same_in_every_run():
+def test_umap_separates_classes_and_is_seeded():
     done = subprocess.run([sys.executable, "-c", SEPARATED], capture_output=True, text=True, check=True)
     score, same = done.stdout.split()
     assert float(score) > 0.95

@@ -1,6 +1,6 @@
-import pytest
+import shutil
 
-from support.browser_tab import CHROMIUM
+import pytest
 
 
 @pytest.fixture(scope="module")
@@ -9,6 +9,6 @@ def browser():
 
     with sync_playwright() as playwright:
         # A root user in a container has no sandbox to offer.
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         yield started
         started.close()

@@ -6,15 +6,9 @@ import pytest
 from kdrbench.reports.answers.side_by_side import compare_solvers
 from kdrbench.reports.dashboard.runs import all_runs, run_data
 from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.draw_plotly import plotly_panels
 from kdrbench.reports.figures.performance_profile import performance_profile
-from kdrbench.reports.figures.scaling import scaling_chart
-from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.labels import FIRST_SOLVE, METRIC_TITLES, TIMES_MEAN
-from kdrbench.reports.tables.low_rank import measured_table
-from kdrbench.reports.tables.paired_tests import paired_table, paired_tests
-from kdrbench.reports.tables.size_series import complexity_table, size_series
+from kdrbench.reports.tables.paired_tests import paired_tests
 from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line
 
@@ -61,25 +55,3 @@ def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
     profile = performance_profile(runs, tmp_path).panels[0]
     steps = {series.label.lower(): series.x[0] if series.y[0] else series.x[-1] for series in profile.series}
     assert steps["dg"] / steps["ism"] == pytest.approx(shown["dg"] / shown["ism"])
-
-
-def test_every_table_and_figure_of_times_says_which_time_it_is(runs, tmp_path):
-    tables = [
-        ikdr_table("e", compared_cells(runs, EXPERIMENT), EXPERIMENT),
-        paired_table(paired_tests(runs)),
-        complexity_table([]),
-        measured_table("e", pd.DataFrame(), EXPERIMENT | {"methods": []}),
-    ]
-    charts = [
-        cost_against_time(runs, tmp_path, "e", EXPERIMENT),
-        performance_profile(runs, tmp_path),
-        scaling_chart(size_series(runs, {"experiments": {}})),
-    ]
-    assert all(TIMES_MEAN in table.notes for table in tables)
-    assert all(TIMES_MEAN in chart.caption for chart in charts)
-    assert METRIC_TITLES["time_s"].lower() == FIRST_SOLVE
-    assert FIRST_SOLVE in charts[0].panels[0].x.title
-    assert FIRST_SOLVE in charts[1].panels[0].x.title
-    # On pointing at a curve.
-    (panel,) = plotly_panels(charts[0])
-    assert all(FIRST_SOLVE in trace["hovertemplate"] for trace in panel["data"] if "hovertemplate" in trace)

@@ -1,16 +1,10 @@
 """A real browser, headless, for tests of what a reader sees."""
 
-import shutil
-from importlib.util import find_spec
 from time import monotonic, sleep
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-NEEDS_BROWSER = [
-    pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED LOUDLY: no chromium on the PATH"),
-    pytest.mark.skipif(find_spec("playwright") is None, reason="SKIPPED LOUDLY: no playwright installed"),
-]
+NEEDS_BROWSER = pytest.mark.needs("browser")
 DESK, PHONE = {"width": 1300, "height": 700}, {"width": 375, "height": 740}
 TABLET = {"width": 820, "height": 1180}
 

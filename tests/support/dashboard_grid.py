@@ -134,11 +134,10 @@ def a_claim():
     return words | {"measure": "9 of 9 cells (100 %)", "paper": "neurips2019", "where": "Table 4"}
 
 
-def page(folder, experiments=("first",), points=20, defined=None, quickest="", **shape):
+def page(folder, experiments=("first",), points=20, **shape):
     """Return the dashboard's HTML of a made-up grid, whose traces are written into ``folder``.
 
-    ``defined`` are further solvers of the configuration; ``quickest`` is a solver that takes no time. Experiments may
-    be a mapping to their paradigms, and have titles of their own then.
+    Experiments may be a mapping to their paradigms, and have titles of their own then.
     """
     config = grid_config(experiments, **shape)
     if isinstance(experiments, dict):
@@ -146,9 +145,7 @@ def page(folder, experiments=("first",), points=20, defined=None, quickest="", *
             name: config["experiments"][name] | {"title": f"Experiment {name}.", "paradigm": paradigm}
             for name, paradigm in experiments.items()
         }
-    config["solvers"] |= defined or {}
     runs = grid_runs(config, folder, points)
-    runs.loc[runs["method"] == quickest, "time_s"] = 1e-6
     charts = [
         cost_against_time(runs[runs["experiment"] == name], folder, name, config["experiments"][name])
         for name in experiments

@@ -46,32 +46,10 @@ def work(folder, notes, until_done="yes"):
         return
 
 
-def _as_user(user):
-    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-
-
-def another_user_can_import(user=65534):
-    """Whether another user may read Python and this checkout."""
-    command = [*_as_user(user), sys.executable, "-c", "import support.machines"]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
-    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
-
-
-def machine(name, *words, user=None):
+def machine(name, *words):
     """Start ``work(*words)`` on a machine of its own: with a host name and numbers of processes that no other has."""
     command = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "sh", "-c"]
     command += [f'hostname {name} && exec "$@"', "sh"]
-    if user is not None:
-        command += _as_user(user)
     command += [sys.executable, "-c", CODE, *map(str, words)]
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def can_be_made():
-    """Return whether this process may make machines of its own."""
-    words = ["unshare", "--uts", "--pid", "--fork", "--mount", "--mount-proc", "true"]
-    try:
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False

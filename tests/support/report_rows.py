@@ -2,6 +2,8 @@
 
 import json
 
+import pandas as pd
+
 _PROVENANCE = {"wall_s": 0.0, "memory_mib": 0.0, "involuntary_switches": 0, "contaminated": False, "timed": True}
 _PROVENANCE |= {"memory_meter": "sampled", "unclocked_s": 0.0, "evaluation_s": 0.0, "unaccounted": False}
 _PROVENANCE |= {"time_limit_s": 2.0, "memory_limit_mib": 0.0, "budget_s": None, "calibration_before_s": 0.0}
@@ -43,3 +45,20 @@ def kpca_run(**columns):
 def trace_line(method, number, *, dataset="wine", kernel="gaussian", **point):
     """A line of a published trace."""
     return json.dumps({"cell": f"{dataset}/{kernel}/{method}", "run": number} | point) + "\n"
+
+
+def traced_runs(folder, traces, kernel="gaussian", **columns):
+    """Write traces, by solver a list of (seconds, cost) of each run, and return the rows that end there."""
+    rows = []
+    for method, runs in traces.items():
+        place = f"{kernel}-{method}.jsonl"
+        lines = [
+            trace_line(method, number, kernel=kernel, time_s=time, cost=cost)
+            for number, points in enumerate(runs)
+            for time, cost in points
+        ]
+        (folder / place).write_text("".join(lines))
+        for number, points in enumerate(runs):
+            ended = {"cost": points[-1][1], "time_s": points[-1][0], "kernel": kernel, "trace_file": place}
+            rows.append(run("wine", method, number, **ended | columns))
+    return pd.DataFrame(rows)

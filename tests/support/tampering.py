@@ -1,7 +1,12 @@
-"""What is done to the record of :mod:`verification.conftest`, and in which column of which row that is found."""
+"""Ways of tampering with the record of :mod:`verification.conftest`, and where each is found.
+
+Those of one group touch different columns or rows, so that a single verification finds all of them.
+"""
 
 import json
 import os
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +24,12 @@ def change(record, place, **columns):
         assert row[name] != value
         row[name] = value
     write(record, rows)
+
+
+def put(record, place, **columns):
+    """Put words into a row, whatever was there."""
+    rows = read_csv(record / "ikdr.csv")
+    write(record, [{**row, **columns} if place_of(row) == place else row for row in rows])
 
 
 def place_of(row):
@@ -92,116 +103,71 @@ def change_config(record, work):
     path.write_text(json.dumps(config))
 
 
-def without(record, place):
-    write(record, [row for row in read_csv(record / "ikdr.csv") if place_of(row) != place])
-
-
-def doubled(record, place):
-    rows = read_csv(record / "ikdr.csv")
-    write(record, [*rows, next(row for row in rows if place_of(row) == place)])
-
-
 def exchanged(record, first, second, *names):
     values = {place: {name: value(record, place, name) for name in names} for place in (first, second)}
     change(record, first, **values[second])
     change(record, second, **values[first])
 
 
-OTHER_FOLD, FAILED = "folds/wine/gaussian/ism/1", "folds/wine/gaussian/fails/0"
-SVM, CLUSTERS = "folds/wine/none/svm/0", "clusters/wine/gaussian/ism/0"
-OTHERS, HIDDEN = "others/four-gaussians/gaussian/ism/0", "hidden/wine/none/label_spreading/0"
-
-# What is done to the record, and in which column of which row that is found.
-TAMPERINGS = {
-    "a digit of a cost": (lambda r: last_digit(r, FOLD, "cost"), "cost"),
-    "a digit of a cost of clusters": (lambda r: last_digit(r, CLUSTERS, "cost"), "cost"),
-    "a digit of an accuracy": (lambda r: last_digit(r, FOLD, "quality"), "quality"),
-    "a digit of a training accuracy": (lambda r: change(r, FOLD, train_accuracy="0.97"), "train_accuracy"),
-    "a digit of an NMI": (lambda r: last_digit(r, CLUSTERS, "quality"), "quality"),
-    "the NMI with the given labelling": (lambda r: change(r, OTHERS, nmi_given="0.0"), "nmi_given"),
-    "a baseline's accuracy": (lambda r: change(r, SVM, quality="1.0"), "quality"),
-    "the NMI over hidden labels": (lambda r: change(r, HIDDEN, quality="0.999"), "quality"),
-    "a better stationarity": (lambda r: change(r, FOLD, stationarity="1e-12"), "stationarity"),
-    "another curvature": (lambda r: change(r, FOLD, curvature="0.5"), "curvature"),
-    "a curvature taken out": (lambda r: change(r, FOLD, curvature=""), "curvature"),
-    "another feasibility": (lambda r: change(r, FOLD, feasibility="1e-3"), "feasibility"),
-    "another optimality": (lambda r: change(r, FOLD, optimality="second_order"), "optimality"),
-    "a number of components": (lambda r: change(r, FOLD, n_components="3"), "n_components"),
-    "a number of test samples": (lambda r: change(r, FOLD, n_test="10"), "n_test"),
-    "a time before the trace's end": (lambda r: change(r, FOLD, time_s="1e-9"), "time_s"),
-    "a negative time": (lambda r: change(r, SVM, time_s="-1.0"), "time_s"),
-    "a time limit": (lambda r: change(r, FOLD, time_limit_s="50.0"), "time_limit_s"),
-    "a memory limit": (lambda r: change(r, FOLD, memory_limit_mib="9999.0"), "memory_limit_mib"),
-    "a run at its limit called converged": (lambda r: change(r, FOLD, time_s="300.0"), "status"),
-    "a failure called converged": (lambda r: change(r, FAILED, status="converged"), "status"),
-    "a failure's cost": (lambda r: change(r, FAILED, cost="-2000.0"), "cost"),
-    "a failure taken out": (lambda r: without(r, FAILED), "row"),
-    "a row twice": (lambda r: doubled(r, FOLD), "row"),
-    "a row of another run": (lambda r: change(r, FOLD, run="7"), "row"),
-    "names of two methods exchanged": (lambda r: exchanged(r, FOLD, FAILED, "definition_sha256"), "definition_sha256"),
-    "two rows' costs exchanged": (lambda r: exchanged(r, FOLD, OTHER_FOLD, "cost"), "cost"),
-    "the hash of the data": (lambda r: change(r, FOLD, data_sha256="0" * 64), "data_sha256"),
-    "another seed": (lambda r: change(r, FOLD, seed="1"), "seed"),
-    "another trace's name": (lambda r: change(r, FOLD, trace_file=value(r, CLUSTERS, "trace_file")), "trace_file"),
-    "a name out of the results": (lambda r: change(r, CLUSTERS, trace_file="../../x.jsonl"), "trace_file"),
-    "a drift": (lambda r: change(r, FOLD, drift="0.01"), "drift"),
-    "no time of a run that converged": (lambda r: change(r, FOLD, time_s=""), "time_s"),
-    "a calibration taken out": (lambda r: change(r, FOLD, calibration_after_s=""), "calibration_after_s"),
-    "a calibration": (lambda r: change(r, FOLD, calibration_after_s="0.05"), "drift"),
-    "a mark of drift": (lambda r: change(r, FOLD, drifted="True"), "drifted"),
-    "a projection turned a little": (lambda r: change_array(r, FOLD, "projection", turned_a_little), "cost"),
-    "another run's projection": (
-        lambda r: change_array(r, FOLD, "projection", lambda _, found: found[key(OTHER_FOLD, "projection")]),
-        "cost",
-    ),
-    "a projection that is missing": (lambda r: drop_array(r, FOLD, "projection"), "cost"),
-    "a projection of another shape": (
-        lambda r: change_array(r, FOLD, "projection", lambda projection, _: projection[:-1]),
-        "result",
-    ),
-    "an array of objects": (
-        lambda r: change_array(r, FOLD, "projection", lambda projection, _: projection.astype(object)),
-        "result",
-    ),
-    "a cluster's label": (lambda r: change_array(r, CLUSTERS, "labels", lambda labels, _: labels[::-1]), "quality"),
-    "a label less": (lambda r: change_array(r, SVM, "labels", lambda labels, _: labels[:-1]), "result"),
-    "an archive cut short": (
-        lambda r: arrays(r, FOLD)[0].write_bytes(arrays(r, FOLD)[0].read_bytes()[:100]),
-        "result",
-    ),
-    "the last cost of a trace": (
-        lambda r: change_lines(r, FOLD, lambda point: {**point, "cost": point["cost"] * 1.001}),
-        "cost",
-    ),
-    "times of a trace": (
-        lambda r: change_lines(r, FOLD, lambda point: {**point, "time_s": -point["time_s"]}),
-        "trace",
-    ),
-    "a trace without its run": (lambda r: change_lines(r, FOLD, lambda point: None), "trace"),
-    "a trace that is no JSON": (lambda r: trace(r, FOLD).write_text("no\n"), "trace"),
-    "a trace that is missing": (lambda r: trace(r, FOLD).unlink(), "trace"),
-    "the configuration's limit": (
-        lambda r: change_config(r, lambda config: config["limits"].update(time_s=60.0)),
-        "time_limit_s",
-    ),
-    "the configuration's bandwidth": (
-        lambda r: change_config(r, lambda config: config["kernels"]["gaussian"].update(sigma="0.5 median")),
-        "definition_sha256",
-    ),
-    "the configuration's folds": (
-        lambda r: change_config(r, lambda config: config["experiments"]["folds"].update(folds=3)),
-        "row",
-    ),
-}
-
-
-def trace_of(record, place, content):
-    trace(record, place).write_bytes(content)
-
-
 def piped(path):
     path.unlink()
     os.mkfifo(path)
+
+
+OTHER_FOLD, FAILED = "folds/wine/gaussian/ism/1", "folds/wine/gaussian/fails/0"
+SVM, CLUSTERS = "folds/wine/none/svm/0", "clusters/wine/gaussian/ism/0"
+OTHERS, HIDDEN = "others/four-gaussians/gaussian/ism/0", "hidden/wine/none/label_spreading/0"
+POLYNOMIAL, MULTIQUADRIC = "folds/wine/polynomial/ism/0", "folds/wine/multiquadric/ism/0"
+COMBINED, LINEAR, SQUARED = "folds/wine/gaussian_polynomial/ism/0", "rows/wine/linear/ism/0", "rows/wine/squared/ism/0"
+MORE_CLUSTERS, HIDDEN_ISM = "clusters/wine/polynomial/ism/0", "hidden/wine/gaussian/ism/0"
+
+
+class Tampering(NamedTuple):
+    """What is done to a row or its files, and the column in which it is found."""
+
+    place: str
+    column: str
+    work: Callable[[object, str], object]
+
+
+def row(place, *columns, **words):
+    """Overwrite cells of a row, each of which is found, or the columns that are named."""
+    found = columns or words
+    works = [lambda record, place: change(record, place, **words), *(lambda record, place: None for _ in found)]
+    return [Tampering(place, column, work) for column, work in zip(found, works, strict=False)]
+
+
+def digit(place, column, nth=9):
+    return [Tampering(place, column, lambda record, place: last_digit(record, place, column, nth))]
+
+
+def array(place, column, kind, work):
+    return [Tampering(place, column, lambda record, place: change_array(record, place, kind, work))]
+
+
+def points(place, column, work):
+    return [Tampering(place, column, lambda record, place: change_lines(record, place, work))]
+
+
+def files(place, column, work):
+    return [Tampering(place, column, work)]
+
+
+def halved(place, column):
+    def work(record, place):
+        change(record, place, **{column: repr(0.5 * float(value(record, place, column)))})
+
+    return [Tampering(place, column, work)]
+
+
+def first_point(place, **changes):
+    """Change the first point of a trace alone."""
+
+    def work(record, place):
+        ahead = [changes]
+        change_lines(record, place, lambda point: {**point, **(ahead.pop() if ahead else {})})
+
+    return files(place, "trace", work)
 
 
 def bomb(record, place):
@@ -210,56 +176,18 @@ def bomb(record, place):
     unfolding(path, key(place, "projection"), 2**10 + 1)
 
 
-# What no run leaves, and in which column it is found.
-HOSTILE = {
-    **{
-        f"{column} = {word}": (lambda r, column=column, word=word: change(r, FOLD, **{column: word}), "row")
-        for column, word in {
-            "cost": "nan",
-            "quality": "inf",
-            "time_s": "NaN",
-            "iterations": "x",
-            "n_train": "",
-            "stationarity": "1e999",
-            "status": "solved",
-            "uses_degrees": "maybe",
-        }.items()
-    },
-    "a drift of nan": (lambda r: change(r, FOLD, drift="nan"), "drift"),
-    "calibrations of no time": (
-        lambda r: change(r, FOLD, calibration_before_s="0", calibration_after_s="0"),
-        "calibration_before_s",
-    ),
-    "a projection of NaN": (lambda r: change_array(r, CLUSTERS, "projection", lambda p, _: p * np.nan), "result"),
-    "a projection of zeros": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p * 0), "result"),
-    "a huge projection": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p * 1e300), "result"),
-    "no columns": (lambda r: change_array(r, FOLD, "projection", lambda p, _: p[:, :0]), "result"),
-    "labels of NaN": (lambda r: change_array(r, CLUSTERS, "labels", lambda labels, _: labels * np.nan), "result"),
-    "few labels": (lambda r: change_array(r, OTHERS, "labels", lambda labels, _: labels[:-1]), "result"),
-    "labels in records": (
-        lambda r: change_array(r, SVM, "labels", lambda labels, _: np.zeros(len(labels), [("a", "i4")])),
-        "result",
-    ),
-    "an archive that unfolds": (lambda r: bomb(r, FOLD), "result"),
-    "an archive that is a pipe": (lambda r: piped(arrays(r, FOLD)[0]), "result"),
-    "a trace that is a pipe": (lambda r: piped(trace(r, FOLD)), "trace"),
-    "a trace of brackets": (lambda r: trace_of(r, FOLD, b"[" * 200_000 + b"\n"), "trace"),
-    "a trace with a cost of no number": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": None}), "trace"),
-    "a trace without times": (lambda r: change_lines(r, FOLD, lambda p: {**p, "time_s": "x"}), "trace"),
-    "a trace with a huge cost": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": 10**400}), "trace"),
-    "a trace with a cost of NaN": (lambda r: change_lines(r, FOLD, lambda p: {**p, "cost": float("nan")}), "trace"),
-    "a trace's name that is no file": (lambda r: change(r, FOLD, trace_file="a" * 5000), "trace"),
-}
+def cut_short(record, place):
+    path, _ = arrays(record, place)
+    path.write_bytes(path.read_bytes()[:100])
 
 
-# What a packed record cannot show, and why.
-UNSEEN_WHEN_PACKED = {
-    "a digit of a cost of clusters": "rounding of W to float32 moves its ninth digit; the fifth is found",
-}
-PACKED = {name: one for name, one in TAMPERINGS.items() if name not in UNSEEN_WHEN_PACKED} | {
-    "the fifth digit of a cost of clusters": (lambda r: last_digit(r, CLUSTERS, "cost", 5), "cost"),
-    "a forged mark of what is not stored": (lambda r: forge_mark(r, FOLD), "projection"),
-}
+def doubled(record, place):
+    rows = read_csv(record / "ikdr.csv")
+    write(record, [*rows, next(row for row in rows if place_of(row) == place)])
+
+
+def removed(record, place):
+    write(record, [row for row in read_csv(record / "ikdr.csv") if place_of(row) != place])
 
 
 def forge_mark(record, place):
@@ -268,3 +196,119 @@ def forge_mark(record, place):
     del found[key(place, "projection")]
     found[key(place, "not_stored")] = np.array(["projection"])
     np.savez(path, **found)
+
+
+GROUPS = {
+    "numbers": [
+        *digit(FOLD, "cost"),
+        *digit(CLUSTERS, "cost", 5),
+        *digit(CLUSTERS, "quality"),
+        *row(FOLD, train_accuracy="0.97", stationarity="1e-12", curvature="0.5", feasibility="1e-3"),
+        *row(OTHER_FOLD, optimality="second_order"),
+        *row(FOLD, n_components="3", n_test="10", drift="0.01"),
+        *row(OTHERS, nmi_given="0.0"),
+        *row(SVM, quality="1.0", time_s="-1.0"),
+        *row(HIDDEN, quality="0.999"),
+        *row(POLYNOMIAL, time_s="1e-9", curvature=""),
+        *row(LINEAR, optimality="saddle"),
+        *halved(COMBINED, "eigengap"),
+        *halved(COMBINED, "eigengap_needed"),
+    ],
+    "definitions": [
+        *row(FOLD, time_limit_s="50.0", memory_limit_mib="9999.0", data_sha256="0" * 64, seed="1"),
+        *row(CLUSTERS, trace_file="../../x.jsonl"),
+        *row(FAILED, status="converged", cost="-2000.0"),
+        *files(OTHER_FOLD, "definition_sha256", lambda r, p: exchanged(r, p, FAILED, "definition_sha256")),
+        *row(POLYNOMIAL, calibration_after_s=""),
+        *row(MULTIQUADRIC, "drift", calibration_after_s="0.05"),
+        *row(COMBINED, drifted="True", kernel_weights="1, 1"),
+        *row(LINEAR, status="time_limit"),
+        *row(SVM, "status", time_s="300.0"),
+    ],
+    "columns that make a run look better": [
+        *row(FOLD, iterations="-1", value_calls="-7", repeats="-1", involuntary_switches="-1", blas_threads="-1"),
+        *row(FOLD, load="-1.0", memory_mib="-5.0", wall_s="-1.0", cpu_s="1e7", warm_s="1e300", unclocked_s="-3.0"),
+        *row(FOLD, evaluation_s="1e300", quality="17.0", paradigm="unsupervised", split="none", partition="1"),
+        *row(FOLD, quality_metric="error", n_constant_features="3", kernel_weights="1, 1", eigengap="-0.5"),
+        *row(FOLD, unaccounted="", optimality="", git_commit="HEAD"),
+        *row(OTHER_FOLD, load="1e300", memory_mib="1e300", cpu_s="-1.0", eigengap=""),
+        *row(OTHER_FOLD, "drift", calibration_before_s="", calibration_after_s=""),
+        *row(
+            POLYNOMIAL,
+            "calibration_before_s",
+            calibration_before_s="",
+            calibration_after_s="",
+            drift="",
+            drifted="",
+        ),
+        *row(
+            MULTIQUADRIC,
+            "timed",
+            timed="False",
+            calibration_before_s="",
+            calibration_after_s="",
+            drift="",
+            drifted="",
+        ),
+        *row(LINEAR, "message", status="max_iterations", message=""),
+        *row(SQUARED, optimality="first_order"),
+        *row(CLUSTERS, quality="-0.5"),
+        *row(SVM, kernel_weights="1"),
+        *halved(SVM, "time_s"),
+    ],
+    "arrays": [
+        *array(FOLD, "cost", "projection", turned_a_little),
+        *array(OTHER_FOLD, "result", "projection", lambda projection, _: projection[:-1]),
+        *array(SVM, "result", "labels", lambda labels, _: labels[:-1]),
+        *array(CLUSTERS, "quality", "labels", lambda labels, _: labels[::-1]),
+        *array(MORE_CLUSTERS, "result", "labels", lambda labels, _: labels * np.nan),
+        *files(POLYNOMIAL, "cost", lambda r, p: drop_array(r, p, "projection")),
+        *files(MULTIQUADRIC, "projection", forge_mark),
+        *array(SQUARED, "result", "projection", lambda projection, _: projection * np.nan),
+        *array(LINEAR, "result", "projection", lambda projection, _: projection * 0),
+        *array(OTHERS, "result", "projection", lambda projection, _: projection[:, :0]),
+        *array(HIDDEN_ISM, "result", "projection", lambda projection, _: projection.astype(float) * 1e300),
+    ],
+    # An experiment has one archive and one trace.
+    "archives": [
+        *files(FOLD, "result", bomb),
+        *files(LINEAR, "result", lambda r, p: piped(arrays(r, p)[0])),
+        *files(CLUSTERS, "result", cut_short),
+        *array(OTHERS, "result", "projection", lambda projection, _: projection.astype(object)),
+        *array(HIDDEN, "result", "labels", lambda labels, _: np.zeros(len(labels), [("a", "i4")])),
+    ],
+    "traces": [
+        *files(FOLD, "trace", lambda r, p: piped(trace(r, p))),
+        *files(LINEAR, "trace", lambda r, p: trace(r, p).write_bytes(b"[" * 200_000 + b"\n")),
+        *files(CLUSTERS, "trace", lambda r, p: trace(r, p).write_text("no\n")),
+        *files(OTHERS, "trace", lambda r, p: trace(r, p).unlink()),
+        *row(HIDDEN_ISM, "trace", trace_file="a" * 5000),
+    ],
+    "points of traces": [
+        *points(FOLD, "cost", lambda point: {**point, "cost": point["cost"] * 1.001}),
+        *points(OTHER_FOLD, "trace", lambda point: {**point, "time_s": -point["time_s"]}),
+        *points(POLYNOMIAL, "trace", lambda point: None),
+        *points(MULTIQUADRIC, "stationarity", lambda point: {**point, "stationarity": 0.5}),
+        *points(COMBINED, "trace", lambda point: {**point, "calls": (point["calls"] or 0) + 10**6}),
+        *first_point(LINEAR, stationarity=-3.0),
+        *first_point(CLUSTERS, calls=10**6),
+        *first_point("folds/wine/polynomial/ism/1", cost=-1e9),
+        *points(MORE_CLUSTERS, "trace", lambda point: {**point, "cost": None}),
+        *points(OTHERS, "trace", lambda point: {**point, "cost": float("nan")}),
+        *points(HIDDEN_ISM, "trace", lambda point: {**point, "cost": 10**400}),
+    ],
+    "words that no run writes": [
+        *row(FOLD, "row", cost="nan"),
+        *row(OTHER_FOLD, "row", quality="inf"),
+        *row(POLYNOMIAL, "row", iterations="x"),
+        *row(MULTIQUADRIC, "row", n_train=""),
+        *row(COMBINED, "row", stationarity="1e999"),
+        *row(LINEAR, "row", status="solved"),
+        *row(SQUARED, "row", uses_degrees="maybe"),
+        *row(CLUSTERS, drift="nan"),
+        *row(OTHERS, "calibration_before_s", calibration_before_s="0", calibration_after_s="0"),
+        *files(HIDDEN, "row", doubled),
+        *files(FAILED, "row", removed),
+        *row(SVM, "row", run="7"),
+    ],
+}

@@ -13,6 +13,7 @@ from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
 from kdrbench.verification.verify import verify
 from support.helpers import KERNELS, random_projection
+from support.products import crossed
 
 # Columns whose bounds follow from rounding.
 DERIVED = ("cost", "stationarity", "feasibility")
@@ -23,7 +24,8 @@ DEFINITIONS = {
     "gaussian": {"family": "gaussian", "sigma": 2.0},
     "multiquadric": {"family": "multiquadric", "offset": 1.5},
 }
-EVALUATORS = {"linear": "factored", "squared": "factored", "polynomial": "monomial_sums"}
+EVALUATORS = ["dense", "panels", "own", "pairwise_sum"]
+OWN = {"linear": "factored", "squared": "factored", "polynomial": "monomial_sums"}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,8 @@ def numbers(made):
     return found
 
 
-def test_honest_numbers_are_a_tenth_of_their_bound_away_or_less(numbers):
+@pytest.mark.slow("makes and verifies a record for all tests of this module")
+def test_honest_numbers_are_a_tenth_of_their_bound_away(numbers):
     shares = {
         (row["experiment"], row["kernel"], row["method"], column): abs(float(row[column]) - known[column].value)
         / known[column].bound
@@ -57,18 +60,17 @@ def test_ten_bounds_away_is_found_wherever_a_number_is(numbers):
             assert [finding.column for finding in findings] == [column]
 
 
-def test_stationarity_is_known_to_much_better_than_the_bound_of_what_is_stationary(numbers):
+def test_stationarity_is_known_much_better_than_to_1e6(numbers):
     # 1e-6 is called stationary: a bound near it would say nothing.
     assert max(known["stationarity"].bound for _, known in numbers if "stationarity" in known) < 1e-9
 
 
-@pytest.mark.parametrize("evaluator", ["dense", "panels", "own", "pairwise_sum"])
-@pytest.mark.parametrize("kernel", DEFINITIONS)
-def test_other_evaluators_are_a_tenth_of_the_bound_away_or_less(kernel, evaluator):
+@pytest.mark.parametrize(("kernel", "evaluator"), crossed(list(DEFINITIONS), EVALUATORS, ["gaussian"], ["own"]))
+def test_other_evaluators_are_a_tenth_of_the_bound_away(kernel, evaluator):
     data = load_dataset("wine")
     features = Standardiser.fit(data.features).transform(data.features)[::2]
     labels, projection = data.labels[::2], random_projection(seed=0, n_features=13, n_components=2)
-    evaluator = EVALUATORS.get(kernel, "dense") if evaluator == "own" else evaluator
+    evaluator = OWN.get(kernel, "dense") if evaluator == "own" else evaluator
     problem = supervised_problem(features, labels, KERNELS[kernel]).evaluated(evaluator)
     pairs = Pairs.of_labels(features, members_of(DEFINITIONS[kernel], features, 2), labels)
     at, gradient = pairs.first_order(projection), -problem.gradient(projection)

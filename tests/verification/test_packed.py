@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.cli import main
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
 from kdrbench.packing.unpack import opened
-from kdrbench.verification import batches, rounding
+from kdrbench.verification import rounding
 from kdrbench.verification.members import members_of
 from kdrbench.verification.pairs import Pairs, stationarity
 from kdrbench.verification.record import Record
@@ -29,16 +27,7 @@ def change(folder, kind, work):
         np.savez(path, **arrays)
 
 
-def test_a_packed_record_verifies(packed_place):
-    with opened(packed_place) as folder:
-        found = verify(Record(folder, own_code=True))
-    assert [str(finding) for finding in found.findings] == []
-    assert found.rows == 25
-    assert found.numbers > 200
-    assert not any("curvature" in reason for reason in found.left_out)
-
-
-def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
+def test_the_bound_of_stationarity_is_of_sums_and_all_steps():
     data = load_dataset("wine")
     features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
     samples = RunSamples(features, features[:0], np.arange(178), np.arange(0), np.ones(178, bool))
@@ -54,26 +43,7 @@ def test_the_bound_of_stationarity_is_that_of_sums_and_of_all_steps():
         assert bound == pytest.approx(by_sums + rounding.of_stationarity(exact, here.gradient, bent), rel=1e-12)
 
 
-def test_few_numbers_need_the_bounds_that_take_time(packed_place, monkeypatch):
-    numbers, wide = [], []
-
-    def counted(place, row, known, _):
-        for column, one in known.items():
-            numbers.append(column)
-            assert one.is_near(float(row[column]))
-            assert one.allowed <= one.bound
-            if abs(float(row[column]) - one.value) > one.allowed:
-                wide.append((place, column))
-        return ()
-
-    monkeypatch.setattr(batches, "differing", counted)
-    with opened(packed_place) as folder:
-        verify(Record(folder, own_code=True))
-    assert len(numbers) > 200
-    assert len(wide) <= 0.05 * len(numbers), wide
-
-
-def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed_place):
+def test_a_projection_changed_by_more_than_rounding_is_found(packed_place):
     def turned(projection):
         other = projection.copy()
         other[:, 0] += 2e-5 * np.arange(len(other), dtype=np.float32)
@@ -87,8 +57,8 @@ def test_a_projection_that_was_changed_by_more_than_rounding_is_found(packed_pla
     assert len(places) == 16, found.findings
 
 
-@pytest.mark.parametrize("factor", [1 + 1e-3, 1 - 1e-3, -1.0])
-def test_a_curvature_that_was_changed_by_more_than_rounding_is_found(packed_place, factor):
+@pytest.mark.parametrize("factor", [1 + 1e-3, pytest.param(1 - 1e-3, marks=pytest.mark.whole), -1.0])
+def test_a_curvature_changed_by_more_than_rounding_is_found(packed_place, factor):
     with opened(packed_place) as folder:
         rows = read_csv(folder / "ikdr.csv")
         changed = [row for row in rows if row["curvature"]]
@@ -100,18 +70,8 @@ def test_a_curvature_that_was_changed_by_more_than_rounding_is_found(packed_plac
     assert places == [place_of(row) for row in changed]
 
 
-def test_what_is_not_stored_is_said(made, tmp_path):
-    words = ["pack", str(made), "--out", str(tmp_path / "record"), "--cell-kib", "0"]
-    assert CliRunner().invoke(main, words).exit_code == 0
-    with opened(tmp_path / "record") as folder:
-        found = verify(Record(folder, own_code=True))
-    assert found.findings == []
-    # The second folds of four kernels and two solvers.
-    assert found.left_out["projections that the record does not store"] == 8
-
-
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_bounds_hold_for_rounded_projections_and_are_not_far_above(kernel):
+def test_bounds_hold_for_rounded_projections_and_are_near(kernel):
     data = load_dataset("wine")
     features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
     definition = {"family": "gaussian", "sigma": 3.0} if kernel == "gaussian" else {"family": "polynomial"}

@@ -1,9 +1,8 @@
 import fcntl
 import os
 import platform
+import select
 import stat
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,33 +32,25 @@ def test_the_owner_runs_on_its_cores_alone_and_gives_them_back(tmp_path):
 
 
 def test_two_owners_never_share_a_core(tmp_path):
-    count = len(os.sched_getaffinity(0))
-    script = (
-        "from pathlib import Path; from kdrbench.bench.isolation.core_lock import owned_cores\n"
-        f"with owned_cores({count}, Path({str(tmp_path)!r})): print('mine', flush=True)"
-    )
-    with owned_cores(count, tmp_path):
-        # The other process sees every core, as jobs of another Snakemake would.
-        other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(timeout=1.5)
-    assert other.communicate(timeout=60)[0] == "mine\n"
+    cores, (reading, writing), (waits, begins) = os.sched_getaffinity(0), os.pipe(), os.pipe()
+    # The other process is there before the lock, and sees every core, as jobs of another Snakemake would.
+    child = os.fork()
+    if child == 0:
+        os.read(waits, 1)
+        with owned_cores(len(cores), tmp_path):
+            os.write(writing, b"mine")
+        os._exit(0)
+    with owned_cores(len(cores), tmp_path):
+        os.write(begins, b"!")
+        assert select.select([reading], [], [], 0.5)[0] == []
+    assert select.select([reading], [], [], 60)[0] == [reading]
+    assert os.read(reading, 4) == b"mine"
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_more_threads_than_cores_are_refused(tmp_path):
     with pytest.raises(InputError, match="asks for 1000 threads, this machine lends"), owned_cores(1000, tmp_path):
         pass
-
-
-def lock_in(tmp, home):
-    """Own a core in another process, whose temporary folder and home are these; return what it says."""
-    script = (
-        "from kdrbench.bench.isolation.core_lock import owned_cores\nwith owned_cores(1) as cores: print(len(cores))"
-    )
-    environment = os.environ | {"TMPDIR": str(tmp), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment, timeout=60
-    )
 
 
 @pytest.fixture
@@ -82,7 +73,7 @@ def lock():
         return len(cores)
 
 
-@pytest.mark.attack("locks: of another user")
+@pytest.mark.needs("root")
 def test_a_folder_that_another_user_has_made_blocks_nobody(shared, monkeypatch):
     # Root makes the folder that nobody's locks would be in, and takes every lock in it.
     monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
@@ -97,38 +88,35 @@ def test_a_folder_that_another_user_has_made_blocks_nobody(shared, monkeypatch):
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
 
 
-@pytest.mark.attack("locks: of another user")
-@pytest.mark.parametrize("kind", ["file", "pipe", "link to a folder", "dangling link"])
-def test_whatever_is_in_the_place_of_the_folder_blocks_nobody(shared, kind):
-    place = shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
-    (shared / "elsewhere").mkdir()
-    {
-        "file": place.touch,
-        "pipe": lambda: os.mkfifo(place),
-        "link to a folder": lambda: place.symlink_to(shared / "elsewhere"),
-        "dangling link": lambda: place.symlink_to("nowhere"),
-    }[kind]()
-    done = lock_in(shared / "tmp", shared / "ours")
-    assert (done.returncode, done.stdout) == (0, "1\n")
-    assert done.stderr.count("\n") == 1
-    assert not list((shared / "elsewhere").iterdir())
-
-
-def test_a_folder_of_our_own_that_others_may_write_is_closed(shared):
-    folder = shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
-    folder.mkdir()
-    folder.chmod(0o777)
-    done = lock_in(shared / "tmp", shared / "ours")
-    assert (done.stdout, done.stderr) == ("1\n", "")
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-@pytest.mark.attack("locks: of another user")
-def test_without_any_place_for_locks_one_sentence_says_what_to_do(shared, monkeypatch, capsys):
-    (shared / "tmp" / f"kdrbench-cores-{os.getuid()}").touch()
-    (shared / "ours" / ".cache").touch()
+@pytest.fixture
+def place(shared, monkeypatch):
+    """The place of our own folder of locks in the temporary folder, which is empty, as is our home."""
     monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
     monkeypatch.setenv("HOME", str(shared / "ours"))
+    return shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
+
+
+@pytest.mark.parametrize("kind", ["file", "link to a folder"])
+def test_whatever_is_in_the_place_of_the_folder_blocks_nobody(shared, place, kind, capsys):
+    (shared / "elsewhere").mkdir()
+    place.touch() if kind == "file" else place.symlink_to(shared / "elsewhere")
+    assert lock() == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list((shared / "elsewhere").iterdir())
+    assert list((shared / "ours/.cache/kdrbench" / platform.node()).iterdir())
+
+
+def test_a_folder_of_our_own_that_others_may_write_is_closed(place, capsys):
+    place.mkdir()
+    place.chmod(0o777)
+    assert lock() == 1
+    assert capsys.readouterr().err == ""
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+def test_without_a_place_for_locks_one_sentence_says_what_to_do(shared, place):
+    place.touch()
+    (shared / "ours" / ".cache").touch()
     with pytest.raises(InputError, match=r"no folder for the locks of cores: .*; set TMPDIR to a folder of your own"):
         owned_cores(1).__enter__()
 
@@ -137,7 +125,7 @@ class EnoughError(Exception):
     """The wait has been watched for long enough."""
 
 
-def test_who_waits_says_so_once_and_takes_nothing_from_others_meanwhile(tmp_path, monkeypatch, capsys):
+def test_who_waits_says_so_once_and_holds_nothing_meanwhile(tmp_path, monkeypatch, capsys):
     cores, slept = sorted(os.sched_getaffinity(0)), []
 
     def sleep(seconds):

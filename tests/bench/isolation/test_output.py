@@ -30,38 +30,32 @@ def test_both_streams_are_lines_that_are_marked(capfd):
     assert streams.err == "  | to one\n  | to the other\n  | of a child\n"
 
 
-@pytest.mark.attack("output: flood")
-def test_of_a_flood_the_tail_is_kept(capfd, attack_rng):
-    n_lines, length = int(attack_rng.integers(20, 60)), int(attack_rng.integers(10_000, 200_000))
+def test_of_a_flood_the_tail_is_kept_and_the_run_goes_on(capfd):
+    lines = [b"y" * 100_000 + b" %d\n" % number for number in range(30)]
 
     def floods():
-        for number in range(n_lines):
-            os.write(1 + number % 2, b"y" * length + b" %d\n" % number)
+        # More than fits into the pipe: the guardian reads meanwhile.
+        for number, line in enumerate(lines):
+            os.write(1 + number % 2, line)
 
-    before = time.monotonic()
     assert supervise(floods, LIMITS).end is Exit.EXITED
-    assert time.monotonic() - before < LIMITS.time_s
     text = capfd.readouterr().err
-    total = sum(length + len(f" {number}\n") for number in range(n_lines))
+    assert text.startswith(f"  | ({sum(map(len, lines)) - MOST_BYTES} bytes of output left out) ")
+    assert text.endswith("y 29\n")
     assert len(text) < MOST_BYTES + 200
-    assert text.endswith(f"y {n_lines - 1}\n")
-    if total > MOST_BYTES:
-        assert text.startswith(f"  | ({total - MOST_BYTES} bytes of output left out) ")
 
 
-@pytest.mark.attack("output: flood")
 def test_a_run_that_prints_for_ever_ends_at_its_limit(capfd):
     def floods():
         while True:
             os.write(1, b"no end\n" * 10_000)
 
-    assert supervise(floods, Limits(0.5, 256)).end is Exit.TIME_LIMIT
+    assert supervise(floods, Limits(0.2, 256)).end is Exit.TIME_LIMIT
     text = capfd.readouterr().err
     assert len(text) < 2 * MOST_BYTES
     assert text.rstrip("\n").splitlines()[-2] == "  | no end"
 
 
-@pytest.mark.attack("output: flood")
 def test_a_run_that_closes_its_streams_ends_as_any_other():
     def closes():
         os.closerange(0, 64)
@@ -71,22 +65,6 @@ def test_a_run_that_closes_its_streams_ends_as_any_other():
     assert process.end is Exit.EXITED
     # Its guardian does not look at a closed pipe all the time.
     assert process.cpu_s < 0.4
-
-
-@pytest.mark.attack("output: forged lines")
-@pytest.mark.parametrize(
-    ("written", "line"),
-    [
-        (b"gone\re/tiny/a/0: converged", "gone\\re/tiny/a/0: converged"),
-        (b"\x1b[2J\x07\x00", "\\x1b[2J\\x07\\x00"),
-        (b"\xff\xfe", "\\xff\\xfe"),
-        ("\u202eback\u2028line\x85".encode(), "\\u202eback\\u2028line\\x85"),
-        (b"a\tb \xc3\xa9", "a\tb é"),
-    ],
-)
-def test_nothing_it_prints_looks_like_a_line_of_the_bench(capfd, written, line):
-    supervise(lambda: os.write(1, written), LIMITS)
-    assert capfd.readouterr().err == f"  | {line}\n"
 
 
 def test_a_log_that_is_closed_stops_nobody():

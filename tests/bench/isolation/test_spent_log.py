@@ -1,7 +1,6 @@
 """The seconds that the runs of a grid take together, and the budget that limits them."""
 
 import fcntl
-import multiprocessing
 import os
 import threading
 from pathlib import Path
@@ -36,27 +35,7 @@ def test_time_is_charged_whatever_ends_it(tmp_path):
     assert not SpentLog(log.path, 1e6).used_up()
 
 
-def test_seconds_of_waiting_are_not_charged(tmp_path):
-    log, waited = SpentLog(tmp_path / "spent.txt"), [5.0]
-    with log.charged(lambda: waited[0]):
-        waited[0] += 100.0
-    assert log.path.read_text() == "0.000000\n"
-
-
-def _charge_often(path):
-    for _ in range(50):
-        with SpentLog(path).charged():
-            pass
-
-
-def test_processes_side_by_side_lose_no_charge(tmp_path):
-    path = tmp_path / "spent.txt"
-    with multiprocessing.get_context("fork").Pool(4) as pool:
-        pool.map(_charge_often, [path] * 4)
-    assert len(path.read_text().splitlines()) == 200
-
-
-def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files, tmp_path):
+def test_rows_say_that_the_budget_is_used_up_until_there_is_more(files, tmp_path):
     path, data, batch = tmp_path / "spent.txt", load_dataset("wine"), batch_of("ism", folds=3)
     path.write_text("100.0\n")
 
@@ -84,13 +63,6 @@ def test_what_no_budget_is_left_for_is_a_row_and_is_run_when_there_is_more(files
     assert len(path.read_text().split()) == 1 + 3
 
 
-def test_seconds_are_logged_without_a_budget(files, tmp_path):
-    log = SpentLog(tmp_path / "spent.txt")
-    (row,) = run_batch(batch_of("ism"), load_dataset("wine"), context_of(spent_log=log), files)
-    assert row.provenance.budget_s is None
-    assert log.spent_s() >= row.provenance.wall_s
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """The monotonic clock of the limits, which stands at 100 s until it is set forward."""
@@ -99,7 +71,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_a_budget_is_used_up_when_all_of_it_is_spent_and_not_before(tmp_path):
+def test_a_budget_is_used_up_when_all_of_it_is_spent(tmp_path):
     (tmp_path / "spent.txt").write_text("1.000000\n1.500000\n")
     for budget_s, used_up in ((2.4, True), (2.5, True), (2.6, False)):
         assert SpentLog(tmp_path / "spent.txt", budget_s).used_up() is used_up
@@ -116,7 +88,7 @@ def test_what_is_charged_is_the_time_inside_less_that_of_waiting(tmp_path, clock
     assert log.spent_s() == 6.5
 
 
-def test_pauses_add_up_and_to_pause_twice_or_to_end_twice_changes_nothing(clock):
+def test_pauses_add_up_and_to_pause_twice_changes_nothing(clock):
     pauses, expected = Pauses(), []
     # A run begins paused.
     for passes, act in ((3, None), (2, pauses.begin), (1, pauses.end), (4, pauses.end), (5, pauses.begin), (8, None)):
@@ -164,7 +136,7 @@ def test_who_charges_waits_for_the_lock_of_another(tmp_path):
     assert log.path.read_text().count("\n") == 1
 
 
-def test_lines_that_another_job_sets_aside_meanwhile_are_not_set_aside_again(tmp_path, monkeypatch, capsys):
+def test_lines_that_another_job_sets_aside_are_left_alone(tmp_path, monkeypatch, capsys):
     log = SpentLog(tmp_path / "spent.txt")
     log.path.write_text("1.5\n2.5\n")
     # What was read before the lock was had.
@@ -175,10 +147,25 @@ def test_lines_that_another_job_sets_aside_meanwhile_are_not_set_aside_again(tmp
     assert capsys.readouterr().err == ""
 
 
-def test_seconds_are_charged_where_something_else_lies_in_the_place_of_the_file(tmp_path):
+def test_seconds_are_charged_where_a_folder_is_in_the_way(tmp_path):
     log = SpentLog(tmp_path / "spent.txt")
     log.path.mkdir()
     with log.charged():
         pass
     assert log.path.read_text().count("\n") == 1
+    assert (tmp_path / "spent.txt.damaged").is_dir()
+
+
+def test_damaged_lines_are_set_aside_and_the_others_stay(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.write_text("1.5\ngarbage\n2.5\n")
+    assert log.spent_s() == 4.0
+    assert log.path.read_text() == "1.5\n2.5\n"
+    assert "garbage" in (tmp_path / "spent.txt.damaged").read_text()
+
+
+def test_nothing_was_spent_where_a_folder_is_in_the_way(tmp_path):
+    log = SpentLog(tmp_path / "spent.txt")
+    log.path.mkdir()
+    assert log.spent_s() == 0.0
     assert (tmp_path / "spent.txt.damaged").is_dir()

@@ -16,7 +16,7 @@ def on(low, *datasets):
     return lambda data, kernel, fold: low if data in datasets else 0.96
 
 
-def test_accuracy_is_judged_by_the_mean_of_each_cell_and_the_printed_ones_are_named():
+def test_accuracy_is_judged_by_the_mean_of_each_cell():
     found = accuracy_above(records(*accuracies(quality=lambda data, kernel, fold: 0.9 if fold == 0 else 0.96)))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "24 of 24 cells (100 %); at least 95.4%")
     assert found.note == (
@@ -99,7 +99,7 @@ def test_the_rule_is_mostly_right_where_four_of_five_are():
     assert (found.decision, found.measure) == (Decision.MOSTLY, "7 of 8 cases (88 %); off by at most 1")
 
 
-def test_a_configuration_of_your_own_changes_no_q_that_is_expected():
+def test_a_configuration_of_your_own_changes_no_expected_q():
     config = copy.deepcopy(CONFIG)
     for components in ({"wine": 1}, dict.fromkeys(PRINTED, "eigengap")):
         config["experiments"]["ismplus_table5"]["components"] = components

@@ -49,7 +49,7 @@ def test_a_number_that_is_not_printed_is_not_asked_for():
     )
 
 
-def test_other_data_experiments_splits_and_partitions_do_not_count():
+def test_other_data_splits_and_partitions_do_not_count():
     stranger = [run("wdbc", "ism", fold, experiment="four") for fold in range(10)]
     assert "no runs on Wine" in covered(records(*stranger)).missing[0]
     for change in ({"experiment": "mine"}, {"split": "subsets"}, {"partition": 3}):
@@ -76,7 +76,7 @@ def test_a_missing_or_failed_run_loses_its_cell(change):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_of_two_experiments_of_a_table_the_more_complete_one_counts(first):
+def test_the_more_complete_experiment_of_a_table_counts(first):
     config = copy.deepcopy(CONFIG)
     config["experiments"]["short"] = config["experiments"]["four"]
     short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]
@@ -151,21 +151,3 @@ def test_wine_alone_decides_no_claim_of_the_papers():
     assert {one.decision for one in found} == {Decision.UNDECIDED}
     assert all(one.evidence.startswith("lacking: ") for one in found)
     assert all(claim.decide(Records()).decision is Decision.UNDECIDED for claim in CLAIMS)
-
-
-def test_lacking_times_are_named_by_what_is_wrong_with_them():
-    rows = [
-        *cells("four", "ism", only=["wine"], unaccounted=True),
-        *cells("four", "ism", only=["cancer"], contaminated=True),
-        *cells("four", "ism", only=["face"], time_s=None, status="failed"),
-        *cells("four", "ism", only=["mnist"], unaccounted=True, drifted=True),
-    ]
-    (missing,) = timed_cells(records(*rows), (TABLE_4,), ("ism",)).missing
-    label = "NeurIPS 2019, Table 4, supervised"
-    beginnings = [part.split(f" of {label}: ", 1) for part in missing.split("; ") if not part.startswith(label)]
-    assert beginnings == [
-        ["times that clocks account for", "Wine, Gaussian, ISM"],
-        ["undisturbed times", "Cancer, Gaussian, ISM"],
-        ["times", "Face, Gaussian, ISM"],
-        ["undisturbed times that clocks account for", "MNIST, Gaussian, ISM"],
-    ]

@@ -37,7 +37,7 @@ def test_few_iterations_in_nine_of_ten_runs_are_normal():
     assert few_iterations(records(*supervised("ism", iterations=some(7, 4, 12)))).decision is Decision.CONTRADICTED
 
 
-def test_runs_that_did_not_end_by_the_rule_are_none_with_few_iterations():
+def test_runs_not_ended_by_the_rule_have_no_few_iterations():
     stopped = supervised("ism", iterations=4, status=some(7, "converged", "time_limit"))
     assert few_iterations(records(*stopped)).decision is Decision.CONTRADICTED
     assert few_iterations(records(*cells("four", "ism", iterations=4))).decision is Decision.UNDECIDED
@@ -64,7 +64,7 @@ def test_iterations_of_stopped_rivals_are_said_and_not_counted():
     assert found.evidence.endswith("stopped at a limit: 80 runs")
 
 
-def test_iterations_of_rivals_stopped_before_the_papers_limit_are_open():
+def test_iterations_of_rivals_stopped_early_are_open():
     stopped = supervised("sm", iterations=1, status="time_limit", stopped_early="stopped at 60 s")
     found = rivals_iterations(records(*supervised("dg", iterations=31, stopped_early=""), *stopped), TABLE_4)
     assert (found.decision, found.measure) == (
@@ -131,7 +131,7 @@ def test_a_few_fixed_points_decide_nothing():
     assert found.evidence == "lacking: 30 fixed points whose curvature was evaluated; there are 29"
 
 
-def test_stationary_ends_that_are_no_fixed_points_of_ism_are_said():
+def test_stationary_ends_that_are_no_fixed_points_are_named():
     rows = ends(sm_converged="saddle", dg_converged="first_order")
     rows = [row | {"eigengap": -0.1} if row["method"] == "sm_converged" else row for row in rows]
     found = second_order(records(*rows))
@@ -148,7 +148,7 @@ def stops(stationarity=1e-3, cost=-100.0):
     return records(*rows, *supervised("ism_converged", FIXED, stationarity=1e-7, cost=-100.0))
 
 
-def test_the_rule_must_stop_near_a_stationary_point_and_near_its_cost():
+def test_the_rule_must_stop_near_a_stationary_point():
     assert eigenvalue_stopping(stops()).decision is Decision.CONFIRMED
     mostly = eigenvalue_stopping(stops(cost=some(8, -99.5, -98.5)))
     assert (mostly.decision, mostly.measure) == (Decision.MOSTLY, "68 of 84 runs (81 %); stationary to 0.001 at worst")
@@ -175,7 +175,7 @@ def starts(higher=0, method="ism_random", folds=10):
 @pytest.mark.parametrize(
     ("higher", "decision"), [(0, Decision.CONFIRMED), (2, Decision.MOSTLY), (3, Decision.CONTRADICTED)]
 )
-def test_the_start_of_the_papers_must_end_no_higher_than_a_random_one(higher, decision):
+def test_the_papers_start_must_end_no_higher_than_a_random_one(higher, decision):
     found = start_of_ism(starts(higher))
     assert found.decision is decision
     assert (

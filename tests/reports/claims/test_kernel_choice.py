@@ -27,7 +27,7 @@ def test_the_conic_kernel_must_be_best_on_each_data_set():
     assert found.evidence.endswith("; beaten on Face by Squared, 0.990 against 0.970")
 
 
-def test_the_conic_kernel_is_undecided_without_a_table_and_clusters_do_not_count():
+def test_the_conic_kernel_needs_both_tables_and_no_clusters():
     assert conic_is_best(records(*qualities(("five",)))).decision is Decision.UNDECIDED
     best = qualities(SUPERVISED, quality=by_kernel({"gaussian_polynomial": 0.98}, 0.97))
     clusters = qualities(CLUSTERS, quality=0.99)
@@ -56,7 +56,7 @@ def test_a_kernel_that_lost_runs_is_not_beaten():
         (("wine",), ("face",), Decision.CONTRADICTED),
     ],
 )
-def test_the_multiquadric_is_often_better_in_more_than_half_of_the_cells(better, worse, decision):
+def test_the_multiquadric_is_better_in_more_than_half_of_cells(better, worse, decision):
     def quality(data, kernel, fold):
         return 0.9 + 0.05 * (kernel == "multiquadric") * ((data in better) - (data in worse))
 
@@ -67,23 +67,29 @@ def test_the_multiquadric_is_often_better_in_more_than_half_of_the_cells(better,
     assert multiquadric_often_better(alone).decision is Decision.UNDECIDED
 
 
-def test_kernels_are_alike_within_five_points_and_a_factor_of_ten():
-    quality = by_kernel({"gaussian": 0.93}, 0.97)
-    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=quality)))
+ALIKE = by_kernel({"gaussian": 0.93}, 0.97)
+
+
+@pytest.mark.slow("compares all kernels of two tables twice")
+def test_kernels_are_alike_within_five_points():
+    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE)))
     assert (found.decision, found.measure) == (
         Decision.CONFIRMED,
         "8 of 8 cases (100 %); at most 0.040 apart, times 1 to 1",
     )
+    rows = qualities(SUPERVISED, quality=ALIKE)
+    rows += qualities(CLUSTERS, quality=by_kernel({"linear": 0.9}, 0.97, "wine"))
+    assert kernels_alike(records(*rows)).decision is Decision.MOSTLY
+
+
+@pytest.mark.slow("compares all kernels of two tables twice")
+def test_kernels_are_alike_within_a_factor_of_ten():
     slow = {"time_s": by_kernel({"multiquadric": 2.0}, 0.1, "mnist")}
-    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=quality, **slow)))
+    found = kernels_alike(records(*qualities(SUPERVISED + CLUSTERS, quality=ALIKE, **slow)))
     assert (found.decision, found.measure) == (
         Decision.CONTRADICTED,
         "6 of 8 cases (75 %); at most 0.040 apart, times 20 to 1",
     )
     assert "MNIST, supervised: 0.040 apart, times 20 to 1" in found.evidence
-    rows = qualities(SUPERVISED, quality=quality) + qualities(
-        CLUSTERS, quality=by_kernel({"linear": 0.9}, 0.97, "wine")
-    )
-    assert kernels_alike(records(*rows)).decision is Decision.MOSTLY
-    disturbed = qualities(SUPERVISED + CLUSTERS, quality=quality, drifted=True)
+    disturbed = qualities(SUPERVISED + CLUSTERS, quality=ALIKE, drifted=True)
     assert kernels_alike(records(*disturbed)).decision is Decision.UNDECIDED

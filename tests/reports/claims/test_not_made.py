@@ -5,7 +5,6 @@ import pandas as pd
 from kdrbench.reports.claims.claim import Decision, Records
 from kdrbench.reports.claims.coverage import printed_cells
 from kdrbench.reports.claims.iterations import rivals_iterations
-from kdrbench.reports.claims.kpca_figures import kernels_succeed
 from kdrbench.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win
 from kdrbench.reports.claims.printed_tables import TABLE_4
 from kdrbench.stages.config_file import lay_over
@@ -32,7 +31,7 @@ def on_wine(row):
     return (row["dataset"], row["kernel"]) == ("wine", "gaussian")
 
 
-def test_a_cell_of_which_some_runs_were_not_made_lacks_and_is_not_lost():
+def test_a_cell_with_runs_that_were_not_made_is_not_lost():
     records = of_table_4("ism", skipped=lambda row: on_wine(row) and row["run"] >= 7)
     (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",)).missing
     assert missing == (
@@ -47,15 +46,6 @@ def test_a_cell_of_which_no_run_was_made_lacks():
     records = of_table_4("ism", skipped=on_wine)
     (missing,) = printed_cells(records, (TABLE_4,), "cost", ("ism",), ("cost",), bounds=True).missing
     assert missing.endswith("no runs of ISM on Wine (Gaussian)")
-
-
-def test_runs_of_other_partitions_that_were_not_made_open_nothing():
-    records = of_table_4("ism", skipped=lambda row: False)
-    other = records.runs.assign(partition=1, run=records.runs["run"] + 10, status="skipped")
-    both = Records.of(
-        {"ikdr": pd.concat([records.runs, other], ignore_index=True)}, lay_over(whole_config(), {"run": [FOUR]})
-    )
-    assert printed_cells(both, (TABLE_4,), "cost", ("ism",), ("cost",)).missing == ()
 
 
 def test_iterations_of_runs_that_were_not_made_are_open():
@@ -87,15 +77,3 @@ def test_splits_that_were_not_made_are_missing():
         found = decide(kpca(*rows))
         assert found.decision is Decision.UNDECIDED
         assert "Balance has 9 of 40 splits" in found.evidence
-
-
-def test_a_kernel_of_figure_2_that_was_not_tried_fails_nothing():
-    rows = [
-        {"dataset": name, "series": learner, "value": degree, "accuracy": 0.7 + 0.28 * (degree == 2), "figure": 2}
-        for name in ("disc-and-ring", "cone")
-        for learner in ("nca", "lmnn", "dne")
-        for degree in (1.0, 2.0)
-    ]
-    assert kernels_succeed(Records(tricks=pd.DataFrame(rows))).decision is Decision.CONFIRMED
-    found = kernels_succeed(Records(tricks=pd.DataFrame(rows[:-1])))
-    assert found.decision is Decision.UNDECIDED

@@ -1,8 +1,21 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
+from urllib.parse import parse_qs
+
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, PHONE, TABLET, Tab, address_of, column, eventually
+from support.browser_tab import (
+    DESK,
+    NEEDS_BROWSER,
+    OVERFLOWING,
+    PHONE,
+    TABLET,
+    Tab,
+    address_of,
+    column,
+    eventually,
+)
+from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
 
@@ -50,27 +63,6 @@ def test_tables_are_sorted_by_numbers_and_filtered(opened):
     assert eventually(lambda: len(column(first.locator("table"), 2)) == 10)
 
 
-def test_published_numbers_stand_below_ours_with_their_verdict(opened):
-    tab = opened("tables")
-    cell = tab.locator("#table-first tbody tr", has_text="Cost").first.locator("td").nth(1)
-    assert cell.locator(".paper").inner_text().strip() == "-1311\u00b126"
-    # Three folds are not the ten of the paper.
-    assert cell.get_by_role("img").get_attribute("aria-label") == "not comparable"
-
-
-def test_a_panel_that_is_drawn_after_a_click_on_the_legend_obeys_it(opened):
-    tab = opened("tables")
-    button = tab.locator("#figure-sizes .legend button", has_text="c")
-    button.evaluate("(one) => one.click()")
-    tab = opened("figure-sizes")
-    last = tab.locator("#figure-sizes .plot").last
-    last.scroll_into_view_if_needed()
-    last.locator(".main-svg").first.wait_for()
-    assert visible_keys(last) == ["d"]
-    button.click()
-    assert visible_keys(last) == ["c", "d"]
-
-
 def visible_keys(plot):
     return plot.evaluate("(one) => [...new Set(one.data.filter((t) => t.visible !== false).map((t) => t.legendgroup))]")
 
@@ -97,31 +89,6 @@ def test_a_click_on_the_legend_hides_a_solver_in_all_panels(opened):
     assert all("ISM" in visible_keys(plot) for plot in plots.all())
 
 
-def test_figures_zoom_and_speak_under_the_pointer_and_by_keys(opened):
-    tab = opened("figure-first_cost_against_time")
-    plot = tab.locator("#figure-first_cost_against_time .plot").first
-    plot.locator(".main-svg").first.wait_for()
-    whole = plot.evaluate("(one) => one.layout.xaxis.range")
-    box = plot.locator(".nsewdrag").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    tab.mouse.move(x, y)
-    tab.mouse.down()
-    tab.mouse.move(x + 80, y + 60, steps=4)
-    tab.mouse.up()
-    zoomed = plot.evaluate("(one) => one.layout.xaxis.range")
-    assert zoomed[1] - zoomed[0] < (whole[1] - whole[0]) / 2
-    plot.focus()
-    tab.keyboard.press("0")
-    assert plot.evaluate("(one) => one.layout.xaxis.range") == pytest.approx(whole)
-    tab.keyboard.press("+")
-    tab.keyboard.press("ArrowRight")
-    low, high = plot.evaluate("(one) => one.layout.xaxis.range")
-    width = whole[1] - whole[0]
-    assert (high - low, (high + low) / 2) == pytest.approx((0.8 * width, sum(whole) / 2 + 0.08 * width))
-    plot.evaluate("(one) => Plotly.Fx.hover(one, [{ curveNumber: 0, pointNumber: 3 }])")
-    assert eventually(lambda: "run 0" in plot.locator(".hoverlayer").text_content())
-
-
 def test_a_run_opens_by_click_and_by_key(opened):
     tab = opened("runs")
     dialog = tab.locator("dialog#run")
@@ -142,16 +109,6 @@ def test_a_run_opens_by_click_and_by_key(opened):
     dialog.get_by_role("button", name="Close").press("Enter")
     assert not dialog.is_visible()
     assert button.evaluate("(one) => one === document.activeElement")
-
-
-def test_the_quality_page_leads_to_its_runs(opened):
-    tab = opened("quality")
-    found = dict(zip(column(tab.locator("#quality .bars"), 1), column(tab.locator("#quality .bars"), 2), strict=True))
-    assert (found["Failed"], found["Missing"], found["Drifted timing"]) == ("4", "none", "none")
-    assert found["Worse than random"] == "not recorded"
-    tab.locator("#table-quality tr", has_text="Stopped at a limit").first.get_by_role("button").click()
-    assert "stopped at the time limit of 2 s" in tab.locator("dialog#run").inner_text()
-    tab.keyboard.press("Escape")
 
 
 def test_the_keyboard_reaches_and_shows_all_controls(opened):
@@ -176,33 +133,7 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         assert eventually(lambda heading=heading, order=order: heading.get_attribute("aria-sort") == order)
 
 
-@pytest.mark.parametrize("chapter", ["overview", "tables", "figures", "published", "claims", "runs", "quality"])
-def test_a_phone_scrolls_down_only(phone_tab, chapter):
-    tab = phone_tab.show(chapter)
-    assert eventually(lambda: tab.locator("main h1:visible").all_inner_texts() == [chapter.capitalize()])
-    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    if chapter == "figures":
-        # Panels stand below each other.
-        assert (
-            len(
-                set(
-                    tab.locator(".panels:not(.pictures) .panel").evaluate_all(
-                        "(all) => all.map((one) => one.offsetLeft)"
-                    )
-                )
-            )
-            == 1
-        )
-    if chapter == "runs":
-        tab.get_by_role("button", name="Details of").first.click()
-        box = tab.locator("dialog#run").bounding_box()
-        tab.keyboard.press("Escape")
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= PHONE["width"]
-    assert not phone_tab.faults
-
-
-def test_at_no_size_a_chapter_is_wider_than_its_window_or_moves_its_first_column(browser, address):
+def test_at_no_size_a_chapter_is_wider_than_its_window(browser, address):
     tab = Tab(browser, address, DESK)
     tab.tab.emulate_media(color_scheme="dark")
     for size in (DESK, TABLET, PHONE):
@@ -253,17 +184,7 @@ def test_colours_are_those_of_the_system_or_as_chosen(browser, address):
     tab.close()
 
 
-def test_all_cells_of_the_row_under_the_pointer_have_its_colour(opened):
-    tab = opened("tables")
-    row = tab.locator("#table-first tbody tr", has_text="Accuracy").first
-    colours = "(row) => [...new Set([...row.cells].map((cell) => getComputedStyle(cell).backgroundColor))]"
-    before = row.evaluate(colours)
-    row.locator("td.number").first.hover()
-    assert eventually(lambda: row.evaluate(colours) != before)
-    assert len(row.evaluate(colours)) == 1
-
-
-def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(opened):
+def test_a_number_says_what_it_is_and_leads_to_its_runs(opened):
     tab = opened("tables")
     cell = tab.locator("#table-first tbody tr", has_text="Accuracy").first.locator("td.number").first
     cell.hover()
@@ -290,22 +211,173 @@ def test_a_number_says_what_it_is_to_pointer_and_keyboard_and_leads_to_its_runs(
     tab.evaluate("location.hash = 'runs'")
 
 
-@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
-def test_why_a_number_differs_can_be_read_at_any_width(browser, address, size):
-    tab = Tab(browser, address, size)
-    shown = tab.show("published")
-    why = shown.locator("table.published td[data-label=Why]:not(:empty)").first
-    box = why.bounding_box()
-    assert box["width"] > 200
-    assert box["x"] + box["width"] <= size["width"]
-    # On a phone the lines stack, each with the name of its column.
-    assert shown.locator("#table-published tbody td:not([data-label])").count() == 0
-    shown.close()
-
-
 def test_without_scripts_the_tables_are_there(browser, address):
     tab = browser.new_page(java_script_enabled=False)
     tab.goto(address)
     assert tab.locator("#table-extra td", has_text="10ms").is_visible()
     assert "Without JavaScript" in tab.locator("noscript").inner_text()
     tab.close()
+
+
+def test_the_toggles_change_figures_and_stay_in_the_address(opened):
+    tab = opened("figure-first_cost_against_time")
+    plot = tab.locator("#figure-first_cost_against_time .plot").first
+    plot.locator(".main-svg").first.wait_for()
+    lines = plot.evaluate("(one) => one.data.length")
+    relative = plot.evaluate("(one) => Math.max(...one.data[0].y)")
+    for choice, value in (("cost", "absolute"), ("scale", "linear"), ("time", "linear"), ("runs", "median")):
+        tab.locator(f"[data-choice={choice}] button[value={value}]").click()
+        assert f"{choice}={value}" in address_of(tab)
+    assert plot.evaluate("(one) => one.layout.yaxis.type") == "linear"
+    assert plot.evaluate("(one) => one.layout.xaxis.type") == "linear"
+    assert "absolute" in plot.evaluate("(one) => one.layout.yaxis.title.text")
+    assert plot.evaluate("(one) => Math.max(...one.data[0].y)") > 100 * relative
+    assert 0 < plot.evaluate("(one) => one.data.length") < lines
+    # A link elsewhere keeps them, and the page opens with them.
+    tab.locator("header nav a", has_text="Runs").click()
+    assert eventually(lambda: "cost=absolute" in address_of(tab))
+    for choice, value in (("cost", "relative"), ("scale", "log"), ("time", "log"), ("runs", "all")):
+        tab.evaluate(
+            "([c, v]) => document.querySelector(`[data-choice=${c}] button[value=${v}]`).click()", [choice, value]
+        )
+    assert "absolute" not in address_of(tab)
+    assert plot.evaluate("(one) => one.data.length") == lines
+
+
+def test_pictures_are_in_rows_below_their_headings(opened):
+    tab = opened("figure-pictures")
+    plots = tab.locator("#figure-pictures .plot")
+    for plot in plots.all():
+        plot.scroll_into_view_if_needed()
+        plot.locator(".imagelayer image").wait_for(state="attached")
+    wide, one, other = (plot.bounding_box() for plot in plots.all())
+    headings = [place.bounding_box() for place in tab.locator("#figure-pictures .heading").all()]
+    assert headings[0]["y"] < wide["y"] < headings[1]["y"] < one["y"] == other["y"]
+    assert one["x"] < other["x"]
+    # Square pixels, the first row at the top.
+    low, high = plots.first.evaluate("(one) => one._fullLayout.yaxis.range")
+    assert low > 19 > 0 > high
+    plots.first.evaluate("(one) => Plotly.Fx.hover(one, { xval: 3, yval: 2 })")
+    assert eventually(lambda: "column 3, row 2" in plots.first.locator(".hoverlayer").text_content())
+
+
+def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
+    tab = opened("overview")
+    line = tab.locator(".leading .matrix tbody tr").first
+    solver = line.locator("th").inner_text().split("\n")[0]
+    # Of one data set and kernel, and of all.
+    for place, asked, n_runs in ((1, {"data": "Wine", "kernel": "Gaussian"}, 3), (0, {}, 12)):
+        opened("overview")
+        line.locator("td").nth(place).focus()
+        tab.keyboard.press("Enter")
+        dialog = tab.locator("dialog#cell")
+        assert dialog.locator("h2").inner_text() == ", ".join([solver, *asked.values()])
+        assert "snakemake --cores all first" in dialog.inner_text()
+        dialog.locator("#cell-runs").click()
+        assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
+        state = parse_qs(address_of(tab).partition("?")[2])
+        assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
+
+
+def test_folded_answers_are_opened_and_printed(browser, tmp_path):
+    asked = {f"table{place}": "supervised" for place in range(9)} | {"given": "alternative"}
+    html = page(tmp_path, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"])
+    (tmp_path / "dashboard.html").write_text(html, encoding="utf-8")
+    tab = Tab(browser, f"file://{tmp_path}/dashboard.html", DESK)
+    answer = tab.tab.locator("#answer-table3")
+    assert answer.locator(".prose").is_hidden()
+    answer.locator("summary").first.click()
+    assert "reaches the best known cost" in answer.locator(".prose").inner_text()
+    assert eventually(tab.show("answer-table6").locator("#answer-table6 .prose").is_visible)
+    folded = tab.tab.locator("details.answer:not([open])")
+    n_folded = folded.count()
+    assert n_folded > 3
+    tab.tab.emulate_media(media="print")
+    assert eventually(lambda: folded.count() == 0)
+    tab.tab.emulate_media(media="screen")
+    assert eventually(lambda: folded.count() == n_folded)
+    assert not tab.faults
+    tab.tab.close()
+
+
+METHOD, RUN = 5, 6
+
+
+@pytest.fixture(params=["desk", "phone"])
+def listed(request):
+    """Return a tab with the list of all runs."""
+    tab = request.getfixturevalue(f"{request.param}_tab")
+    tab.show("runs?sort=5-asc")
+    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
+    yield tab.tab
+    tab.show("overview")
+    tab.show("runs")
+    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
+    assert not tab.faults
+
+
+def test_the_address_keeps_filters_and_sorting(listed):
+    table = listed.locator("#table-runs")
+    listed.locator("#runs").get_by_label("Filter:").fill("polynomial")
+    assert eventually(lambda: "q=polynomial" in address_of(listed))
+    assert eventually(lambda: table.locator("tbody tr").count() == 48)
+    listed.evaluate("location.hash = 'runs?q=failed&sort=5-desc'")
+    assert eventually(lambda: table.locator("tbody tr").count() == 4)
+    assert listed.locator("#runs").get_by_label("Filter:").input_value() == "failed"
+    listed.evaluate("location.hash = 'runs?method=ISM&sort=5-desc'")
+    assert eventually(lambda: table.locator("tbody tr").count() == 12)
+    assert column(table, RUN)[0] == "2"
+    listed.evaluate("location.hash = 'runs?method=ISM&sort=5-asc'")
+    assert eventually(lambda: column(table, RUN)[0] == "0")
+
+
+def test_columns_are_filtered_by_keyboard_at_any_width(listed):
+    table = listed.locator("#table-runs")
+    magnifier = table.get_by_role("button", name="Filter by Method")
+    magnifier.focus()
+    listed.keyboard.press("Enter")
+    choice = listed.locator(".dtcc-list").get_by_role("button", name="SVM")
+    assert eventually(choice.is_visible)
+    box = choice.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= listed.viewport_size["width"]
+    for _ in range(20):
+        if choice.evaluate("(one) => one === document.activeElement"):
+            break
+        listed.keyboard.press("Tab")
+    listed.keyboard.press("Space")
+    assert eventually(lambda: set(column(table, METHOD)) == {"SVM"})
+    listed.keyboard.press("Space")
+    assert eventually(lambda: len(column(table, METHOD)) == 102)
+    listed.keyboard.press("Escape")
+    assert eventually(lambda: not listed.locator(".dtcc-list").is_visible())
+
+
+# Where each row's first cell is, headings too, and the third one of the first row.
+FIRST = """(frame) => [...frame.querySelectorAll("tr")].filter((row) => row.checkVisibility())
+    .map((row) => row.cells[0].getBoundingClientRect().left)"""
+THIRD = "(frame) => frame.querySelector('tbody tr').cells[2].getBoundingClientRect().left"
+
+
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
+def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, size):
+    tab, wide = Tab(browser, address, size), 0
+    for chapter in ("overview", "tables", "published", "claims", "runs", "quality"):
+        shown = tab.show(chapter)
+        assert eventually(lambda shown=shown, chapter=chapter: shown.locator(f"#{chapter} h1").first.is_visible())
+        assert shown.evaluate(OVERFLOWING) == [], chapter
+        frames = shown.locator(f"#{chapter} .scrolled.wider:visible")
+        hints = shown.locator(f"#{chapter} .hint:visible")
+        assert eventually(lambda hints=hints, frames=frames: hints.count() == frames.count()), chapter
+        for frame in frames.all():
+            wide += 1
+            before, third = frame.evaluate(FIRST), frame.evaluate(THIRD)
+            frame.evaluate("(one) => (one.scrollLeft = 60)")
+            moved = frame.evaluate("(one) => one.scrollLeft")
+            assert moved > 0
+            assert frame.evaluate(FIRST) == pytest.approx(before, abs=0.5), (chapter, frame.inner_text()[:80])
+            assert frame.evaluate(THIRD) == pytest.approx(third - moved, abs=0.5)
+            frame.evaluate("(one) => (one.scrollLeft = 0)")
+    assert wide >= 2
+    assert not tab.faults
+    tab.tab.close()

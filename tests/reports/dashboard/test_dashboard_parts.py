@@ -1,8 +1,6 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
-import ast
-import re
-from dataclasses import fields
+from dataclasses import replace
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -12,25 +10,24 @@ import yaml
 
 from kdrbench.reports.dashboard.bars import percent_label
 from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.overview import ContentsLine, contents_of
+from kdrbench.reports.dashboard.printing import not_printed, printed_tables
 from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.reports.figures.draw_matplotlib import draw
 from kdrbench.reports.figures.draw_plotly import plotly_panels
-from kdrbench.reports.ledger.published_vs_ours import Comparison, labels_of
+from support.dashboard_grid import extra_table, grid_config
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCE = ROOT / "src" / "kdrbench"
 
 
 @pytest.mark.parametrize(
     ("percent", "words"),
     [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
 )
-def test_a_share_of_something_is_never_nothing_and_a_part_never_all(percent, words):
+def test_a_share_of_something_is_never_nothing(percent, words):
     assert percent_label(percent) == words
 
 
-def test_the_citation_has_the_author_and_address_that_are_installed(monkeypatch):
+def test_the_citation_has_the_installed_author_and_address(monkeypatch):
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     (author,) = (one["name"] for one in citation["authors"])
     said = citation_of([])
@@ -48,43 +45,7 @@ def not_installed(name):
     raise PackageNotFoundError(name)
 
 
-def words_of(path):
-    """Return the text of a template or script, and the words in quotes of a module."""
-    text = path.read_text()
-    if path.suffix != ".py":
-        return text
-    constants = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
-    return "\n".join(value for value in constants if isinstance(value, str))
-
-
-def test_no_word_has_its_plural_in_brackets():
-    texts = {path: words_of(path) for path in SOURCE.rglob("*") if path.suffix in {".py", ".j2", ".js"}}
-    assert sum(path.suffix == ".j2" for path in texts) > 5
-    # An address of either kind, and a distribution of s.
-    allowed = re.compile(r"(http|Poisson)\(s\)")
-    found = {path.name: re.findall(r"[a-z]{2,}\(s\)", allowed.sub("", text)) for path, text in texts.items()}
-    assert {name: words for name, words in found.items() if words} == {}
-
-
-def titled(name, title):
-    return Chart(name, title, "C.", [])
-
-
-def test_figures_of_an_experiment_are_in_one_line_of_the_contents():
-    charts = [
-        titled("a", "Cost: T: x."),
-        titled("b", "Alone: in this."),
-        titled("c", "Samples: T: x."),
-        titled("d", "D"),
-    ]
-    assert contents_of(charts) == [
-        ContentsLine("T: x.", [("Cost", "a"), ("Samples", "c")]),
-        ContentsLine("", [("Alone: in this.", "b")]),
-        ContentsLine("", [("D", "d")]),
-    ]
-
-
-def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
+def test_a_panel_without_points_says_so():
     axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
     full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
     chart = Chart("c", "C", "C.", [full, empty], 2)
@@ -95,18 +56,25 @@ def test_a_panel_without_points_says_so_on_paper_and_on_the_screen():
     assert said["layout"]["xaxis"] == {"visible": False}
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (("neurips2019", "wine", "gaussian+polynomial", "ism"), ("Wine", "Gaussian + polynomial", "ISM")),
-        (("ismplus", "cancer", "gaussian", "ism2018"), ("Cancer", "Gaussian", "ISM 2018")),
-        (("ismplus", "wine", "", "none"), ("Wine", "-", "no reduction")),
-        (("kpca_trick", "yeast", "aligned", "aknca"), ("Yeast", "Aligned", "AKNCA")),
-        (("lowrank2006", "digits", "linear", "none"), ("Digits", "Linear", "no constraints")),
-        (("lowrank2006", "gyrb", "identity", "von_neumann"), ("gyrB", "Identity", "von Neumann")),
-    ],
-)
-def test_the_list_of_published_numbers_names_things_as_the_tables_do(names, words):
-    axes = dict(zip(("paper", "dataset", "kernel", "method"), names, strict=True))
-    blank = dict.fromkeys([field.name for field in fields(Comparison)], "")
-    assert labels_of(Comparison(**blank | axes)) == words
+def named(name, n_rows=20):
+    made = extra_table()
+    return replace(made, name=name, blocks=[made.rows[:1] * n_rows])
+
+
+@pytest.mark.parametrize(("n_tables", "said"), [(40, ""), (41, "41 tables and 0 figures")])
+def test_all_tables_are_printed_up_to_forty(n_tables, said):
+    assert not_printed([extra_table()] * n_tables, []) == said
+
+
+def test_tables_of_papers_are_printed_before_others():
+    config = grid_config(["own", "by_protocol", "first"])
+    published = config["experiments"]["first"]["published"]
+    config["experiments"]["by_protocol"] = config["experiments"]["first"] | {
+        "published": published | {"protocol": True}
+    }
+    config["experiments"]["own"] = config["experiments"]["first"] | {"published": {}}
+    others = [named(f"other{place}") for place in range(40)]
+    printed = printed_tables([*others, named("own"), named("by_protocol"), named("long", 41), named("first")], config)
+    assert {"first", "by_protocol", "other0"} <= printed
+    assert not {"long", "own", "other39"} & printed
+    assert 5 < len(printed) < 20

@@ -64,7 +64,7 @@ def test_weights_and_angles_do_not_depend_on_the_rotation():
     np.testing.assert_allclose(principal_angles(second, first), [0.0, 30.0], atol=1e-6)
 
 
-def test_spaces_of_different_dimensions_have_the_angles_of_the_smaller():
+def test_spaces_of_unequal_dimensions_have_the_smaller_angles():
     line = np.zeros((5, 1))
     line[1:3, 0] = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
     for pair in ((plane(0.0), line), (line, plane(0.0))):
@@ -73,14 +73,11 @@ def test_spaces_of_different_dimensions_have_the_angles_of_the_smaller():
     np.testing.assert_allclose(angles_between([plane(0.0), line, plane(40.0)]), [[30.0], [0.0], [10.0]], atol=1e-6)
 
 
-@pytest.mark.parametrize("angle", [1e-9, 1e-3, 44.0, 46.0, 90.0])
-def test_angles_are_exact_from_tiny_to_right(angle):
+def test_angles_are_exact_from_tiny_to_right_and_of_each_pair():
     # A cosine in double precision cannot tell 1e-9 degrees from none: it is 1 - 1.5e-22.
-    found = principal_angles(turned(plane(0.0), 0.2), plane(angle))[1]
-    assert found == pytest.approx(angle, rel=1e-5, abs=1e-13)
-
-
-def test_each_pair_of_folds_has_its_angles():
+    for angle in (1e-9, 1e-3, 44.0, 46.0, 90.0):
+        found = principal_angles(turned(plane(0.0), 0.2), plane(angle))[1]
+        assert found == pytest.approx(angle, rel=1e-5, abs=1e-13)
     angles = angles_between([plane(0.0), plane(10.0), plane(40.0)])
     np.testing.assert_allclose(angles[:, 1], [10.0, 40.0, 30.0], atol=1e-6)
 
@@ -105,9 +102,7 @@ def test_findings_that_unfold_are_not_unfolded(tmp_path):
         read_findings(runs([0]), tmp_path, "projection")
     # What is not asked for is not read.
     assert read_findings(runs([0]), tmp_path, "labels") == {}
-
-
-def test_findings_that_are_missing_are_named(tmp_path):
+    path.unlink()
     with pytest.raises(DamagedError, match=r"wine-ism_converged\.npz cannot be read \(it is not there\)"):
         read_findings(runs([0]), tmp_path, "projection")
 
@@ -123,7 +118,7 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_loadings_have_means_and_ranges_over_folds_heaviest_first(tmp_path, data):
+def test_loadings_have_means_and_ranges_heaviest_first(tmp_path, data):
     kept(tmp_path, {0: turned(plane(0.0, 13), 0.4), 1: plane(30.0, 13), 2: plane(60.0, 13)})
     chart = loadings(runs([0, 1, 2]), tmp_path, data, "e", EXPERIMENT)
     weights, angles = chart.panels
@@ -145,8 +140,8 @@ def test_loadings_have_means_and_ranges_over_folds_heaviest_first(tmp_path, data
     assert names[0] == "alcohol"
 
 
-@pytest.mark.parametrize("n_folds", [3, 6, 10])
-def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data, n_folds):
+def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data):
+    n_folds = 6
     shares = np.random.default_rng(0).dirichlet(np.ones(13)) ** 0.5
     kept(tmp_path, dict.fromkeys(range(n_folds), shares[:, np.newaxis]))
     chart = loadings(runs(range(n_folds)), tmp_path, data, "t4", EXPERIMENT)
@@ -156,12 +151,14 @@ def test_equal_weights_have_whiskers_that_can_be_drawn(tmp_path, data, n_folds):
     draw(chart)
 
 
-def test_one_run_has_no_stability_to_show(tmp_path, data):
+def test_one_run_has_no_stability_and_no_projection_no_scatter(tmp_path, data):
     kept(tmp_path, {0: plane(0.0, 13)})
     assert loadings(runs([0]), tmp_path, data, "e", EXPERIMENT) is None
+    kept(tmp_path, {})
+    assert scatter(runs([0]), tmp_path, data, "e", EXPERIMENT, 0) is None
 
 
-def test_principal_coordinates_spread_the_most_and_have_a_fixed_sign():
+def test_principal_coordinates_spread_most_with_a_fixed_sign():
     rng = np.random.default_rng(0)
     train = rng.standard_normal((50, 3)) * [1.0, 5.0, 3.0] + 7.0
     flat, other, shares = principal_coordinates(train, train[:4])
@@ -193,7 +190,7 @@ def test_scatter_shows_training_and_test_samples_of_each_class(tmp_path, data):
     assert len(draw(chart).legends[0].get_texts()) == 3
 
 
-def test_alternative_clusters_are_coloured_and_what_was_given_has_symbols(tmp_path, data):
+def test_alternative_clusters_have_colours_given_ones_symbols(tmp_path, data):
     found, given = np.arange(178) % 2, np.arange(178) // 89
     kept(tmp_path, {0: plane(0.0, 13)}, labels_0=found, given_0=given)
     experiment = EXPERIMENT | {"paradigm": "alternative", "split": "none"}
@@ -220,8 +217,3 @@ def test_of_many_samples_every_so_many_are_drawn(tmp_path):
     by_class = {series.key: series for series in panel.series}
     assert by_class["class 8"].hue == by_class["class 1"].hue
     assert (by_class["class 1"].symbol, by_class["class 8"].symbol) == (Symbol.DOT, Symbol.SQUARE)
-
-
-def test_without_projections_there_is_no_scatter(tmp_path, data):
-    kept(tmp_path, {})
-    assert scatter(runs([0]), tmp_path, data, "e", EXPERIMENT, 0) is None

@@ -60,7 +60,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_pixels_are_painted_with_the_mean_colour_of_their_cluster(folder):
+def test_pixels_have_the_mean_colour_of_their_cluster(folder):
     image, given, found = segmented(folder / "flower.png", colours(), GIVEN, FOUND)
     np.testing.assert_array_equal(from_png(image.picture), PIXELS)
     # Of pixels: three are red, one dark, two blue.
@@ -76,7 +76,7 @@ def test_an_image_that_is_not_the_data_sets_is_refused(folder):
         segmented(folder / "flower.png", other, GIVEN, FOUND)
 
 
-def test_faces_of_a_cluster_are_averaged_upright_and_all_brightened_alike():
+def test_faces_of_a_cluster_are_averaged_upright():
     first, second = mean_faces(faces(), np.array([0, 0, 1]))
     assert (first.title, second.title) == ("alternative 1, n = 2", "alternative 2, n = 1")
     pixels = from_png(first.picture)
@@ -128,10 +128,7 @@ def test_the_screen_shows_the_same_pictures(folder, runs):
     assert legend_of(chart) == []
 
 
-def test_which_sets_have_pictures():
+def test_only_images_have_pictures():
     assert [name for name, entry in load_registry().items() if has_pictures(entry)] == ["face", "flower", "flower-106"]
-
-
-def test_only_an_image_can_be_fetched_as_one():
     with pytest.raises(DataError, match="data set 'wine' is no image of which the colours are the samples"):
         picture_bytes("wine")

@@ -19,9 +19,8 @@ def judged(number, reference, ours, metric="accuracy"):
     return effect_of(printed(number), printed(reference), ours, metric).effect
 
 
-@pytest.mark.parametrize(
-    ("ours", "effect"),
-    [
+def test_a_printed_gain():
+    numbers = [
         # Printed: a gain of .04.
         (Difference(0.03, 0.02, 0.04), Effect.YES),
         (Difference(0.07, 0.06, 0.08), Effect.YES),
@@ -32,18 +31,15 @@ def judged(number, reference, ours, metric="accuracy"):
         # So wide that the printed gain is no more than noise here.
         (Difference(0.01, -0.09, 0.11), Effect.IN_NEITHER),
         (None, Effect.UNKNOWN),
-    ],
-)
-def test_a_printed_gain(ours, effect):
-    assert judged(0.71, 0.67, ours) is effect
-
-
-def test_where_print_shows_none():
+    ]
+    for ours, effect in numbers:
+        assert judged(0.71, 0.67, ours) is effect
+    # Where print shows none.
     assert judged(0.95, 0.95, Difference(0.001, -0.002, 0.004)) is Effect.IN_NEITHER
     assert judged(0.95, 0.95, Difference(0.05, 0.04, 0.06)) is Effect.ONLY_HERE
 
 
-def test_ratios_of_times_are_judged_as_factors_and_bounds_as_bounds():
+def test_ratios_of_times_are_factors_and_bounds_are_bounds():
     def ratio(of, low, high, bound=False):
         return Difference(math.log(of), math.log(low), math.log(high), bound)
 
@@ -77,7 +73,7 @@ def rows(method, values, column="cost", **columns):
     )
 
 
-def test_ours_is_the_mean_over_the_runs_of_both_with_the_corrected_interval():
+def test_ours_is_the_mean_over_shared_runs_with_its_interval():
     ism, dg = rows("ism", [(0, -100.0), (1, -110.0), (2, -90.0)]), rows("dg", [(0, -99.0), (1, -107.0)])
     found = our_difference(dg, ism, "cost", "cost")
     # Gaps of 1 and 3, relative to 105.

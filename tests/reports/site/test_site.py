@@ -49,16 +49,13 @@ def _draw(folder):
     write_chart(Chart("first_scatter", "A figure of nothing", "C.", [panel]), figures / "first_scatter")
 
 
-def test_there_is_a_page_for_each_paper_method_data_set_record_and_pair(site):
-    pages = {path.name for path in site.glob("*.html")}
-    assert pages == {
+@pytest.mark.slow("a site of two records with a figure is made once for all tests here")
+def test_every_link_leads_to_a_page_and_each_thing_has_one(site):
+    assert {path.name for path in site.glob("*.html")} == {
         *("index.html", "claims.html", "paper-neurips-2019.html", "data-wine.html", "record-laptop.html"),
         *("method-ism.html", "method-dg.html", "method-svm.html", "record-img-src-x-onerror-alert-1.html"),
         "changes-laptop-and-img-src-x-onerror-alert-1.html",
     }
-
-
-def test_every_link_leads_to_a_file_of_the_site(site):
     for page in site.glob("*.html"):
         for link in re.findall(r'(?:href|src)="([^"]*)"', page.read_text()):
             target, _, place = link.partition("#")
@@ -67,15 +64,12 @@ def test_every_link_leads_to_a_file_of_the_site(site):
             assert not place or f'id="{place}"' in led_to.read_text(), link
 
 
-def test_nothing_asks_for_another_address(site):
-    for path in [*site.glob("*.html"), site / "assets/site.css", site / "assets/site.js"]:
-        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", path.read_text()), path
-
-
-def test_hostile_names_are_no_markup(site):
+def test_hostile_names_are_no_markup_and_no_other_host_is_asked(site):
     for page in site.glob("*.html"):
         assert "<img src=x" not in page.read_text()
     assert "&lt;img src=x" in (site / "index.html").read_text()
+    for path in [*site.glob("*.html"), site / "assets/site.css", site / "assets/site.js"]:
+        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", path.read_text()), path
 
 
 def test_a_method_and_a_data_set_have_the_lines_of_every_record(site):
@@ -88,7 +82,7 @@ def test_a_method_and_a_data_set_have_the_lines_of_every_record(site):
     assert data.count("Gaussian") == data.count("Polynomial") == 3 * 2
 
 
-def test_the_paper_has_its_tables_with_the_printed_numbers_and_the_figures(site):
+def test_the_paper_has_its_tables_printed_numbers_and_figures(site):
     page = (site / "paper-neurips-2019.html").read_text()
     assert "-1311\u00b1<wbr>26" in page
     assert 'src="figures/laptop/first_cost_against_time.svg"' in page
@@ -96,7 +90,7 @@ def test_the_paper_has_its_tables_with_the_printed_numbers_and_the_figures(site)
         assert (site / f"figures/laptop/first_cost_against_time.{kind}").stat().st_size > 1000
 
 
-def test_tables_without_a_row_and_figures_of_nothing_are_not_shown(site):
+def test_tables_without_a_row_and_empty_figures_are_not_shown(site):
     shown = " ".join(text_of(page) for page in site.glob("*.html"))
     # Three folds are too few to test anything.
     assert "Paired tests" not in shown
@@ -132,11 +126,8 @@ def test_results_of_other_definitions_are_not_compared(tmp_path):
 def test_the_records_inside_make_the_same_site_again(site, tmp_path):
     again = build(tmp_path / "again", f"laptop={site / 'records/laptop'}")
     assert again.exit_code == 0, again.output
-    (path,) = (tmp_path / "again").glob("method-ism.html")
     # The only record is not named in every line.
-    assert "laptop" not in text_of(path)
-    heads = [re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page.read_text())[:3] for page in (path, site / path.name)]
-    assert heads == [["Experiment", "Data", "Setting"], ["Record", "Experiment", "Data"]]
+    assert "laptop" not in text_of(tmp_path / "again/method-ism.html")
     assert "laptop" in text_of(tmp_path / "again/index.html")
     tables = {path.name for path in (site / "records/laptop").rglob("*.csv")}
     assert tables == {"first.csv", "second.csv", "ikdr.csv"}
@@ -166,29 +157,29 @@ def test_a_site_that_cannot_be_made_leaves_the_old_one(site, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["record", "site"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "[]", '{"panels": 3}', '{"name": "a", "title": "a", "caption": "", "panels": [{}]}', "[" * 10_000],
-    ids=["nothing", "a list", "no panels", "an empty panel", "deep"],
-)
+@pytest.mark.parametrize("content", ["", '{"name": "a", "title": "a", "caption": "", "panels": [{}]}', "[" * 10_000])
 def test_a_figure_that_is_none_is_refused(tmp_path, content):
-    record = folder_of(tmp_path / "results/record")
-    place = tmp_path / "results/reports/figures/first_scatter.json"
-    place.parent.mkdir(parents=True)
-    place.write_text(content)
+    record, _ = with_figure(tmp_path, content)
     done = build(tmp_path / "site", record)
     assert done.exit_code == 2
     assert "first_scatter" in done.stderr
     assert "draw it again" in done.stderr
 
 
-def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
-    record = folder_of(tmp_path / "results/record")
-    place = tmp_path / "results/reports/figures/first_scatter.json"
+def with_figure(folder, content):
+    """Return a record, and the file of a figure beside it."""
+    record = folder_of(folder / "results/record")
+    place = folder / "results/reports/figures/first_scatter.json"
     place.parent.mkdir(parents=True)
+    place.write_text(content)
+    return record, place
+
+
+@pytest.mark.slow("draws a figure of hostile values")
+def test_a_figure_with_hostile_values_is_refused_or_words(tmp_path):
     chart = json.loads(bar_chart().to_json())
     chart["panels"][0]["title"] = "$\frac{"
-    place.write_text(json.dumps(chart))
+    record, place = with_figure(tmp_path, json.dumps(chart | {"panels": chart["panels"][:1]}))
     assert build(tmp_path / "site", record).exit_code == 0
     chart["panels"][1]["series"][0]["y"] = ["<script>", {}]
     place.write_text(json.dumps(chart))
@@ -197,7 +188,7 @@ def test_a_figure_with_hostile_values_is_refused_or_drawn_as_words(tmp_path):
     assert "cannot be drawn" in done.stderr
 
 
-def test_code_that_a_record_names_is_not_run_and_paths_of_its_rows_are_not_read(tmp_path):
+def test_code_and_paths_that_a_record_names_are_not_used(tmp_path):
     secret = tmp_path / "secret.jsonl"
     secret.write_text("not JSON")
     record = folder_of(tmp_path / "results", trace_file="../../secret.jsonl")

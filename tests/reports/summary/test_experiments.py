@@ -29,7 +29,7 @@ def texts(table):
     return [[entry.text for entry in row] for row in table.rows]
 
 
-def test_rows_are_counted_by_how_they_ended_and_seconds_once_a_process(source):
+def test_rows_are_counted_by_ending_and_seconds_once_a_process(source):
     runs = source.runs("first").assign(status="converged", wall_s=60.0, trace_file="one", run=0)
     runs.loc[runs.index[:3], "status"] = ["time_limit", "memory_limit", "failed"]
     source._runs["first"] = runs
@@ -45,7 +45,7 @@ def line_of(source, metric, **changed):
     return replace(one, **{"verdict": Verdict.DIFFERS, "experiment": "first", **changed})
 
 
-def test_cost_and_quality_of_a_printed_cell_are_one_row_of_ism_and_baselines_alone(source):
+def test_cost_and_quality_of_a_printed_cell_are_one_row(source):
     cost, accuracy = line_of(source, "cost", ours="-7"), line_of(source, "accuracy", ours="90%")
     source.__dict__["comparisons"] = [
         cost,
@@ -62,7 +62,7 @@ def test_cost_and_quality_of_a_printed_cell_are_one_row_of_ism_and_baselines_alo
     ]
 
 
-def test_of_the_published_protocol_those_runs_are_shown_that_give_what_ours_do_not(source):
+def test_runs_by_the_published_protocol_that_fit_are_shown(source):
     one = line_of(source, "cost")
     protocol = {"protocol": "1 (a); 2 (b); 3 (c)", "protocol_verdict": "differs; reproduced; reproduced"}
     source.__dict__["comparisons"] = [

@@ -65,7 +65,7 @@ def test_the_lowest_cost_that_a_trace_saw_is_the_best_known(results):
         assert found == pytest.approx({"ism": 25 / 125, "dg": 35 / 125})
 
 
-def test_a_stored_optimum_below_all_runs_shows_in_the_cell_of_the_table(results):
+def test_a_stored_optimum_below_all_runs_shows_in_the_cell(results):
     config = read_results(results).config
     (results / "optima").mkdir()
     problems = [problem_of(config, "first", "wine", "gaussian", number) for number in range(RUNS)]
@@ -80,7 +80,7 @@ def test_without_traces_final_costs_are_compared(results):
         assert found == pytest.approx({"ism": 0.0, "dg": 0.1})
 
 
-def test_traces_that_are_not_as_they_were_written_are_refused_in_a_sentence(results):
+def test_damaged_traces_are_refused_in_a_sentence(results):
     config = read_results(results).config
     (results / "traces/wine-dg.jsonl").write_text("not JSON")
     with pytest.raises(DamagedError, match=r"are not as they were written .* move them away"):

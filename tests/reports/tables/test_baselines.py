@@ -1,22 +1,15 @@
 """Tables with baselines beside the solvers, from made-up runs whose cells are known by hand."""
 
-import re
-import shutil
-
-import numpy as np
 import pandas as pd
 import pytest
 
 from kdrbench.reports.answers.nearness import gaps_of
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.records import Settings, read_runs
-from kdrbench.reports.tables.html import render_html
+from kdrbench.reports.records import read_runs
 from kdrbench.reports.tables.ikdr import ikdr_table
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.latex import compile_pdf, render_latex
+from kdrbench.reports.tables.latex import render_latex
 from kdrbench.reports.tables.verdicts import Verdict
-from support.report_rows import run, trace_line
+from support.report_rows import run
 
 EXPERIMENT = {
     "title": "A table.",
@@ -55,7 +48,7 @@ def cells():
     return compared_cells(RUNS, EXPERIMENT, gaps=gaps_of(RUNS))
 
 
-def test_baselines_have_a_time_and_a_quality_for_each_data_set_and_no_cost(cells):
+def test_baselines_have_a_time_and_a_quality_and_no_cost(cells):
     rows = [(row.dataset, row.method, row.metric) for row in cells if row.kernel == "none"]
     names = EXPERIMENT["baselines"]
     metrics = ("time_s", "warm_s", "accuracy")
@@ -93,81 +86,22 @@ def test_a_published_baseline_is_compared_with_ours():
 
 def test_latex_has_a_group_of_baselines_at_the_right(cells):
     table = render_latex(ikdr_table("e", cells, EXPERIMENT)).splitlines()
-    assert r"\begin{tabular}{ll" + 7 * "r" + "}" in table
     assert any(line.endswith(r"& \multicolumn{3}{c}{Baselines} \\") for line in table)
     assert r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){7-9}" in table
     assert any(line.endswith(r"& ISM & DG & SVM & LDA + SVM & PCA + SVM \\") for line in table)
     (cost,) = [line for line in table if line.startswith(" & Cost & ") and "1311" in line]
     assert cost.endswith(r"& - & - & - \\")
-    assert all(
-        line.count("&") == 8
-        for line in table
-        if re.match(r"(Wine|WDBC)? & (First solve|Warm median|Cost|Accuracy) &", line)
-    )
-
-
-def test_html_has_the_group_its_notes_and_no_cost(cells):
-    page = render_html(ikdr_table("e", cells, EXPERIMENT))
-    assert '<th class="group" colspan="2">Polynomial</th><th class="group" colspan="3">Baselines</th>' in page
-    assert '<th class="number">SVM</th><th class="number">LDA + SVM</th><th class="number">PCA + SVM</th>' in page
-    # Costs, and warm times of which these rows have none.
-    assert page.count(3 * '<td class="number">-</td>' + "</tr>") == 4
-    assert "<li>Wine, Baselines, PCA + SVM: 1 of 2 folds: failed</li>" in page
 
 
 def test_an_experiment_without_baselines_has_no_group_for_them():
-    experiment = {key: value for key, value in EXPERIMENT.items() if key != "baselines"}
-    cells = compared_cells(RUNS, experiment)
-    assert "Baselines" not in render_latex(ikdr_table("e", cells, experiment))
-    assert {row.kernel for row in cells} == {"gaussian", "polynomial"}
-
-
-def test_csv_names_the_baselines(cells, tmp_path):
-    lines = ikdr_table("e", cells, EXPERIMENT).to_csv().splitlines()
-    assert "wine,none,svm,accuracy,,95.0% \u00b1 5.0%,not published,,0.95,0.04999999999999999,2,2,False" in lines
-    assert not [line for line in lines if ",none," in line and ",cost," in line]
+    without = {key: value for key, value in EXPERIMENT.items() if key != "baselines"}
+    for experiment in (without, EXPERIMENT | {"baselines": []}):
+        cells = compared_cells(RUNS, experiment)
+        assert {row.kernel for row in cells} == {"gaussian", "polynomial"}
+        assert [group.title for group in ikdr_table("e", cells, experiment).groups[0]] == ["Gaussian", "Polynomial"]
 
 
 def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
     # pandas reads some words for nothing as missing values.
     RUNS.to_csv(tmp_path / "runs.csv", index=False)
     assert set(read_runs(tmp_path / "runs.csv")["kernel"]) == {"gaussian", "polynomial", "none"}
-
-
-def test_the_figure_ignores_baselines(tmp_path):
-    for name in RUNS["trace_file"].unique():
-        solver = name.removesuffix(".jsonl").partition("-")[2]
-        lines = (
-            []
-            if solver == "svm"
-            else [trace_line(solver, 0, kernel=kernel, time_s=0.1, cost=-1.0) for kernel in EXPERIMENT["kernels"]]
-        )
-        (tmp_path / name).write_text("".join(lines))
-    experiment = EXPERIMENT | {"datasets": ["wine"]}
-    figure = draw(cost_against_time(RUNS, tmp_path, "e", experiment))
-    assert len(figure.axes) == 2
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ISM", "DG"]
-    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1e-12])
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="SKIPPED LOUDLY: no pdflatex on the PATH")
-def test_latex_with_baselines_compiles(cells, tmp_path):
-    compile_pdf(render_latex(ikdr_table("e", cells, EXPERIMENT)), tmp_path / "table.pdf")
-    assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_an_empty_list_of_baselines_is_a_table_without_them():
-    experiment = EXPERIMENT | {"baselines": []}
-    table = ikdr_table("e", compared_cells(RUNS, experiment), experiment)
-    assert [group.title for group in table.groups[0]] == ["Gaussian", "Polynomial"]
-
-
-def test_baselines_have_no_variants():
-    experiment = EXPERIMENT | {"kernels": ["gaussian"], "solvers": ["ism", "dg", "ism_converged"]}
-    settings = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}
-    table = ikdr_table("e", compared_cells(RUNS, experiment, settings=settings), experiment)
-    assert [(one.title, one.width) for one in table.groups[1]] == [("as published", 2), ("converged", 1), ("", 3)]
-    tex = render_latex(table)
-    assert r"\multicolumn{1}{c}{converged} & \multicolumn{3}{c}{} \\" in tex
-    # No rule below a title that is not there.
-    assert tex.count(r"\cmidrule(lr){6-8}") == 1

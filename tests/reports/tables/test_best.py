@@ -39,12 +39,6 @@ EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "sol
             ["-1312 \u00b1 15", "-1312.00 \u00b1 0.20", "-1.50 \u00b1 0.50"],
             ["ism", "dg"],
         ),
-        # The power of ten counts.
-        (
-            ([-1.8e8, -1.9e8], [-1.8e7, -1.9e7], [-1.0e7, -1.1e7]),
-            ["(-1.850 \u00b1 0.050)e8", "(-1.850 \u00b1 0.050)e7", "(-1.050 \u00b1 0.050)e7"],
-            ["ism"],
-        ),
     ],
 )
 def test_costs_that_are_significantly_lowest_are_bold(costs, texts, best):
@@ -76,7 +70,7 @@ def best_by_metric(frame):
 
 
 @pytest.mark.parametrize("status", ["time_limit", "memory_limit", "max_iterations", "failed", "skipped"])
-def test_a_run_that_was_stopped_is_the_best_of_nothing_in_any_output(status):
+def test_a_stopped_run_is_the_best_of_nothing_in_any_output(status):
     metrics = ("time_s", "warm_s", "cost", "accuracy")
     best, table = best_by_metric(a_race(status))
     assert best == dict.fromkeys(metrics, "ism")
@@ -93,7 +87,7 @@ def test_a_run_that_was_stopped_is_the_best_of_nothing_in_any_output(status):
     assert best_by_metric(a_race("stalled"))[0] == dict.fromkeys(metrics, "dg")
 
 
-def test_too_few_runs_tell_nothing_and_disturbed_times_are_the_best_of_nothing():
+def test_too_few_runs_or_disturbed_times_are_the_best_of_nothing():
     few = a_race("converged")
     assert best_by_metric(few[few["run"] < 5])[0] == {}
     best, _ = best_by_metric(a_race("converged", drifted=True, drift=0.2))
@@ -108,16 +102,6 @@ def test_each_cost_is_shown_above_the_lowest_one_of_its_run():
     assert cells["ism", "gap"].ours.mean == pytest.approx(7 / 8 * (1500 - 1311) / 1500)
     assert cells["ism", "gap"].ours.text == "1.1e-1"
     assert cells["sm", "gap"].ours.counted == 8
-
-
-def test_a_cell_says_what_it_is_of_how_many_runs_and_between_what():
-    _, table = best_by_metric(a_race("time_limit"))
-    accuracy = next(row for row in table.rows if row[1].text == "Accuracy")
-    said = accuracy[table.columns.index("DG")]
-    assert said.axes == ("accuracy", "wine", "gaussian", "dg")
-    assert said.detail.startswith("Accuracy: share of the test samples that an SVM labels rightly; over 8 of 8 runs;")
-    assert "95 % interval 99.0% to 99.0%" in said.detail
-    assert said.detail.endswith("1 of 8 folds: time limit")
 
 
 def test_a_learner_with_a_split_that_was_stopped_is_not_bold():

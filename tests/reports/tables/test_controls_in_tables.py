@@ -1,16 +1,14 @@
-"""Controls are in the tables and are never the best: a random projection takes no time at all."""
+"""Controls and numbers of components are in the tables and are never the best."""
 
 import json
 
 import pandas as pd
-import pytest
 from click.testing import CliRunner
 
 from kdrbench.commands.reports import table
 from kdrbench.reports.records import controls_of
-from kdrbench.reports.tables.ikdr import ikdr_table
+from kdrbench.reports.tables.cells import COMPONENTS
 from kdrbench.reports.tables.ikdr_cells import compared_cells
-from support.dashboard_grid import page
 from support.report_rows import run
 
 EXPERIMENT = {
@@ -60,13 +58,7 @@ def test_a_control_is_not_the_best_and_the_next_one_is():
     assert {row.method for row in cells if row.control} == {"random"}
 
 
-@pytest.mark.parametrize("controls", [(), ("random",)])
-def test_the_table_says_so_where_there_is_one(controls):
-    legend = ikdr_table("e", compared_cells(RUNS, EXPERIMENT, controls), EXPERIMENT).notes[0]
-    assert ("Controls do not compete." in legend) == bool(controls)
-
-
-def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
+def test_the_command_knows_the_controls_of_the_configuration(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "e.csv", index=False)
@@ -79,11 +71,18 @@ def test_the_command_knows_the_controls_of_the_frozen_configuration(tmp_path):
     assert "1us" in tex
 
 
-def test_no_control_is_bold_in_the_dashboard(tmp_path):
-    solvers = ["ism", "ism_converged", "random"]
-    more = {"random": {"method": "start_alone", "start": "random"}}
-    shown = page(tmp_path, solvers=solvers, datasets=("wine",), folds=8, defined=more, quickest="random")
-    cells = shown.split('id="table-first"')[1].split("</article>")[0].split("<tbody>")[1]
-    times = cells.split("<tr>")[1].split("<td")[2:]
-    assert "<strong>" not in times[2]
-    assert "<strong>" not in times[5]
+PLAIN = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism", "dg"]}
+
+
+def components_of(experiment):
+    runs = pd.DataFrame([run("wine", method, 0, n_components=q) for method, q in (("ism", 2), ("dg", 3))])
+    cells = [cell for cell in compared_cells(runs, experiment) if cell.metric == COMPONENTS]
+    return [(cell.ours.text, cell.best) for cell in cells]
+
+
+def test_the_q_that_a_rule_found_is_said_and_none_is_the_best():
+    assert components_of(PLAIN | {"components": {"wine": "eigengap"}}) == [("2", False), ("3", False)]
+
+
+def test_a_q_that_the_configuration_names_is_no_row():
+    assert components_of(PLAIN | {"components": {"wine": 2}}) == []

@@ -1,8 +1,10 @@
 """Intervals of means: within 0 to 1 for shares."""
 
+import numpy as np
 import pytest
 from scipy import stats
 
+from kdrbench.paired import corrected_t_p
 from kdrbench.reports.tables.cells import Cell
 from kdrbench.reports.tables.significance import interval_of, interval_words, wilson
 
@@ -31,16 +33,22 @@ def test_one_run_has_no_interval():
     assert interval_of("accuracy", Cell("quality", None, None, "", "", 2, 0, complete=False)) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("metric", "low", "high", "words"),
-    [
+def test_an_interval_is_in_the_unit_and_the_places_of_its_number():
+    numbers = [
         ("cost", -1329.21, -1292.27, "-1329 to -1292"),
         ("share", 0.95143, 0.99418, "0.951 to 0.994"),
         ("accuracy", 0.95143, 0.99418, "95.1% to 99.4%"),
         ("nmi", 0.95143, 0.99418, "0.951 to 0.994"),
         ("time_s", 0.0021234, 0.0038765, "2.12ms to 3.88ms"),
         ("sweeps", 351.24, 358.81, "351.2 to 358.8"),
-    ],
-)
-def test_an_interval_is_in_the_unit_and_the_places_of_its_number(metric, low, high, words):
-    assert interval_words(metric, low, high) == words
+    ]
+    for metric, low, high, words in numbers:
+        assert interval_words(metric, low, high) == words
+
+
+def test_the_t_test_allows_for_overlapping_splits():
+    # Mean .05, s = .01414, J = 2, ratio 1/2: t = .05 / .01414 with one degree of freedom.
+    assert corrected_t_p([0.04, 0.06], 0.5) == pytest.approx(1 - 2 / np.pi * np.arctan(0.05 / np.sqrt(0.0002)))
+    assert corrected_t_p(np.zeros(3), 0.5) == 1.0
+    assert corrected_t_p(np.full(3, 0.5), 0.5) == 0.0
+    assert corrected_t_p([0.1], 0.5) is None

@@ -83,7 +83,7 @@ def test_what_is_better_beyond_chance_is_bold_and_counted(tmp_path):
     assert [row[3].axes for row in tests.rows] == [("accuracy", "iris", "", name) for name in ("knca", "aknca")]
 
 
-def test_choosing_by_the_test_samples_is_a_column_where_it_was_tried(tmp_path):
+def test_choosing_by_the_test_samples_has_a_column(tmp_path):
     tried = [[0.1, 0.8, 0.3], [0.3, 0.8, 0.1]]
     made = [
         kpca_run(learner="nca", variant="cross_validated", run=split, test_selected=json.dumps(values))
@@ -125,7 +125,7 @@ def test_times_of_choosing_stand_apart_with_their_sums_and_ratio(tmp_path):
     assert (total["KNCA, choosing"], total["AKNCA, choosing"], total["Choosing, K / AK"]) == ("60", "1", "60 to 60")
 
 
-def test_a_learner_of_ones_own_has_a_table_without_printed_numbers(tmp_path):
+def test_a_learner_of_ones_own_has_no_printed_numbers(tmp_path):
     table = tables_of(rows_of(tmp_path, records(learner="own.py:Axes")))[0]
     assert table.name == "kpca_own_py_Axes"
     assert lines_of(table)[0]["OWN.PY:AXES, paper"] == "-"
@@ -154,7 +154,7 @@ def test_wins_draws_and_losses():
     assert win_draw_lose([(0.9, 0.8), (0.8, 0.8), (0.7, 0.8), (None, 0.8), (0.7, None)]) == "1/1/1"
 
 
-def test_wins_draws_and_losses_are_counted_on_the_printed_tables_and_on_ours(tmp_path):
+def test_wins_draws_and_losses_of_print_and_of_ours(tmp_path):
     runs = rows_of(tmp_path, [*records(), *records(learner="dne", dataset="glass")])
     counts = {one.name: one for one in kpca_published_wdl(kpca_cells(runs))}
     assert {name: one.printed for name, one in counts.items()} == {

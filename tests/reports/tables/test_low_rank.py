@@ -128,7 +128,7 @@ def test_sweeps_that_were_used_up_are_a_bound(comparisons):
     assert (neumann.first, without_trace.first, without_trace.mean) == (True, False, 20)
 
 
-def test_the_original_kernel_of_gyrb_is_judged_by_its_own_accuracy(comparisons):
+def test_the_original_kernel_of_gyrb_has_its_own_accuracy(comparisons):
     (original,) = found(comparisons, "gyrb", "original", "accuracy")
     assert (original.published, original.published_value, original.mean) == ("0.948", 0.948, pytest.approx(0.94))
     assert original.experiment == "gyrb, von Neumann"
@@ -142,10 +142,6 @@ def test_curves_stand_beside_what_the_figures_show_in_words(comparisons):
     ]
     # Words are no number to be judged by.
     assert {one.verdict for one in curves} == {Verdict.NOT_JUDGED}
-
-
-def test_nothing_is_listed_where_nothing_is_run():
-    assert compare({"low_rank": ROWS}, CONFIG | {"run": []}) == []
 
 
 def test_numbers_of_other_data_are_listed_as_not_run():
@@ -179,7 +175,7 @@ def chart_of(name):
     return low_rank_chart(name, runs, CONFIG["experiments"][name], CONFIG["low_rank_methods"])
 
 
-def test_the_figure_has_a_panel_a_quantity_and_marks_what_did_not_end():
+def test_the_figure_has_a_panel_a_quantity_and_marks_stops():
     chart = chart_of("gyrb")
     assert [panel.y.title for panel in chart.panels] == ["accuracy", "NMI", "NMI", "sweeps"]
     sweeps = chart.panels[3]
@@ -200,7 +196,7 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
     assert chart.panels[0].series[0].x == [0, 20, 200]
 
 
-def test_the_commands_write_tables_a_figure_and_the_list_of_published_numbers(tmp_path):
+def test_the_commands_write_tables_a_figure_and_the_list(tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(CONFIG))
     (tmp_path / "merged").mkdir()

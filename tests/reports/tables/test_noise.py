@@ -1,5 +1,7 @@
 """The table and the figure of noise from made-up rows."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,12 +11,13 @@ from kdrbench.reports.figures import noise as figure
 from kdrbench.reports.figures.league import STYLES
 from kdrbench.reports.figures.making import Source, make_chart
 from kdrbench.reports.outputs import experiment_figures, experiment_tables, figure_sources
-from kdrbench.reports.tables.making import make_table
 from kdrbench.reports.tables.noise import called_real, noise_table
 from support.configs import whole_config
 
-CONFIG = whole_config() | {"run": ["noise"]}
-EXPERIMENT = CONFIG["experiments"]["noise"]
+
+@functools.cache
+def config():
+    return whole_config() | {"run": ["noise"]}
 
 
 def rows(**changed):
@@ -28,7 +31,7 @@ def rows(**changed):
 
 
 def test_the_table_has_titles_and_counts_with_intervals():
-    table = noise_table("noise", rows(), EXPERIMENT)
+    table = noise_table("noise", rows(), config()["experiments"]["noise"])
     low, high = binomtest(2, 20).proportion_ci()
     counted = f"2 of 20 ({100 * low:.1f} to {100 * high:.1f} %)"
     assert counted == "2 of 20 (1.2 to 31.7 %)"
@@ -44,26 +47,28 @@ def test_the_table_has_titles_and_counts_with_intervals():
 
 def test_draws_without_a_number_are_not_counted():
     few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
-    assert noise_table("noise", few, EXPERIMENT).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
+    assert noise_table("noise", few, config()["experiments"]["noise"]).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
     failed = dict.fromkeys(("train_accuracy", "test_accuracy", "p_value", "rejected", "cpu_s"), np.nan)
-    assert [entry.text for entry in noise_table("noise", rows(**failed), EXPERIMENT).rows[0][2:]] == ["20", *"-----"]
+    assert [
+        entry.text for entry in noise_table("noise", rows(**failed), config()["experiments"]["noise"]).rows[0][2:]
+    ] == ["20", *"-----"]
     assert called_real(rows(**failed)[:20]) == "-"
 
 
 def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
-    (report,), (drawn,) = experiment_tables(CONFIG, "noise"), experiment_figures(CONFIG, "noise")
+    (report,), (drawn,) = experiment_tables(config(), "noise"), experiment_figures(config(), "noise")
     assert (report.figures, drawn.kind) == (("noise",), "noise")
-    assert figure_sources(CONFIG, drawn, lambda *_: ["a file"]) == []
+    assert figure_sources(config(), drawn, lambda *_: ["a file"]) == []
     (tmp_path / "merged").mkdir()
     rows().to_csv(tmp_path / "merged/noise.csv", index=False)
-    chart = make_chart("noise", CONFIG, tmp_path, tmp_path)
+    chart = make_chart("noise", config(), tmp_path, tmp_path)
     assert [panel.title for panel in chart.panels] == ["accuracy", "test"]
 
 
 def test_the_figure_shows_accuracies_and_p_values_by_method():
-    (report,) = experiment_figures(CONFIG, "noise")
+    (report,) = experiment_figures(config(), "noise")
     runs = rows()
-    accuracies, p_values = figure.chart_of(Source(report, runs, CONFIG, None)).panels
+    accuracies, p_values = figure.chart_of(Source(report, runs, config(), None)).panels
     lda, mine = accuracies.series
     assert (lda.label, lda.x, lda.y) == ("LDA", [0.9, 0.92] * 10, [0.5] * 20)
     assert (lda.colour, lda.symbol) == STYLES["lda"]
@@ -75,15 +80,4 @@ def test_the_figure_shows_accuracies_and_p_values_by_method():
     assert dict(zip(np.round(lda.x, 3), lda.y, strict=True))[0.25] == 0.5
     assert mine.y == [1.0] * 20
     assert lda.words[0] == "called real: 2 of 20 (1.2 to 31.7 %)"
-    assert figure.chart_of(Source(report, runs.assign(p_value=np.nan), CONFIG, None)) is None
-
-
-def test_the_page_of_noise_is_its_table(tmp_path):
-    (tmp_path / "merged").mkdir()
-    runs = rows().assign(**dict.fromkeys(("blas_threads", "time_limit_s", "memory_limit_mib"), 1.0))
-    words = ("processor", "blas", "python_version", "numpy_version", "scipy_version", "kdrbench_version", "git_commit")
-    words += ("batch_sha256", "trace_file")
-    runs = runs.assign(**dict.fromkeys(words, "x"), git_dirty=False, contaminated=False, timed=True, drifted=False)
-    runs.to_csv(tmp_path / "merged/noise.csv", index=False)
-    (report,) = experiment_tables(CONFIG, "noise")
-    assert make_table(report, CONFIG, tmp_path)[0].columns[:2] == ["Data", "Method"]
+    assert figure.chart_of(Source(report, runs.assign(p_value=np.nan), config(), None)) is None

@@ -5,9 +5,8 @@ import pytest
 from kdrbench.reports.tables.numbers import agreement, count, duration, interval, percentage, quantity, rounded
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "text"),
-    [
+def test_durations():
+    numbers = [
         (0.00257, 0.00044, "2.57ms \u00b1 0.44ms"),
         (0.02, None, "20ms"),
         (1.0, 0.0, "1s \u00b1 0s"),
@@ -18,15 +17,13 @@ from kdrbench.reports.tables.numbers import agreement, count, duration, interval
         (3e-7, None, "0.3us"),
         (-0.0123, None, "-12.3ms"),
         (0.0, None, "0us"),
-    ],
-)
-def test_durations(mean, std, text):
-    assert duration(mean, std) == text
+    ]
+    for mean, std, text in numbers:
+        assert duration(mean, std) == text
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "text"),
-    [
+def test_quantities():
+    numbers = [
         (-1310.74, 25.8, "-1311 \u00b1 26"),
         (-114707.3, 2700.4, "-114707 \u00b1 2700"),
         (-1.8942e6, 5.37e4, "(-1.894 \u00b1 0.054)e6"),
@@ -35,15 +32,13 @@ def test_durations(mean, std, text):
         (-2340614.85, None, "-2.3406e6"),
         (-27.4, 0.0, "-27.400 \u00b1 0.000"),
         (0.0, 0.0, "0.0000 \u00b1 0.0000"),
-    ],
-)
-def test_quantities(mean, std, text):
-    assert quantity(mean, std) == text
+    ]
+    for mean, std, text in numbers:
+        assert quantity(mean, std) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
+def test_intervals_have_the_places_of_the_number_between_them():
+    numbers = [
         (-1329.21, -1292.27, "-1329 to -1292"),
         (-27.634, -27.046, "-27.63 to -27.05"),
         (-1.9478e6, -1.8404e6, "(-1.948 to -1.840)e6"),
@@ -55,10 +50,9 @@ def test_quantities(mean, std, text):
         (0.0, 0.0, "0.0000 to 0.0000"),
         (-math.inf, math.inf, "-inf to inf"),
         (math.nan, 5e-324, "nan to 4.941e-324"),
-    ],
-)
-def test_intervals_have_the_places_of_the_number_between_them(low, high, text):
-    assert interval(low, high) == text
+    ]
+    for low, high, text in numbers:
+        assert interval(low, high) == text
 
 
 def test_percentages():
@@ -77,7 +71,7 @@ def test_counts_have_a_decimal_only_where_they_differ():
     assert count(1.9, 0.3) == "1.9 \u00b1 0.3"
 
 
-def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
+def test_numbers_keep_their_digits_and_infinities_are_gaps():
     assert rounded(1234.5678, 3) == 1230.0
     assert rounded(-0.00012345, 2) == -0.00012
     assert [rounded(value, 3) for value in (float("nan"), float("inf"))] == [None, None]
@@ -88,5 +82,5 @@ def test_numbers_keep_their_digits_and_what_is_not_finite_is_a_gap():
     ("mean", "std"),
     [(1e308, float("inf")), (float("inf"), float("nan")), (-5e-324, 0.0), (1.0, 5e-324), (5e-324, None)],
 )
-def test_numbers_without_a_power_that_doubles_have_are_printed_all_the_same(shown, mean, std):
+def test_numbers_beyond_the_powers_of_doubles_are_printed(shown, mean, std):
     assert shown(mean, std).startswith(f"{mean:.4g}")

@@ -49,7 +49,7 @@ def test_p_is_that_of_all_signs_ties_and_zeros_included(differences):
     assert signed_rank_p(differences) == pytest.approx(p_by_enumeration(differences), abs=1e-12)
 
 
-def test_p_of_equal_methods_and_of_one_pair_is_one_and_many_pairs_are_exact_too():
+def test_p_of_equal_methods_is_one_and_of_many_pairs_exact():
     assert signed_rank_p([0.0] * 10) == signed_rank_p([]) == signed_rank_p([0.0, 0.3]) == 1.0
     differences = np.random.default_rng(0).standard_normal(40) + 0.4
     assert signed_rank_p(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
@@ -79,7 +79,7 @@ def test_variants_and_rivals_of_one_kind_are_compared():
     }
 
 
-def test_a_solver_that_declares_no_settings_is_compared_with_ism_of_either():
+def test_a_solver_without_settings_is_compared_with_either_ism():
     settings = {"ism": PUBLISHED, "dg": PUBLISHED, "ism_converged": Settings.CONVERGED}
     pairs = compared(["mine", "dg", "ism", "ism_converged"], settings)
     assert set(pairs) == {("ism", "mine"), ("ism_converged", "mine"), ("ism", "dg"), ("ism", "ism_converged")}

@@ -35,7 +35,7 @@ def spread_of(rows, config=CONFIG, method="ism", number="cost"):
     return Partitions(pd.DataFrame(rows), config).of(PRINTED, "wine", "gaussian", method, number)
 
 
-def test_the_standard_error_is_the_deviation_of_the_means_over_partitions():
+def test_the_standard_error_is_the_deviation_over_partitions():
     spread = spread_of(rows())
     assert (spread.error, spread.partitions) == (pytest.approx(np.std(MEANS, ddof=1)), 6)
     assert spread.error < 1.2

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.figures.chart import Mark, Symbol
 from kdrbench.reports.figures.draw_matplotlib import write_chart
 from kdrbench.reports.figures.scaling import scaling_chart
 from kdrbench.reports.records import is_scaling
@@ -96,24 +95,7 @@ def test_series_are_told_apart_by_what_else_differs():
     assert not is_scaling("table4_supervised")
 
 
-def test_the_figure_has_a_law_dots_and_crosses_in_one_entry_of_the_legend():
-    rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, time_s=5.0, status="time_limit")]
-    rows += [sized(n, method="dg", time_s=n * 1e-3) for n in (1000, 2000)] + [sized(4000, method="dg", status="failed")]
-    chart = scaling_chart(series_of(*rows))
-    (panel,) = chart.panels
-    drawn = [(part.group, part.mark, part.symbol, len(part.x)) for part in panel.series]
-    assert drawn == [
-        ("ISM (2.00)", Mark.LINE, Symbol.NONE, 2),
-        ("ISM (2.00)", Mark.POINTS, Symbol.DOT, 3),
-        ("ISM (2.00)", Mark.POINTS, Symbol.CROSS, 1),
-        ("DG (-)", Mark.POINTS, Symbol.DOT, 2),
-    ]
-    assert panel.series[0].y == pytest.approx([1.0, 16.0])
-    assert panel.series[2].words == ["ISM, n = 8000: 5 s, stopped at its limit"]
-    assert "lower bounds and enter no fit" in chart.caption
-
-
-def test_the_table_holds_exponents_with_intervals_beside_what_is_expected():
+def test_the_table_holds_exponents_beside_what_is_expected():
     rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, status="time_limit")]
     table = complexity_table(series_of(*rows, *(sized(1000, q=q) for q in (2, 8))))
     lines = [[entry.text for entry in line] for line in table.rows]

@@ -48,7 +48,7 @@ def test_times_on_drifting_cores_are_marked_and_counted():
     assert "20ms" in latex
 
 
-def test_times_of_untimed_runs_are_shown_and_compared_with_nothing():
+def test_untimed_times_are_shown_and_compared_with_nothing():
     cells, table, page = laid_out(("ism", 0, {"timed": False, "drifted": None, "drift": None}), ("dg", 0, {}))
     time = cells["ism", "time_s"]
     assert time.ours.text == "20ms"

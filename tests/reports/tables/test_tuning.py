@@ -1,5 +1,7 @@
 """What tuning gains, from made-up rows of a league by defaults and of one that is tuned."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,10 @@ from kdrbench.reports.tables.making import make_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
-CONFIG = whole_config() | {"run": ["league_fixed", "league_small", "league_small_tuned"]}
+
+@functools.cache
+def config():
+    return whole_config() | {"run": ["league_fixed", "league_small", "league_small_tuned"]}
 
 
 def rows_of(gain=0.0, lost=None, **columns):
@@ -42,7 +47,7 @@ def cells_of(table):
     return {row[0].text: [entry.text for entry in row[1:]] for row in table.rows}
 
 
-def test_a_method_is_compared_with_itself_in_the_runs_that_both_have():
+def test_a_method_is_compared_with_itself_in_shared_runs():
     tuning = Tuning(rows_of(), tuned_rows())
     assert tuning.methods == list(SCORES)
     scores = tuning.league.scores["knn_accuracy"]
@@ -106,20 +111,20 @@ def test_where_nothing_plays_by_both_rules_the_table_says_so():
 
 
 def test_a_tuned_league_stands_beside_that_on_the_same_folds():
-    assert fixed_beside(CONFIG, "league_small_tuned") == "league_small"
-    assert fixed_beside(CONFIG, "league_small") is None
-    tables = [report.name for report in experiment_tables(CONFIG, "league_small_tuned")]
+    assert fixed_beside(config(), "league_small_tuned") == "league_small"
+    assert fixed_beside(config(), "league_small") is None
+    tables = [report.name for report in experiment_tables(config(), "league_small_tuned")]
     assert tables[-1] == "league_small_tuned_tuning"
-    assert not any("tuning" in report.name for report in experiment_tables(CONFIG, "league_small"))
+    assert not any("tuning" in report.name for report in experiment_tables(config(), "league_small"))
 
 
 @pytest.mark.parametrize(
     "changes", [{"folds": 4}, {"most_rows": 400}, {"components": [1]}, {"datasets": ["moons-authors-200"]}]
 )
 def test_a_league_on_other_folds_or_cells_does_not(changes):
-    small = CONFIG["experiments"]["league_small"] | changes
-    experiments = CONFIG["experiments"] | {"league_small": small}
-    assert fixed_beside(CONFIG | {"experiments": experiments}, "league_small_tuned") is None
+    small = config()["experiments"]["league_small"] | changes
+    experiments = config()["experiments"] | {"league_small": small}
+    assert fixed_beside(config() | {"experiments": experiments}, "league_small_tuned") is None
 
 
 def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypatch):
@@ -128,9 +133,9 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
         "kdrbench.reports.tables.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
     )
     monkeypatch.setattr("kdrbench.reports.tables.making.sections_of_runs", lambda _: [])
-    report = experiment_tables(CONFIG, "league_small_tuned")[-1]
-    table, _ = make_table(report, CONFIG, tmp_path)
+    report = experiment_tables(config(), "league_small_tuned")[-1]
+    table, _ = make_table(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
     runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)
-    answer = answer_of("league_small_tuned", runs, CONFIG)
+    answer = answer_of("league_small_tuned", runs, config())
     assert answer.sentences == (table.notes[0],)
