@@ -82,21 +82,16 @@ def with_claims(results, tmp_path_factory):
 def test_status_says_what_the_dashboard_says(with_claims):
     frozen = json.loads((with_claims / "config.json").read_text())
     (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
-    text = said(with_claims, "status")
-    assert f"\n{answer.question} (first)\n  {answer.text}\n" in text
+    plain = said(with_claims, "status")
+    assert COLOUR not in plain
+    assert f"\n{answer.question} (first)\n  {answer.text}\n" in plain
     # Who beats whom is said by compare.
-    assert "best in" not in text
-    assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in text
-
-
-def test_status_is_coloured_on_a_terminal_alone(with_claims):
-    frozen = json.loads((with_claims / "config.json").read_text())
-    (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
+    assert "best in" not in plain
+    assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in plain
+    # Colours are for terminals.
     coloured = said(with_claims, "status", colour=True)
     assert f"{COLOUR}1m{answer.question}{COLOUR}0m" in coloured
     assert f"{COLOUR}32m2 confirmed{COLOUR}0m, 1 mostly confirmed, {COLOUR}31m1 contradicted{COLOUR}0m" in coloured
-    plain = said(with_claims, "status")
-    assert COLOUR not in plain
     assert said(with_claims, "status", colour=None, env={"NO_COLOR": "1"}) == plain
     assert click.unstyle(coloured) == plain
 
