@@ -79,7 +79,7 @@ def test_rows_are_merged_when_all_are_there(results):
     assert "tiny.csv had 3 rows more: the configuration asks for fewer runs than before" in merge(results).stdout
 
 
-def test_an_experiment_missing_in_the_frozen_configuration_is_named(results):
+def test_an_experiment_missing_in_the_configuration_is_named(results):
     done = kdrbench("merge", results / "config.json", "e", "late", "--results", results, "--out", results / "tiny.csv")
     said = "config.json does not run late: it is of an earlier configuration; remove it, and start the workflow"
     assert (done.exit_code, said in done.stderr) == (2, True)

@@ -107,7 +107,7 @@ def test_limits_of_an_experiment_replace_the_general_ones():
         assert load_grid(config).limits("table4_supervised") == Limits(general, 64.0)
 
 
-def test_runs_are_timed_unless_the_grid_or_the_experiment_says_no():
+def test_runs_are_timed_unless_grid_or_experiment_says_no():
     for strict, timed, expected in [(True, True, True), (False, True, False), (True, False, False)]:
         config = table_4_config(timed=timed)
         config["timing"]["strict"] = strict

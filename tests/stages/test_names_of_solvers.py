@@ -41,7 +41,7 @@ def test_the_library_builds_it_by_each_name():
         assert build_solver({"method": name}) == build_solver({"method": "dimension_growth"})
 
 
-def test_an_experiment_runs_it_under_the_name_in_the_configuration():
+def test_an_experiment_runs_it_under_the_configured_name():
     for name in NAMES:
         place = "experiments.table4_supervised.solvers"
         paths = {

@@ -57,7 +57,7 @@ def test_quality_runs_share_a_core_and_are_not_timed(one_core, tmp_path):
     assert makes_no_run(workflow, **changes | {"timing": loose})
 
 
-def test_a_grid_beyond_its_budget_ends_well_and_goes_on_with_more(tmp_path):
+def test_a_grid_beyond_its_budget_ends_well_and_goes_on(tmp_path):
     workflow = Workflow(tmp_path / "run", words=("--cores", "1", *ROWS))
 
     def within(budget_s):

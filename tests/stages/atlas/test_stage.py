@@ -118,7 +118,7 @@ def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
     assert record.share_at_best == pytest.approx(numbers[0, 2])
 
 
-def test_optima_do_not_depend_on_the_order_of_samples_or_features(tmp_path):
+def test_optima_do_not_depend_on_orders_of_rows_or_columns(tmp_path):
     points, labels = two_wells()
     shuffled = np.random.default_rng(3).permutation(len(points))
     found = found_in(planted(points, labels), tmp_path / "one", starts=20)

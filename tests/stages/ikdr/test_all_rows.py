@@ -84,7 +84,7 @@ def test_all_rows_keep_their_order_and_have_no_test_part():
     assert fold.scored_labels is fold.train_labels
 
 
-def test_a_subset_is_drawn_by_number_and_seed_and_scaled_by_itself():
+def test_a_subset_is_drawn_by_number_and_seed():
     wine = load_dataset("wine")
     first, again, second, other = (
         make_subset(wine, number, 142, seed) for number, seed in ((0, 0), (0, 0), (1, 0), (0, 1))

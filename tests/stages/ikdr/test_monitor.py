@@ -33,7 +33,7 @@ def test_evaluating_changes_neither_path_nor_counters(tmp_path):
     assert len(results[1].trace) > 5
 
 
-def test_the_trace_on_disk_is_that_in_memory_and_ends_at_the_result(tmp_path):
+def test_the_trace_on_disk_ends_at_the_result(tmp_path):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": "stiefel_cayley"}), problem, start, monitor_for(problem, tmp_path))
@@ -89,7 +89,7 @@ def test_time_is_over_at_the_limit(tmp_path):
     assert monitor.stop_message == "stopped at the time limit of 0.05 s"
 
 
-def test_iterates_are_made_off_the_clock_and_only_for_the_referee(tmp_path):
+def test_iterates_for_the_referee_are_made_off_the_clock(tmp_path):
     made = []
 
     def slowly():
@@ -155,7 +155,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("at", ["save", "note"])
-def test_the_trace_of_a_run_killed_between_its_files_ends_at_its_row(tmp_path, monkeypatch, at):
+def test_the_trace_of_a_killed_run_ends_at_its_row(tmp_path, monkeypatch, at):
     cell = CellDefinition.of(batch_of("ism", kernel="linear"))
     run = make_solver_run(cell, build_solver({"method": "ism"}), 256.0, 0, cell.fold(load_dataset("wine"), 0))
     referee = referee_in(tmp_path)

@@ -136,7 +136,7 @@ class Ticks(Referee):
 
 
 @pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
-def test_shared_work_is_charged_to_each_method_but_once_to_the_limit(tmp_path, monkeypatch, test_selected, further_s):
+def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected, further_s):
     learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
     judge = split_run.accuracy_of
     # Mapping and classifying take as long.

@@ -174,7 +174,7 @@ def test_a_row_has_the_final_rank_and_the_target_accuracy():
     assert target_accuracy(make_task("wine", "features", wine), np.random.default_rng(0)) is None
 
 
-def test_scores_are_perfect_on_separate_classes_and_poor_on_noise():
+def test_scores_are_perfect_on_apart_classes_and_poor_on_noise():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
     apart = 100.0 * labels[:, None] + rng.standard_normal((60, 2))
