@@ -103,7 +103,9 @@ def test_a_column_that_a_table_lacks_is_said(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow("the command for one run, with a failing solver")
-def test_a_solver_that_fails_is_said_and_ends_with_1():
+def test_a_solver_that_fails_is_said_and_ends_with_1(monkeypatch):
+    # The job is a process of its own.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]))
     done = kdrbench("wine", "linear", "support.misbehaving:Raises", "--time-limit", "5")
     assert done.exit_code == 1
     assert "failed - ZeroDivisionError: the step length is 0/0" in done.stdout
