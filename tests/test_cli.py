@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.record import read_records
+from kdrbench.cli import main
 from kdrbench.datasets import load_dataset, load_prepared
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.stage import IKDRRecord
@@ -23,8 +25,8 @@ def kdrbench(*words, **options):
 
 
 def test_prepare_writes_a_data_set(tmp_path):
-    done = kdrbench("prepare", "wine", "--out", tmp_path / "wine.npz")
-    assert (done.returncode, done.stdout) == (
+    done = CliRunner().invoke(main, ["prepare", "wine", "--out", str(tmp_path / "wine.npz")])
+    assert (done.exit_code, done.stdout) == (
         0,
         f"wine: 178 samples, 13 features, 3 classes -> {tmp_path / 'wine.npz'}\n",
     )

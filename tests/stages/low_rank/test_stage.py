@@ -163,6 +163,7 @@ def test_methods_of_trace_one_are_after_one_kernel_by_one_rule():
     assert np.isnan(reference_distance(config["low_rank_methods"]["burg"], task.start, asked, task.start))
 
 
+@pytest.mark.slow("compiles the sweeps in a fresh checkout")
 def test_a_row_has_the_final_rank_and_the_target_accuracy():
     both = results_of(batch_of("von_neumann_trace", methods=["von_neumann_trace"]), data_of("gyrb-standin"))
     columns = [both[count,].columns for count in (0, 4)]
