@@ -25,7 +25,7 @@ def draw(text):
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
-def test_rules_stand_below_what_they_wait_for_and_shortcuts_are_left_out():
+def test_rules_are_drawn_in_order_and_without_shortcuts():
     picture = draw(DOT).stdout
     heights = {name: float(y) for y, name in re.findall(r'<text x="[-\d.]+" y="([-\d.]+)"[^>]*>(\w+)<', picture)}
     assert sorted(heights, key=heights.get) == ["fetch", "run", "table", "all"]

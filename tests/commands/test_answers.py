@@ -60,7 +60,7 @@ def test_compare_without_names_says_what_the_dashboard_says(results):
     assert dg[-6:] == ["0", "0", "16", "2", "of", "2"]
 
 
-def test_a_pipe_gets_plain_text_and_so_does_who_asks_for_no_colour(results):
+def test_a_pipe_gets_plain_text(results):
     coloured = said(results, "compare", colour=True)
     assert f"{COLOUR}32m" in coloured
     assert f"{COLOUR}31m" in coloured
@@ -82,21 +82,16 @@ def with_claims(results, tmp_path_factory):
 def test_status_says_what_the_dashboard_says(with_claims):
     frozen = json.loads((with_claims / "config.json").read_text())
     (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
-    text = said(with_claims, "status")
-    assert f"\n{answer.question} (first)\n  {answer.text}\n" in text
+    plain = said(with_claims, "status")
+    assert COLOUR not in plain
+    assert f"\n{answer.question} (first)\n  {answer.text}\n" in plain
     # Who beats whom is said by compare.
-    assert "best in" not in text
-    assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in text
-
-
-def test_status_is_coloured_on_a_terminal_alone(with_claims):
-    frozen = json.loads((with_claims / "config.json").read_text())
-    (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
+    assert "best in" not in plain
+    assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in plain
+    # Colours are for terminals.
     coloured = said(with_claims, "status", colour=True)
     assert f"{COLOUR}1m{answer.question}{COLOUR}0m" in coloured
     assert f"{COLOUR}32m2 confirmed{COLOUR}0m, 1 mostly confirmed, {COLOUR}31m1 contradicted{COLOUR}0m" in coloured
-    plain = said(with_claims, "status")
-    assert COLOUR not in plain
     assert said(with_claims, "status", colour=None, env={"NO_COLOR": "1"}) == plain
     assert click.unstyle(coloured) == plain
 
@@ -118,17 +113,18 @@ def test_answers_are_said_without_a_trace_too(results, tmp_path, trace):
     assert ism[:6] == ["ISM", "16", "of", "16", "-", "-"]
 
 
-@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_are_turned_off_for_every_command(variable, value, monkeypatch):
-    @main.command("seen", hidden=True)
-    def seen():
-        click.echo(str(click.get_current_context().color))
+def test_colours_are_turned_off_for_every_command(monkeypatch):
+    for variable, value in [("NO_COLOR", "1"), ("TERM", "dumb")]:
 
-    try:
-        assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
-        assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
-    finally:
-        del main.commands["seen"]
+        @main.command("seen", hidden=True)
+        def seen():
+            click.echo(str(click.get_current_context().color))
+
+        try:
+            assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
+            assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
+        finally:
+            del main.commands["seen"]
 
 
 def test_two_solvers_are_coloured_by_what_is_significant(results):
@@ -141,7 +137,7 @@ def test_two_solvers_are_coloured_by_what_is_significant(results):
     assert not any(COLOUR in line for line in of_quality)
 
 
-def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
+def test_control_characters_do_not_reach_the_terminal(tmp_path):
     folder = folder_of(tmp_path, methods=["ism", "dg"])
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config.replace("A table of made-up runs", "\\u001b]0;owned"))
@@ -156,11 +152,11 @@ def test_control_characters_of_a_record_do_not_reach_the_terminal(tmp_path):
     assert (done.exit_code, "\x1b" in done.stderr, "it must be a name" in done.stderr) == (2, False, True)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}'])
-def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path, text):
-    (tmp_path / "config.json").write_text(text)
-    done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
-    assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
+def test_a_configuration_with_a_fault_ends_in_a_sentence(tmp_path):
+    for text in ["{", "[]", "{}", '{"run": 3}', '{"a": NaN}']:
+        (tmp_path / "config.json").write_text(text)
+        done = CliRunner().invoke(main, ["compare", "--results", str(tmp_path)])
+        assert (done.exit_code, "config.json is no frozen configuration" in done.stderr) == (2, True), done.exception
 
 
 def test_what_cannot_be_compared_is_refused(results):

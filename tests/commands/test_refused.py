@@ -94,7 +94,7 @@ def test_files_that_may_not_grow_are_as_a_full_disk(tmp_path, data, expected, at
 
 @pytest.mark.needs("root")
 @pytest.mark.attack("disk: read-only")
-def test_results_that_are_read_only_end_every_writer_with_one_sentence(disk, data, expected):
+def test_read_only_results_end_every_writer_with_one_sentence(disk, data, expected):
     results = disk / "results"
     assert batch(results, data).returncode == 0
     (results / "runs" / f"{BATCH.path}.jsonl").unlink()

@@ -119,32 +119,22 @@ def test_names_are_completed(tmp_path):
 
 
 def test_the_shell_is_given_a_script():
+    # Run as a module the program would have another name.
     done = subprocess.run(
-        [sys.executable, "-m", "kdrbench"],
+        [Path(sys.executable).parent / "kdrbench"],
         env=os.environ | {"_KDRBENCH_COMPLETE": "bash_source"},
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
-    # Run as a module the program has another name; the script is that of the installed one.
-    script = Path(sys.executable).parent / "kdrbench"
-    if script.exists():
-        done = subprocess.run(
-            [script],
-            env=os.environ | {"_KDRBENCH_COMPLETE": "bash_source"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0
     assert "_KDRBENCH_COMPLETE=bash_complete" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "list", "data", "compare", "show", "status", "doctor", "new", "check"])
-def test_each_command_explains_itself(command):
-    done = kdrbench(command, "--help")
-    assert done.exit_code == 0
-    assert len(done.output.splitlines()) > 5
+def test_each_command_explains_itself():
+    for command in ["run", "list", "data", "compare", "show", "status", "doctor", "new", "check"]:
+        done = kdrbench(command, "--help")
+        assert done.exit_code == 0
+        assert len(done.output.splitlines()) > 5
 
 
 def test_help_does_not_load_what_it_does_not_need():

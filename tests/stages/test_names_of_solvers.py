@@ -22,9 +22,8 @@ def test_short_names_are_those_of_registered_solvers():
     assert not set(SHORT) & set(SOLVERS)
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "means"),
-    [
+def test_names_that_mean_the_same():
+    for name, known, means in [
         *((name, ["ism", "dg"], "dg") for name in NAMES),
         *((name, ["ism", "dimension_growth"], "dimension_growth") for name in NAMES),
         ("dimension_growth_converged", ["dg", "dg_converged"], "dg_converged"),
@@ -33,27 +32,25 @@ def test_short_names_are_those_of_registered_solvers():
         ("dg", ["dg", "dimension_growth"], "dg"),
         ("dgg", ["dg"], "dgg"),
         ("dimension_growth_2", ["dg"], "dimension_growth_2"),
-    ],
-)
-def test_names_that_mean_the_same(name, known, means):
-    assert known_as(name, known) == means
+    ]:
+        assert known_as(name, known) == means
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_library_builds_it_by_each_name(name):
-    assert build_solver({"method": name}) == build_solver({"method": "dimension_growth"})
+def test_the_library_builds_it_by_each_name():
+    for name in NAMES:
+        assert build_solver({"method": name}) == build_solver({"method": "dimension_growth"})
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_runs_it_under_the_name_that_the_configuration_gives(name):
-    place = "experiments.table4_supervised.solvers"
-    paths = {
-        batch.path for batch in load_grid(changed_config(place, [name]), hashed=False).batches("table4_supervised")
-    }
-    assert "table4_supervised/wine/gaussian/dg/0-9" in paths
-    # So finished runs of the one are those of the other.
-    asked, given = (load_grid(changed_config(place, [one]), hashed=False).batches() for one in (name, "dg"))
-    assert [batch.sha256 for batch in asked] == [batch.sha256 for batch in given]
+def test_an_experiment_runs_it_under_the_configured_name():
+    for name in NAMES:
+        place = "experiments.table4_supervised.solvers"
+        paths = {
+            batch.path for batch in load_grid(changed_config(place, [name]), hashed=False).batches("table4_supervised")
+        }
+        assert "table4_supervised/wine/gaussian/dg/0-9" in paths
+        # So finished runs of the one are those of the other.
+        asked, given = (load_grid(changed_config(place, [one]), hashed=False).batches() for one in (name, "dg"))
+        assert [batch.sha256 for batch in asked] == [batch.sha256 for batch in given]
 
 
 def test_a_mistyped_name_is_an_error_with_the_nearest_one():
@@ -63,15 +60,15 @@ def test_a_mistyped_name_is_an_error_with_the_nearest_one():
         load_grid(changed_config("experiments.table4_supervised.solvers", ["dg_convergd"]))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_commands_take_each_name(name):
-    settings = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "start"])
-    settings |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
-    resolved = {"solvers": {"dg": {"method": "dimension_growth", "variant": "published"}}}
-    named = cell_config(resolved, "wine", "gaussian", name, settings)
-    assert named["solvers"] == {"dg": {"method": "dimension_growth", "variant": "published"}}
-    (batch,) = load_grid(cell_config({}, "wine", "gaussian", name, settings), hashed=False).batches()
-    assert batch.definition["method"] == {"method": "dimension_growth"}
+def test_commands_take_each_name():
+    for name in NAMES:
+        settings = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "start"])
+        settings |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
+        resolved = {"solvers": {"dg": {"method": "dimension_growth", "variant": "published"}}}
+        named = cell_config(resolved, "wine", "gaussian", name, settings)
+        assert named["solvers"] == {"dg": {"method": "dimension_growth", "variant": "published"}}
+        (batch,) = load_grid(cell_config({}, "wine", "gaussian", name, settings), hashed=False).batches()
+        assert batch.definition["method"] == {"method": "dimension_growth"}
 
 
 def test_the_list_and_the_tables_say_both():

@@ -36,7 +36,7 @@ def own_config():
     return config
 
 
-def test_every_plug_in_that_is_run_is_asked_once_with_its_options(here):
+def test_every_plug_in_is_checked_once_with_its_options(here):
     checks = plugin_checks(checked(own_config()))
     assert {(one.kind, one.name, one.options) for one in checks.values()} == {
         ("dataset", "my_data.py", '{"n_samples": 45}'),

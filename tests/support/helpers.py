@@ -20,10 +20,7 @@ KERNELS = {
     "multiquadric": Multiquadric(offset=1.5),
 }
 
-needs_authors_cancer = pytest.mark.skipif(
-    not Path(os.environ.get("KDRBENCH_MIRROR", ""), "authors-cancer").is_dir(),
-    reason="SKIPPED LOUDLY: KDRBENCH_MIRROR names no mirror folder, so the authors' part of Cancer is not tested",
-)
+needs_authors_cancer = pytest.mark.needs("mirror")
 
 
 def authors_cancer():

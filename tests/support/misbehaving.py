@@ -87,13 +87,6 @@ class IsKilled(Misbehaving):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class IsTerminated(Misbehaving):
-    """Ends as by a user or a cluster that wants the work stopped."""
-
-    def go_wrong(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
 @dataclass(frozen=True)
 class IsStoppedOnce(Misbehaving):
     """Ends by a signal, as from outside, unless the note is there."""
@@ -157,16 +150,6 @@ class NeverEnds(Misbehaving):
         return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
 
 
-@dataclass(frozen=True)
-class LiesOnTheWay(Misbehaving):
-    """Passes through points off the manifold, where the cost may be as low as one likes."""
-
-    def run(self, problem, start, monitor):
-        monitor.keep_going(start)
-        monitor.keep_going(2.0 * start)
-        return SolverOutcome(start, Status.CONVERGED, "converged")
-
-
 class Diverges(Misbehaving):
     def run(self, problem, start, monitor):
         for _ in range(3):
@@ -219,11 +202,6 @@ class TooWide(Misbehaving):
         wide = np.linalg.qr(np.random.default_rng(0).standard_normal((start.shape[0], start.shape[1] + 1)))[0]
         monitor.keep_going(wide)
         return SolverOutcome(wide, Status.CONVERGED, "converged")
-
-
-class ExitsLikeABenchFault(Misbehaving):
-    def go_wrong(self):
-        sys.exit(70)
 
 
 class DiesOfARealTimeSignal(Misbehaving):

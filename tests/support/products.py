@@ -1,4 +1,4 @@
-"""Products of parameters, of which the tests of every day make a part that meets every value."""
+"""Parameters of tests: products of which a part is made every day, and tables of cases by section."""
 
 from itertools import product
 
@@ -17,3 +17,14 @@ def crossed(firsts, seconds, of_first, of_second):
         pytest.param(first, second, marks=() if first in of_first or second in of_second else pytest.mark.whole)
         for first, second in product(firsts, seconds)
     ]
+
+
+def by_section(cases, section=lambda path: path.partition(".")[0]):
+    """Return the cases of a table as parameters of a test, those of one section together.
+
+    ``section`` names the section of a case's first value, by default the first key of a path.
+    """
+    groups = {}
+    for case in cases:
+        groups.setdefault(section(case[0]), []).append(case)
+    return [pytest.param(group, id=name) for name, group in groups.items()]

@@ -1,5 +1,6 @@
 """Grids, runs and jobs of one experiment, for tests of the stages beside kernel dimension reduction."""
 
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,12 +11,15 @@ from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Judged
 from kdrbench.bench.run_files import RunFiles
 from kdrbench.bench.stage import RunContext
+from kdrbench.datasets import load_any
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
 from support.configs import whole_config
 from support.one_batch import files_in
 
 LIMITS = Limits(time_s=60.0, memory_mib=1024)
+# Each set is read once for all tests, which must not change it.
+data_of = cache(load_any)
 
 
 def only(name, **changes):

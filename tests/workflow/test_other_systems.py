@@ -3,15 +3,9 @@
 import csv
 import json
 import os
-import signal
-import time
-from contextlib import suppress
-from pathlib import Path
 
-import psutil
 import pytest
 
-from kdrbench.files import unsealed
 from support.small_grid import ROOT, Workflow
 
 pytestmark = pytest.mark.whole
@@ -131,51 +125,3 @@ def test_a_fourth_system_is_one_folder(fourth):
     assert "Shrunken means." in (fourth.reports / "dashboard.html").read_text()
     assert planned(fourth, halves=HALVES) == {}
     assert planned(fourth, halves=HALVES | {"shrinkages": [0, 0.25]})["run_batch"] == 1
-
-
-PATIENT = """
-import time
-
-from nearest_mean import NearestMeanStage
-
-
-class Patient(NearestMeanStage):
-    def run(self, batch, dataset, number, referee):
-        referee.timed(lambda: time.sleep(0.4 if number < 2 else 60.0))
-        yield from super().run(batch, dataset, number, referee)
-"""
-
-
-def test_a_fourth_system_is_limited_killed_and_resumed(fourth):
-    (fourth.folder / "patient.py").write_text(PATIENT)
-    experiment = HALVES | {"system": "patient.py:Patient", "limits": {"time_s": 3.0, "memory_mib": 512}}
-    process = fourth.start("--until", "merge", **configuration(halves=experiment))
-    rows = fourth.folder / "results/.workspace/halves/wine/0-2/rows.jsonl"
-    until = time.monotonic() + 120
-    while not (rows.exists() and rows.read_text().count("\n") >= 2):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    everybody = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    for one in everybody:
-        with suppress(psutil.NoSuchProcess):
-            one.send_signal(signal.SIGKILL)
-    process.communicate()
-    psutil.wait_procs(everybody, timeout=30)
-    before = [unsealed(line) for line in rows.read_text().splitlines()]
-    fourth.run("--unlock", **configuration(halves=experiment))
-    run(fourth, "--until", "merge", halves=experiment)
-    (published,) = (fourth.folder / "results/runs").rglob("*.jsonl")
-    after = published.read_text().splitlines()
-    # The two rows of the first run, at least, had ended before.
-    assert after[:2] == before[:2]
-    ends = [(json.loads(line)["run"], json.loads(line)["status"]) for line in after]
-    assert ends == [(draw, end) for draw, end in enumerate(["converged", "converged", "time_limit"]) for _ in range(2)]
-
-
-def test_its_folder_is_all_there_is():
-    folder = ROOT / "tests" / "fourth_system" / "nearest_mean"
-    names = {path.name for path in folder.glob("*.py")}
-    assert names == {"__init__.py", "config.py", "record.py", "run.py", "stage.py", "table.py"}
-    sources = [path for place in ("src", "rules") for path in Path(ROOT / place).rglob("*") if path.is_file()]
-    assert not [path for path in sources if path.suffix in {".py", ".smk"} and "nearest_mean" in path.read_text()]

@@ -47,7 +47,7 @@ def workflow(tmp_path_factory):
     return workflow
 
 
-def test_one_job_makes_all_and_an_edited_solver_reruns_its_own_batch_alone(workflow):
+def test_an_edited_solver_reruns_its_own_batch_alone(workflow):
     before = lines(workflow)
     assert {name: len(found) for name, found in before.items()} == {"ism": 2, "mine": 2, "svm": 2}
     assert "out of date" not in workflow.status()
@@ -77,7 +77,7 @@ def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
 
 
 @pytest.mark.attack("sharing: a deleted file")
-def test_a_deleted_file_is_published_again_and_forgotten_runs_are_made_again(workflow):
+def test_a_deleted_file_is_published_and_forgotten_runs_made(workflow):
     before = lines(workflow)
     (path,) = workflow.record_files()
     path.unlink()

@@ -70,7 +70,7 @@ def test_the_commands_of_the_page_as_they_are_printed(accounts, tmp_path):
     (tmp_path / "transcript").write_text(f"$ {tries}\n{done.stdout}")
 
 
-def test_a_slurm_without_accounts_that_forgets_its_jobs_is_refused_with_a_sentence(tmp_path):
+def test_a_slurm_that_forgets_its_jobs_is_refused(tmp_path):
     with SlurmCluster(tmp_path / "cluster", settings="\nMinJobAge=120\n") as cluster:
         words = ["snakemake", "--profile", ROOT / "profiles" / "slurm", "--dry-run", "--snakefile", ROOT / "Snakefile"]
         environment = environment_of(cluster, tmp_path) | {"PYTHONPATH": str(ROOT / "src")}

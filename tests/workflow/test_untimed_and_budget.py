@@ -33,7 +33,7 @@ def one_core():
     os.sched_setaffinity(0, before)
 
 
-def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(one_core, tmp_path):
+def test_quality_runs_share_a_core_and_are_not_timed(one_core, tmp_path):
     (tmp_path / "place").mkdir()
     workflow = Workflow(tmp_path / "run", {"MEETING_PLACE": str(tmp_path / "place")}, ("--cores", "20", *ROWS))
     solvers = {name: {"method": "support.misbehaving:MeetsAnother", "name": name} for name in ("one", "other")}
@@ -57,7 +57,7 @@ def test_quality_runs_go_side_by_side_on_one_core_and_their_times_do_not_count(o
     assert makes_no_run(workflow, **changes | {"timing": loose})
 
 
-def test_a_grid_whose_budget_is_used_up_is_green_and_goes_on_with_more(tmp_path):
+def test_a_grid_beyond_its_budget_ends_well_and_goes_on(tmp_path):
     workflow = Workflow(tmp_path / "run", words=("--cores", "1", *ROWS))
 
     def within(budget_s):

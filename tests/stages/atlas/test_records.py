@@ -27,7 +27,7 @@ def _charted(place, **columns):
     return folder
 
 
-def test_an_atlas_is_read_and_merged_with_the_kernels_of_what_it_charts(tmp_path):
+def test_an_atlas_is_merged_with_the_kernels_of_what_it_charts(tmp_path):
     atlas, other = _charted(tmp_path / "atlas"), folder_of(tmp_path / "other", experiments=["second"])
     assert list(read_results(atlas).records) == ["charts"]
     both = merge_results([read_results(atlas), read_results(other)], "both")
@@ -42,7 +42,7 @@ def test_rows_that_an_atlas_does_not_have_are_refused(tmp_path, column, value):
         read_results(_charted(tmp_path / "atlas", **{column: value}))
 
 
-def test_an_atlas_of_an_experiment_that_is_not_defined_is_refused(tmp_path):
+def test_an_atlas_of_an_undefined_experiment_is_refused(tmp_path):
     folder = _charted(tmp_path / "nothing")
     config = json.loads((folder / "config.json").read_text())
     del config["experiments"]["first"]

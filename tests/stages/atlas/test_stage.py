@@ -9,7 +9,6 @@ import scipy.linalg
 from scipy.stats import kendalltau
 
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.inference.atlas import place_of
 from kdrbench.reports.optima import Charted
@@ -22,9 +21,8 @@ from kdrbench.stages.ikdr.solver_run import SolverRun
 from kdrbench.status import Status
 from support.configs import whole_config
 from support.one_batch import files_in
-from support.stage_cases import LIMITS, job_of
+from support.stage_cases import LIMITS, data_of, job_of
 
-WINE = load_dataset("wine")
 SMALL = {"datasets": ["wine"], "cells_of": ["one"], "starts": 3, "draws": 1}
 
 
@@ -44,8 +42,8 @@ def batch_of(**changes):
     return batch
 
 
-def test_every_problem_and_solver_leaves_a_row_and_every_draw_has_its_runs(tmp_path):
-    records = job_of(batch_of(draws=2), WINE, tmp_path)
+def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
+    records = job_of(batch_of(draws=2), data_of("wine"), tmp_path)
     assert [record.axes for record in records] == [
         ("atlas", "wine", "one", "linear", run, solver) for run in range(4) for solver in ("ism", "ism_converged")
     ]
@@ -57,10 +55,10 @@ def test_every_problem_and_solver_leaves_a_row_and_every_draw_has_its_runs(tmp_p
     assert len({record.problem for record in records}) == 2
 
 
-def test_every_certified_optimum_of_a_linear_kernel_is_the_global_one(tmp_path):
+def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
     batch = batch_of()
-    record = job_of(batch, WINE, tmp_path)[1]
-    fold = make_fold(WINE, 0, 2, 0)
+    record = job_of(batch, data_of("wine"), tmp_path)[1]
+    fold = make_fold(data_of("wine"), 0, 2, 0)
     codes = np.eye(3)[fold.train_labels]
     centred = codes - codes.mean(axis=0)
     gamma = centred @ centred.T
@@ -85,7 +83,7 @@ def two_wells(n=24, seed=0):
 def planted(points, labels):
     names = tuple(map(str, range(labels.max() + 1)))
     return replace(
-        WINE,
+        data_of("wine"),
         features=np.ascontiguousarray(points),
         labels=labels,
         class_names=names,
@@ -120,7 +118,7 @@ def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
     assert record.share_at_best == pytest.approx(numbers[0, 2])
 
 
-def test_the_optima_do_not_depend_on_the_order_of_samples_and_features(tmp_path):
+def test_optima_do_not_depend_on_orders_of_rows_or_columns(tmp_path):
     points, labels = two_wells()
     shuffled = np.random.default_rng(3).permutation(len(points))
     found = found_in(planted(points, labels), tmp_path / "one", starts=20)
@@ -135,7 +133,7 @@ def test_the_optima_do_not_depend_on_the_order_of_samples_and_features(tmp_path)
 
 @pytest.mark.parametrize("cell", ["planted", "wine"])
 def test_other_starts_find_the_basins_again(cell, tmp_path):
-    data = planted(*two_wells()) if cell == "planted" else WINE
+    data = planted(*two_wells()) if cell == "planted" else data_of("wine")
     kernel = "gaussian" if cell == "planted" else "polynomial"
     charts = []
     for seed in (0, 1):
@@ -146,8 +144,8 @@ def test_other_starts_find_the_basins_again(cell, tmp_path):
     assert (found + back) / (wanted + other) >= 0.95
 
 
-def test_a_draw_has_starts_of_its_own_and_all_solvers_have_the_same():
-    run, other = (make_atlas_run(batch_of(draws=2), WINE, LIMITS.memory_mib, number) for number in (0, 2))
+def test_a_draw_has_its_own_starts_shared_by_all_solvers():
+    run, other = (make_atlas_run(batch_of(draws=2), data_of("wine"), LIMITS.memory_mib, number) for number in (0, 2))
     problem = run.solvers["ism"].problem
 
     def made(one):
@@ -163,7 +161,7 @@ def test_a_draw_has_starts_of_its_own_and_all_solvers_have_the_same():
 
 def test_the_problem_is_that_of_the_charted_experiment(tmp_path):
     config = config_of()
-    record = job_of(batch_of(), WINE, tmp_path)[-1]
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[-1]
     assert record.problem == problem_of(config, "one", "wine", "linear", record.problem_run)
     others = [
         problem_of(config, "one", "wine", "linear", 0),
@@ -196,7 +194,7 @@ def leaves(monkeypatch, arrays):
 )
 def test_what_a_run_leaves_is_checked(ends, message, tmp_path, monkeypatch):
     leaves(monkeypatch, {"ends": np.array(ends), "degrees": np.ones(len(ends), dtype=int)})
-    record = job_of(batch_of(), WINE, tmp_path)[0]
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
     assert (record.status, record.best_cost, record.n_known) == ("failed", None, None)
     assert re.search(message, record.message)
 
@@ -212,7 +210,7 @@ def ranked_in(costs, qualities):
     return chart_ends({"ism": of_solver}, lambda one: worth[id(one)]).columns["ism"]
 
 
-def test_costs_and_qualities_of_random_ends_are_correlated_by_rank():
+def test_costs_and_qualities_are_correlated_by_rank():
     costs, qualities = [-10.0, -9.0, -8.0, -7.5, -7.0], [0.9, 0.95, 0.8, 0.7, 0.7]
     columns = ranked_in(costs, qualities)
     assert columns["tau"] == pytest.approx(kendalltau(costs, qualities).statistic)
@@ -221,28 +219,25 @@ def test_costs_and_qualities_of_random_ends_are_correlated_by_rank():
     assert (columns["lowest_quality"], columns["highest_quality"]) == (0.7, 0.95)
 
 
-@pytest.mark.parametrize(
-    ("costs", "qualities"),
-    [
+def test_equal_costs_equal_qualities_and_few_ends_rank_nothing():
+    for costs, qualities in [
         # Costs that agree as two solves to the same optimum do.
         ([-10.0, -10.0 + 1e-7, -10.0 + 2e-7, -10.0], [0.9, 0.8, 0.9, 0.7]),
         ([-10.0, -9.0, -8.0, -7.0], [0.9] * 4),
         ([-10.0, -9.0], [0.9, 0.8]),
-    ],
-)
-def test_equal_costs_equal_qualities_and_few_ends_rank_nothing(costs, qualities):
-    columns = ranked_in(costs, qualities)
-    assert "tau" not in columns
-    assert columns["highest_quality"] == max(qualities)
+    ]:
+        columns = ranked_in(costs, qualities)
+        assert "tau" not in columns
+        assert columns["highest_quality"] == max(qualities)
 
 
 def test_ends_without_a_quality_have_none(tmp_path):
     assert "lowest_quality" not in ranked_in([-10.0, -9.0], [None, None])
-    record = job_of(batch_of(), WINE, tmp_path)[0]
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
     assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
 
 
-def test_ends_of_another_objective_are_not_ranked_with_the_others():
+def test_ends_of_another_objective_are_not_ranked():
     of_solver = [end(-99.0), *(end(-10.0 + one) for one in range(4)), end(-50.0, uses_degrees=False)]
     qualities = iter([0.0, 0.9, 0.8, 0.7, 0.6, 1.0])
     columns = chart_ends({"ism": of_solver}, lambda _: next(qualities)).columns["ism"]
@@ -258,7 +253,7 @@ def test_what_a_run_says_of_its_optima_counts_nothing(tmp_path, monkeypatch):
             yield replace(result, columns={"best_cost": -1e9, "n_optima": 77})
 
     monkeypatch.setattr(AtlasRun, "run", boasts)
-    record = job_of(batch_of(), WINE, tmp_path)[0]
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
     assert (record.status, record.n_optima) == ("converged", 1)
     assert record.best_cost > -1e9
 
@@ -272,7 +267,7 @@ def test_what_a_solver_raises_is_its_row_and_takes_no_other(tmp_path, monkeypatc
         return solve(run, start, monitor)
 
     monkeypatch.setattr(SolverRun, "ended", fails)
-    ism, converged = job_of(batch_of(), WINE, tmp_path)[:2]
+    ism, converged = job_of(batch_of(), data_of("wine"), tmp_path)[:2]
     assert (ism.status, ism.n_ended, ism.message) == ("failed", 0, "start 0: ValueError: no eigenvalues")
     assert (converged.status, converged.n_ended, converged.n_optima) == ("converged", 3, 1)
 
@@ -281,23 +276,20 @@ def test_what_a_solver_raises_is_its_row_and_takes_no_other(tmp_path, monkeypatc
 def test_starts_that_ended_before_the_limit_are_charted(tmp_path):
     slow = Limits(time_s=0.4, memory_mib=1024)
     batch = batch_of(kernel="polynomial", solvers=["ism_converged"], starts=4000)
-    record = job_of(batch, WINE, tmp_path, limits=slow)[0]
+    record = job_of(batch, data_of("wine"), tmp_path, limits=slow)[0]
     assert record.status == "time_limit"
     assert 0 < record.n_ended < 4000
     assert record.n_known >= 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_faults_of_the_configuration_are_named():
+    for changes, message in [
         ({"cells_of": ["two"]}, "atlas.cells_of: unknown experiment of ikdr 'two'"),
         ({"cells_of": ["atlas"]}, "atlas.cells_of: unknown experiment of ikdr 'atlas'"),
         ({"solvers": ["imf"]}, "atlas.solvers: unknown solver 'imf'"),
         ({"solvers": ["dg_10"]}, "'dg_10' has starts of its own; an atlas gives each solver the same"),
         ({"datasets": ["cancer"]}, "no experiment of cells_of has data set 'cancer'; leave it out"),
         ({"starts": 0}, "atlas.starts is 0; it must be at least 1"),
-    ],
-)
-def test_faults_of_the_configuration_are_named(changes, message):
-    with pytest.raises(ConfigError, match=message):
-        load_grid(config_of(**changes))
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            load_grid(config_of(**changes))

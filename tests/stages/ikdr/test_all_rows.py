@@ -64,7 +64,7 @@ def test_table_5_on_cancer(tmp_path):
         pytest.param("cancer-137", -1492.03, 0.0146, marks=needs_authors_cancer),
     ],
 )
-def test_published_dimension_growth_comes_out_with_class_integers(tmp_path, dataset, cost, error):
+def test_published_dimension_growth_with_class_integers(tmp_path, dataset, cost, error):
     records = records_of(
         dataset, 4, tmp_path, solvers=["dg_greedy"], paradigm_params={"labels": "integers"}, runs_per_job=1
     )
@@ -84,7 +84,7 @@ def test_all_rows_keep_their_order_and_have_no_test_part():
     assert fold.scored_labels is fold.train_labels
 
 
-def test_a_subset_is_drawn_by_name_number_and_seed_and_scaled_by_itself():
+def test_a_subset_is_drawn_by_number_and_seed():
     wine = load_dataset("wine")
     first, again, second, other = (
         make_subset(wine, number, 142, seed) for number, seed in ((0, 0), (0, 0), (1, 0), (0, 1))
@@ -98,7 +98,7 @@ def test_a_subset_is_drawn_by_name_number_and_seed_and_scaled_by_itself():
     assert len(np.unique(first.train_features, axis=0)) == 142
 
 
-def test_quality_is_accuracy_where_there_is_a_test_part_and_else_training_error():
+def test_quality_is_test_accuracy_or_else_training_error():
     rng = np.random.default_rng(0)
     features, labels = rng.standard_normal((40, 3)), rng.integers(2, size=40)
     held_out = Fold(features[:30], labels[:30], features[30:], labels[30:], 0)

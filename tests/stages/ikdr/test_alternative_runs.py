@@ -34,7 +34,7 @@ def batch_of(dataset, asked, components=2):
 
 
 @pytest.mark.parametrize("sought", ["short side", "classes"])
-def test_the_other_labelling_is_found_and_scored_by_the_one_that_is_sought(tmp_path, sought):
+def test_the_other_labelling_is_found_and_scored(tmp_path, sought):
     asked = {"given": "classes", "sought": sought}
     batch = batch_of("four-gaussians", asked, components=3)
     files = files_in(tmp_path)

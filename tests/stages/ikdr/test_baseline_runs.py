@@ -42,7 +42,7 @@ def accuracy_by_hand(number):
     return np.mean(machine.predict(reduction.transform(fold.test_features)) == fold.test_labels)
 
 
-def test_a_baseline_leaves_a_row_a_fold_with_its_time_and_quality_and_no_cost(files):
+def test_a_baseline_leaves_a_row_a_fold_without_a_cost(files):
     records = run("pca_svm", files, folds=2, repeat_for_s=REPEAT_FOR_S)
     assert [record.axes for record in records] == [("table4_supervised", "wine", "none", "it", n) for n in (0, 1)]
     for number, record in enumerate(records):
@@ -103,7 +103,7 @@ def test_a_package_that_is_not_there_is_no_row(files):
     assert not files.records.exists()
 
 
-def test_every_fit_of_a_fold_has_the_same_randomness_and_no_other_fold_has_it():
+def test_every_fit_of_a_fold_has_the_same_randomness():
     dataset, cell = load_dataset("wine"), CellDefinition.of(batch_of("svm"))
     draws = []
     for number in (0, 0, 1):

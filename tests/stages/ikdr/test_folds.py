@@ -72,7 +72,7 @@ def test_a_test_fold_may_lack_a_class_but_no_training_fold_does():
     assert all(set(fold.train_labels) == {0, 1, 2} for fold in folds)
 
 
-def test_a_column_constant_in_training_is_counted_and_zero_in_the_test_fold():
+def test_a_column_constant_in_training_is_counted_and_zero():
     data = dataset([0, 1] * 6)
     data.features[:, 1] = 7.0
     fold = make_fold(data, 0, 3, seed=0)
@@ -97,7 +97,7 @@ def rows_of_test_part(data, number, n_folds, **drawn):
 
 
 @pytest.mark.parametrize(("stratified", "splitter"), [(True, StratifiedKFold), (False, KFold)])
-def test_each_partition_is_another_shuffled_split_and_the_first_has_no_seed_of_its_own(stratified, splitter):
+def test_each_partition_is_a_shuffled_split_with_its_own_seed(stratified, splitter):
     data = numbered(178, 3)
     for partition, axes in ((0, ("split", "numbered", 0)), (2, ("split", "numbered", 0, 2))):
         parts = splitter(5, shuffle=True, random_state=seed_of(*axes) % 2**32).split(data.features, data.labels)
@@ -125,7 +125,7 @@ def test_a_sampling_counts_folds_on_through_its_partitions():
     assert Sampling(Split.SUBSETS, 30, 100).fold(wine, 27, 4).partition == 0
 
 
-def test_a_test_fold_may_be_scaled_by_itself_which_leaves_training_as_it_is():
+def test_a_test_fold_may_be_scaled_by_itself():
     wine = load_dataset("wine")
     fold, usual = make_fold(wine, 3, 10, 0, scaling=Scaling.OWN), make_fold(wine, 3, 10, 0)
     np.testing.assert_allclose(fold.test_features.mean(axis=0), 0.0, atol=1e-12)
@@ -134,7 +134,7 @@ def test_a_test_fold_may_be_scaled_by_itself_which_leaves_training_as_it_is():
     np.testing.assert_array_equal(fold.test_labels, usual.test_labels)
 
 
-def test_a_class_that_shuffling_leaves_out_of_training_is_refused():
+def test_a_class_missing_from_a_training_part_is_refused():
     rare = dataset([0] * 8 + [1] * 8 + [2] * 2)
     # The first partition whose first test part has both samples of class 2.
     splitters = [KFold(2, shuffle=True, random_state=_seed_of_partition(number)) for number in range(100)]

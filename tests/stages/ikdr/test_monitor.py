@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from kdrbench.bench.isolation.limits import Pauses
 from kdrbench.bench.referee import BenchFaultError
 from kdrbench.bench.run_files import read_array, read_trace
 from kdrbench.datasets import load_dataset
@@ -34,7 +33,7 @@ def test_evaluating_changes_neither_path_nor_counters(tmp_path):
     assert len(results[1].trace) > 5
 
 
-def test_trace_on_disk_equals_the_trace_in_memory_and_ends_at_the_result(tmp_path):
+def test_the_trace_on_disk_ends_at_the_result(tmp_path):
     problem = small_problem()
     start = make_start("random", problem, 2, np.random.default_rng(0))
     result = solve(build_solver({"method": "stiefel_cayley"}), problem, start, monitor_for(problem, tmp_path))
@@ -81,14 +80,6 @@ def test_later_iterates_are_evaluated_rarely(tmp_path):
     assert monitor.iterations == 2000
 
 
-def test_an_unfinished_trace_line_is_left_out(tmp_path):
-    path = tmp_path / "trace.jsonl"
-    path.write_text("[0.1, -5.0, 0.01, 3]\n[0.2, -6.")
-    assert read_trace(path) == [(0.1, -5.0, 0.01, 3)]
-    assert read_trace(tmp_path / "none") == []
-    assert read_array(tmp_path / "none.npy") is None
-
-
 def test_time_is_over_at_the_limit(tmp_path):
     monitor = TimedMonitor(referee_in(tmp_path, 0.05))
     monitor.begin()
@@ -98,7 +89,7 @@ def test_time_is_over_at_the_limit(tmp_path):
     assert monitor.stop_message == "stopped at the time limit of 0.05 s"
 
 
-def test_iterates_may_be_made_only_for_the_referee_and_off_the_clock(tmp_path):
+def test_iterates_for_the_referee_are_made_off_the_clock(tmp_path):
     made = []
 
     def slowly():
@@ -116,24 +107,6 @@ def test_iterates_may_be_made_only_for_the_referee_and_off_the_clock(tmp_path):
     assert monitor.clock.wall_s < 0.9
     assert IterationMonitor().keep_going(slowly)
     assert len(made) == 4
-
-
-def test_pauses_add_up_and_are_seen_across_a_fork():
-    pauses = Pauses()
-    time.sleep(0.02)
-    pauses.end()
-    assert 0.02 <= pauses.total_s() < 1.0
-    before = pauses.total_s()
-    time.sleep(0.02)
-    assert pauses.total_s() == before
-    child = os.fork()
-    if child == 0:
-        pauses.begin()
-        time.sleep(0.02)
-        pauses.end()
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert pauses.total_s() >= before + 0.02
 
 
 @pytest.mark.parametrize(
@@ -182,7 +155,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("at", ["save", "note"])
-def test_the_trace_of_a_run_that_was_killed_between_its_files_ends_at_its_row(tmp_path, monkeypatch, at):
+def test_the_trace_of_a_killed_run_ends_at_its_row(tmp_path, monkeypatch, at):
     cell = CellDefinition.of(batch_of("ism", kernel="linear"))
     run = make_solver_run(cell, build_solver({"method": "ism"}), 256.0, 0, cell.fold(load_dataset("wine"), 0))
     referee = referee_in(tmp_path)

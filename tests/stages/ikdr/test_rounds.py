@@ -20,7 +20,7 @@ def monitor_of(tmp_path):
     return lambda time_s: TimedMonitor(referee_in(tmp_path, time_s))
 
 
-def test_each_round_counts_its_own_iterations_and_the_monitor_all(monitor_of):
+def test_each_round_counts_its_own_iterations(monitor_of):
     monitor = monitor_of(60.0)
     monitor.begin()
     rounds = Rounds(monitor)
@@ -37,7 +37,7 @@ def test_each_round_counts_its_own_iterations_and_the_monitor_all(monitor_of):
     assert monitor.iterations == 5
 
 
-def test_the_clock_runs_between_rounds_and_is_paused_while_a_result_is_noted(monitor_of):
+def test_the_clock_is_paused_while_a_result_is_noted(monitor_of):
     monitor = monitor_of(60.0)
     noted = []
     monitor.begin()

@@ -27,7 +27,7 @@ def problem_of(n_features):
     return task.first_problem(kernel), projection
 
 
-def test_small_tangent_spaces_have_the_numbers_of_the_certificate():
+def test_small_tangent_spaces_have_the_numbers_of_a_certificate():
     problem, projection = problem_of(6)
     found = _second_order(problem, projection)
     expected = certify(problem, projection)
@@ -36,15 +36,14 @@ def test_small_tangent_spaces_have_the_numbers_of_the_certificate():
     }
 
 
-def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
+def test_large_and_empty_tangent_spaces_have_none():
     # 2 (203 - 2) = 402 dimensions, and none where q = d.
     assert _second_order(*problem_of(203)) == {}
     assert _second_order(*problem_of(2)) == {}
 
 
-@pytest.mark.parametrize(
-    ("stationarity", "curvature", "said"),
-    [
+def test_optimality_follows_from_stationarity_and_curvature():
+    for stationarity, curvature, said in [
         (0.0, 0.5, "second_order"),
         (1e-6, 0.0, "second_order"),
         # Room of one per cent for what is evaluated again.
@@ -56,17 +55,15 @@ def test_large_tangent_spaces_and_those_of_no_dimension_have_none():
         (0.2, -1.0, "not_stationary"),
         (0.2, None, "not_stationary"),
         (float("nan"), 1.0, "not_stationary"),
-    ],
-)
-def test_what_a_projection_is_follows_from_stationarity_and_curvature(stationarity, curvature, said):
-    assert optimality_of(stationarity, curvature) == said
+    ]:
+        assert optimality_of(stationarity, curvature) == said
 
 
 @pytest.mark.parametrize(
     ("places", "mixed", "said"),
     [([-1, -2], 0.0, "second_order"), ([-1, -3], 0.0, "saddle"), ([-1, -2], 1e-3, "not_stationary")],
 )
-def test_the_row_says_what_the_kept_projection_is_whatever_the_solver_said(tmp_path, places, mixed, said):
+def test_the_row_classifies_the_projection_that_was_kept(tmp_path, places, mixed, said):
     # With the linear kernel any eigenvectors of Phi are stationary, and only the leading ones a maximum.
     cell = CellDefinition.of(batch_of("ism", kernel="linear"))
     cell = replace(cell, n_components=2)

@@ -81,7 +81,7 @@ def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path, monkeypatch):
     assert record.cost <= record.mean_cost
 
 
-def test_the_monitor_keeps_the_best_result_and_an_iterate_once_that_is_better(tmp_path):
+def test_the_monitor_keeps_the_best_result(tmp_path):
     problem, files = small_problem(), RunFiles(tmp_path)
     points = [random_projection(seed=seed) for seed in range(30)]
     costs = np.array([-problem.value(point) for point in points])
@@ -118,10 +118,10 @@ def test_several_starts_of_an_alternation_are_refused():
         grid_of(solvers=solvers, paradigm="unsupervised", split="none")
 
 
-@pytest.mark.parametrize("starts", [1, 0, 2.5, "many"])
-def test_a_number_of_starts_is_at_least_two(starts):
-    with pytest.raises(ConfigError, match=r"solvers\.it\.starts"):
-        grid_of(solvers={"it": {"method": "ism", "start": "random", "starts": starts}})
+def test_a_number_of_starts_is_at_least_two():
+    for starts in [1, 0, 2.5, "many"]:
+        with pytest.raises(ConfigError, match=r"solvers\.it\.starts"):
+            grid_of(solvers={"it": {"method": "ism", "start": "random", "starts": starts}})
 
 
 def test_statuses_are_those_of_the_best_start(tmp_path):

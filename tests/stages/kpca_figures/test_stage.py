@@ -12,6 +12,7 @@ from kdrbench.stages.kpca_figures import run as run_module
 from kdrbench.stages.kpca_figures.trick_comparison import draw_halves, solve_both
 from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in
+from support.products import by_section
 from support.stage_cases import grid_of, job_of, only, referee_of, results_of
 
 SMALL = {
@@ -43,29 +44,34 @@ def test_figures_4_and_5_are_on_the_papers_data_degrees_n_and_k():
             assert values == {"degree": [2, 3, 4, 5], "n": [50, 100, 150], "k": [1, 2, 3, 4, 5]}
 
 
-@pytest.mark.parametrize(
-    ("figure", "changes", "message"),
-    [
-        (2, {"figure": 6}, "kpca_figure2.figure is 6; it must be one of 2, 3, 4, 5"),
-        (2, {"datasets": ["iris"]}, "kpca_figure2.datasets: unknown data set of Figure 2 'iris'; allowed: cone, disc-"),
-        (2, {"learners": ["dna"]}, "kpca_figure2.learners.0 is 'dna'; it must be one of dne, lmnn, nca"),
-        (2, {"draws": 2}, "kpca_figure2.figure is 2, which does not use the key 'draws'"),
-        (3, {"figure": 4}, "kpca_figure3.figure is 4, which does not use the key 'training'"),
-        (3, {"figure": 2}, "kpca_figure3.figure is 2, which needs the key 'learners'"),
-        (3, {"training": {"default": 1}}, "kpca_figure3.training.default is 1; it must be at least 2"),
-        (3, {"training": {"iris": 40}}, "the key 'default' is missing in experiments.kpca_figure3.training"),
-        (3, {"training": {"default": 40, "irs": 9}}, "kpca_figure3.training: unknown data set 'irs'"),
-        (3, {"sizes": [9]}, "kpca_figure3.figure is 3, which does not use the key 'sizes'"),
-        (3, {"datasets": ["iris"]}, "kpca_figure3.training gives data set 'iris' 200 training samples; it has 150"),
-        (4, {"training": {"default": 40}}, "kpca_figure4.figure is 4, which does not use the key 'training'"),
-        (4, {"degrees": [0]}, "kpca_figure4.degrees.0 is 0; it must be at least 1"),
-        (5, {"datasets": ["flower"]}, "kpca_figure5.datasets: data set 'flower' has no labels; metric learning"),
-        (5, {"datasets": ["iris"]}, "kpca_figure5.sizes gives data set 'iris' 150 training samples; it has 150"),
-    ],
-)
-def test_faults_are_one_sentence_that_names_the_key(figure, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        checked(only(f"kpca_figure{figure}", **changes))
+FAULTS = [
+    (2, {"figure": 6}, "kpca_figure2.figure is 6; it must be one of 2, 3, 4, 5"),
+    (
+        2,
+        {"datasets": ["iris"]},
+        "kpca_figure2.datasets: unknown data set of Figure 2 'iris'; allowed: cone, disc-",
+    ),
+    (2, {"learners": ["dna"]}, "kpca_figure2.learners.0 is 'dna'; it must be one of dne, lmnn, nca"),
+    (2, {"draws": 2}, "kpca_figure2.figure is 2, which does not use the key 'draws'"),
+    (3, {"figure": 4}, "kpca_figure3.figure is 4, which does not use the key 'training'"),
+    (3, {"figure": 2}, "kpca_figure3.figure is 2, which needs the key 'learners'"),
+    (3, {"training": {"default": 1}}, "kpca_figure3.training.default is 1; it must be at least 2"),
+    (3, {"training": {"iris": 40}}, "the key 'default' is missing in experiments.kpca_figure3.training"),
+    (3, {"training": {"default": 40, "irs": 9}}, "kpca_figure3.training: unknown data set 'irs'"),
+    (3, {"sizes": [9]}, "kpca_figure3.figure is 3, which does not use the key 'sizes'"),
+    (3, {"datasets": ["iris"]}, "kpca_figure3.training gives data set 'iris' 200 training samples; it has 150"),
+    (4, {"training": {"default": 40}}, "kpca_figure4.figure is 4, which does not use the key 'training'"),
+    (4, {"degrees": [0]}, "kpca_figure4.degrees.0 is 0; it must be at least 1"),
+    (5, {"datasets": ["flower"]}, "kpca_figure5.datasets: data set 'flower' has no labels; metric learning"),
+    (5, {"datasets": ["iris"]}, "kpca_figure5.sizes gives data set 'iris' 150 training samples; it has 150"),
+]
+
+
+@pytest.mark.parametrize("cases", by_section(FAULTS, lambda figure: f"figure {figure}"))
+def test_faults_are_one_sentence_that_names_the_key(cases):
+    for figure, changes, message in cases:
+        with pytest.raises(ConfigError, match=message):
+            checked(only(f"kpca_figure{figure}", **changes))
 
 
 def test_each_figure_knows_its_rows_before_it_is_run():
@@ -98,7 +104,7 @@ def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path)
     assert all(arrays[name].std() == pytest.approx(1.0) for name in names)
 
 
-def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_path):
+def test_figure_3_has_predictions_of_every_test_sample(tmp_path):
     batch = batch_of(3, training={"default": 100})
     primal, dual = job_of(batch, iris(), tmp_path)
     arrays = {
@@ -118,7 +124,7 @@ def test_figure_3_has_every_test_sample_with_its_prediction_in_both_planes(tmp_p
     np.testing.assert_allclose(*gaps, atol=1e-6 * gaps[0].max())
 
 
-def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
+def test_figure_4_has_both_tricks_over_degree_n_and_k():
     batch = batch_of(4)
     results = results_of(batch, iris(), number=1)
     assert tuple(results) == batch.rows
@@ -139,7 +145,7 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k_in_every_draw():
     assert any(other[key].columns["accuracy"] != result.columns["accuracy"] for key, result in results.items())
 
 
-def test_figure_5_has_the_condition_number_beside_the_disagreement():
+def test_figure_5_has_condition_numbers_and_disagreements():
     results = results_of(batch_of(5), iris())
     by_method = {}
     for result in results.values():
@@ -167,8 +173,14 @@ def test_a_setting_that_fails_leaves_the_others_alone(monkeypatch):
     assert failed == {("k", 5.0, series): "ArithmeticError: no plane" for series in ("kpca", "kernel", "qz")}
 
 
-@pytest.mark.parametrize("error", [ImportError("no module"), MemoryError("no room")])
-@pytest.mark.parametrize(("figure", "name"), [(2, "leading_of"), (3, "planes_of"), (4, "tricks_of")])
+@pytest.mark.parametrize(
+    ("figure", "name", "error"),
+    [
+        (2, "leading_of", ImportError("none")),
+        (3, "planes_of", MemoryError("none")),
+        (4, "tricks_of", ImportError("none")),
+    ],
+)
 def test_a_missing_package_or_memory_is_no_result(figure, name, error, monkeypatch, tmp_path):
     def raises(*arguments):
         raise error

@@ -5,54 +5,59 @@ from kdrbench.errors import ConfigError
 from kdrbench.metric_learning.selection import SIGMAS
 from kdrbench.reports.tables.kpca_cells import table_names
 from kdrbench.stages.config import checked
+from support.products import by_section
 from support.stage_cases import grid_of, only
 
 PLACE = "config: experiments.kpca_tables"
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"split": 3},
-            r"config: unknown key in experiments.kpca_tables: 'split'. Did you mean 'splits'\?",
-        ),
-        ({"splits": 0}, f"{PLACE}.splits is 0; it must be at least 1"),
-        ({"datasets": ["irs"]}, rf"{PLACE}.datasets: unknown data set 'irs'. Did you mean 'iris'\?"),
-        ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them"),
-        ({"datasets": ["gyrb"]}, f"{PLACE}.datasets: data set 'gyrb' has no features; metric learning needs them"),
-        ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner 'ncaa'"),
-        ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
-        (
-            {"training": {"default": 150}, "datasets": ["iris"]},
-            f"{PLACE}.training gives data set 'iris' 150 training samples; it has 150,",
-        ),
-        (
-            {"training": {"default": 2}},
-            f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must",
-        ),
-        ({"training": {"default": 1}}, f"{PLACE}.training.default is 1; it must be at least 2"),
-        ({"training": {"iris": 100}}, "config: the key 'default' is missing in experiments.kpca_tables.training"),
-        ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),
-        (
-            {"candidates": {"default": {}}},
-            f"{PLACE}.candidates.default must hold either 'sigmas' or 'degrees'; it holds nothing",
-        ),
-        (
-            {"candidates": {"default": {"degrees": [0]}}},
-            f"{PLACE}.candidates.default.degrees.0 is 0; it must be at least 1",
-        ),
-        (
-            {"candidates": {"default": {"sigmas": [1, 0]}}},
-            f"{PLACE}.candidates.default.sigmas.1 is 0; it must be greater than 0",
-        ),
-        ({"test_selected": ["x"]}, f"{PLACE}.test_selected: unknown data set 'x'"),
-        ({"limits": {"time_s": 0}}, f"{PLACE}.limits.time_s is 0; it must be greater than 0"),
-    ],
-)
-def test_faults_are_one_sentence_that_names_the_key(changes, message):
-    with pytest.raises(ConfigError, match=message):
-        checked(only("kpca_tables", **changes))
+FAULTS = [
+    (
+        {"split": 3},
+        r"config: unknown key in experiments.kpca_tables: 'split'. Did you mean 'splits'\?",
+    ),
+    ({"splits": 0}, f"{PLACE}.splits is 0; it must be at least 1"),
+    ({"datasets": ["irs"]}, rf"{PLACE}.datasets: unknown data set 'irs'. Did you mean 'iris'\?"),
+    (
+        {"datasets": ["flower"]},
+        f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them",
+    ),
+    ({"datasets": ["gyrb"]}, f"{PLACE}.datasets: data set 'gyrb' has no features; metric learning needs them"),
+    ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner 'ncaa'"),
+    ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
+    (
+        {"training": {"default": 150}, "datasets": ["iris"]},
+        f"{PLACE}.training gives data set 'iris' 150 training samples; it has 150,",
+    ),
+    (
+        {"training": {"default": 2}},
+        f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must",
+    ),
+    ({"training": {"default": 1}}, f"{PLACE}.training.default is 1; it must be at least 2"),
+    ({"training": {"iris": 100}}, "config: the key 'default' is missing in experiments.kpca_tables.training"),
+    ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),
+    (
+        {"candidates": {"default": {}}},
+        f"{PLACE}.candidates.default must hold either 'sigmas' or 'degrees'; it holds nothing",
+    ),
+    (
+        {"candidates": {"default": {"degrees": [0]}}},
+        f"{PLACE}.candidates.default.degrees.0 is 0; it must be at least 1",
+    ),
+    (
+        {"candidates": {"default": {"sigmas": [1, 0]}}},
+        f"{PLACE}.candidates.default.sigmas.1 is 0; it must be greater than 0",
+    ),
+    ({"test_selected": ["x"]}, f"{PLACE}.test_selected: unknown data set 'x'"),
+    ({"limits": {"time_s": 0}}, f"{PLACE}.limits.time_s is 0; it must be greater than 0"),
+]
+
+
+@pytest.mark.parametrize("cases", by_section(FAULTS, lambda changes: next(iter(changes))))
+def test_faults_are_one_sentence_that_names_the_key(cases):
+    for changes, message in cases:
+        with pytest.raises(ConfigError, match=message):
+            checked(only("kpca_tables", **changes))
 
 
 def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
@@ -70,7 +75,7 @@ def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
     assert grid.limits("kpca_tables").time_s == 1800
 
 
-def test_a_batch_is_known_by_all_that_decides_its_results_and_nothing_else():
+def test_the_hash_of_a_batch_covers_all_that_decides_its_results():
     small = {"datasets": ["iris"], "splits": 3, "training": {"default": 100}}
     (batch,) = grid_of("kpca_tables", **small).batches()
     assert batch.axes[1] == ("kpca_tables", "iris", 0, "nca", "cross_validated")
@@ -82,7 +87,7 @@ def test_a_batch_is_known_by_all_that_decides_its_results_and_nothing_else():
     assert same.sha256 == batch.sha256
 
 
-def test_a_learner_of_ones_own_has_its_source_in_the_batch_and_a_table(tmp_path):
+def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     code = tmp_path / "own.py"
     text = "from dataclasses import dataclass\nimport numpy as np\n\n\n@dataclass(frozen=True)\nclass Axes:\n"
     code.write_text(text + "    def fit(self, features, labels):\n        return np.eye(features.shape[1])\n")

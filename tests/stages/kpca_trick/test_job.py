@@ -63,7 +63,7 @@ def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
     assert records[1].message == "killed at the time limit of 0.3 s"
 
 
-def test_the_limit_counts_methods_and_not_what_is_done_between_them(tmp_path, monkeypatch):
+def test_the_limit_counts_nothing_between_the_methods(tmp_path, monkeypatch):
     def slow_beside_the_clock(batch, split, number, referee):
         time.sleep(0.8)
         referee.timed(lambda: None)
@@ -89,21 +89,13 @@ MAP = LearnedMap(np.empty(0), np.empty((0, 0)), np.eye(4))
 CHANGES = {
     "no number": ("projection", np.full((4, 4), np.nan), "projection must be finite numbers of shape (4, 4); got "),
     "rows of more features": ("projection", np.eye(5), "projection must be finite numbers of shape (4, 5); got "),
-    "a row": ("projection", np.ones(4), "projection must be finite numbers of shape (4, 1); got float64 of (4,)"),
-    "no columns": ("projection", np.ones((4, 0)), "projection must be finite numbers of shape (4, 1); got "),
     "words": (
         "projection",
         np.full((4, 4), "1"),
         "projection must be finite numbers of shape (4, 4); got <U1 of ",
     ),
-    "whole numbers": (
-        "projection",
-        np.eye(4, dtype=int),
-        "projection must be finite numbers of shape (4, 4); got int",
-    ),
     "other kernels": ("weights", np.ones(7), "weights must be finite numbers of shape (3,); got float64 of (7,)"),
     "vectors of no kernel": ("vectors", np.ones((100, 4)), "vectors must be finite numbers of shape (0, 0); got "),
-    "weights without vectors": ("weights", np.ones(3), "vectors must be finite numbers of shape (100, 0); got "),
     "a negative weight": ("weights", np.array([1.0, -1.0, 0.0]), "a conic combination needs finite weights >= 0"),
 }
 

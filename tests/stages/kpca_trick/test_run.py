@@ -43,7 +43,7 @@ def accuracy(train, test, split):
     return np.mean(split.train_codes[nearest] == split.test_codes)
 
 
-def test_a_split_depends_on_its_number_and_the_seed_alone_and_covers_the_data():
+def test_a_split_depends_on_its_number_and_the_seed_alone():
     first, again, other, seeded = (
         draw_split(iris(), *axes) for axes in ((0, 100, 0), (0, 100, 0), (1, 100, 0), (0, 100, 1))
     )
@@ -88,7 +88,7 @@ def test_results_with_sharing_are_those_without():
     assert sigma == pytest.approx(kernels["cross_validated"].sigma / 2, rel=5e-3)
 
 
-def test_other_learners_beside_it_change_nothing_and_one_kpca_serves_all(monkeypatch):
+def test_other_learners_change_nothing_and_share_one_kpca(monkeypatch):
     calls = []
     whole = split_module.kernel_pca
     monkeypatch.setattr(split_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
@@ -136,9 +136,7 @@ class Ticks(Referee):
 
 
 @pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
-def test_a_method_has_the_time_it_needs_alone_and_the_limit_counts_what_is_shared_once(
-    tmp_path, monkeypatch, test_selected, further_s
-):
+def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected, further_s):
     learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
     judge = split_run.accuracy_of
     # Mapping and classifying take as long.
@@ -166,7 +164,7 @@ class Fails:
         return DNE().fit(features, labels)
 
 
-def test_what_a_learner_raises_is_its_row_and_leaves_the_others_alone(monkeypatch):
+def test_an_error_of_a_learner_is_its_row_alone(monkeypatch):
     build = run_module.build_learner
     monkeypatch.setattr(run_module, "build_learner", lambda name: Fails() if name == "fails" else build(name))
     batch = kpca_batch(candidates=GRID, learners=("fails", "dne"))
@@ -182,7 +180,7 @@ def test_what_a_learner_raises_is_its_row_and_leaves_the_others_alone(monkeypatc
         assert results["dne", variant].columns["accuracy"] == row["accuracy"]
 
 
-def test_kernels_that_cannot_be_used_fail_every_method_that_needs_them():
+def test_unusable_kernels_fail_the_methods_that_need_them():
     with np.errstate(over="ignore", invalid="ignore"):
         results = results_of(kpca_batch(candidates={"degrees": [1, 300]}), iris())
     assert results["dne", "plain"].status == "converged"

@@ -2,14 +2,11 @@
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kdrbench.bench.run import RunResult
-from kdrbench.datasets import load_dataset
-from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError
 from kdrbench.league.judges import judge
 from kdrbench.league.protocol import fitted, learn
@@ -17,10 +14,8 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.stages.league import fold_run
 from kdrbench.stages.league.fold_run import make_fold_run
 from kdrbench.status import Status
-from support.configs import whole_config
-from support.stage_cases import grid_of, job_of, referee_of, results_of
+from support.stage_cases import data_of, grid_of, job_of, referee_of, results_of
 
-WINE = load_dataset("wine")
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
 
 
@@ -31,7 +26,7 @@ def batch_of(**changes):
 
 def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
     batch = batch_of()
-    records = job_of(batch, WINE, tmp_path)
+    records = job_of(batch, data_of("wine"), tmp_path)
     assert [record.axes for record in records] == [
         ("league_fixed", "wine", "lda", run, q) for run in range(5) for q in (1, 2)
     ]
@@ -48,8 +43,8 @@ def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
 
 def test_scores_are_those_of_the_library():
     batch = batch_of()
-    results = results_of(batch, WINE, number=3)
-    run = make_fold_run(batch, WINE, 3)
+    results = results_of(batch, data_of("wine"), number=3)
+    run = make_fold_run(batch, data_of("wine"), 3)
     fold = run.examined(lambda whole: whole)
     for (q,), result in results.items():
         learned = learn(METHODS["lda"], fold, q, 0)
@@ -59,14 +54,14 @@ def test_scores_are_those_of_the_library():
 
 def test_a_run_is_not_given_the_labels_to_test():
     batch = batch_of()
-    flipped = replace(WINE, labels=WINE.labels.copy())
-    run = make_fold_run(batch, WINE, 0)
+    flipped = replace(data_of("wine"), labels=data_of("wine").labels.copy())
+    run = make_fold_run(batch, data_of("wine"), 0)
     assert len(run.fold.test_codes) == 0 < len(run.fold.test)
     # Rules and methods do not matter to folds.
     other = make_fold_run(batch_of(methods=["pca"], rules="tuned"), flipped, 0)
     np.testing.assert_array_equal(run.fold.test, other.fold.test)
     # Another repeat draws other folds.
-    assert not np.array_equal(make_fold_run(batch_of(repeats=2), WINE, 5).fold.test, run.fold.test)
+    assert not np.array_equal(make_fold_run(batch_of(repeats=2), data_of("wine"), 5).fold.test, run.fold.test)
 
 
 def test_what_a_run_says_of_its_scores_counts_nothing(tmp_path, monkeypatch):
@@ -76,7 +71,7 @@ def test_what_a_run_says_of_its_scores_counts_nothing(tmp_path, monkeypatch):
         return RunResult(Status.CONVERGED, "", 1.0, 1.0, {"knn_accuracy": 1.0, "linear_accuracy": 1.0}, (count,))
 
     monkeypatch.setattr(fold_run.FoldRun, "_played", boasts)
-    one, two = job_of(batch_of(folds=2), WINE, tmp_path)[:2]
+    one, two = job_of(batch_of(folds=2), data_of("wine"), tmp_path)[:2]
     assert one.status == "converged"
     assert one.linear_accuracy == pytest.approx(71 / 178, abs=0.02)
     assert one.distance_correlation == 0.0
@@ -93,7 +88,7 @@ def test_what_a_method_raises_is_a_row_and_takes_no_other(tmp_path, monkeypatch)
         return whole(entry, fold, count, seed, parameters)
 
     monkeypatch.setattr(fold_run, "fitted", fails_for_two)
-    results = results_of(batch_of(), WINE, referee=referee_of(tmp_path))
+    results = results_of(batch_of(), data_of("wine"), referee=referee_of(tmp_path))
     assert [result.status for result in results.values()] == ["converged", "failed"]
     assert results[2,].message == "ValueError: no second component"
 
@@ -113,7 +108,7 @@ def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
 
     monkeypatch.setattr(fold_run, "tune", slow)
     monkeypatch.setattr(fold_run, "fitted", kept)
-    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), WINE)[2,]
+    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
     assert fitted_with == [{"bandwidth": 2.0}]
     assert result.columns["chosen"] == '{"bandwidth": 2.0}'
     assert result.time_s > result.columns["tuning_wall_s"] >= 0.05
@@ -121,33 +116,16 @@ def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
     assert result.columns["linear"] is False
 
 
-def test_a_tuned_method_that_keeps_its_defaults_has_chosen_nothing(monkeypatch):
+def test_a_tuned_method_with_its_defaults_has_chosen_nothing(monkeypatch):
     monkeypatch.setattr(fold_run, "tune", lambda *_: {})
-    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), WINE)[2,]
+    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
     assert result.columns["chosen"] == ""
 
 
 def test_sets_are_cut_alike_for_all_methods():
-    run, other = (make_fold_run(batch_of(methods=[name], most_rows=60), WINE, 1) for name in ("lda", "pca"))
+    run, other = (make_fold_run(batch_of(methods=[name], most_rows=60), data_of("wine"), 1) for name in ("lda", "pca"))
     assert len(run.fold.train) + len(run.fold.test) == 60
     np.testing.assert_array_equal(run.fold.train, other.fold.train)
-
-
-def test_every_measured_set_with_labels_plays_or_is_left_out_for_a_reason():
-    playing = {batch.dataset for batch in grid_of("league_fixed").batches()}
-    assert {"iris-bundled", "wine", "wdbc", "optdigits"} <= playing
-    page = (Path(__file__).parents[3] / "docs" / "league.md").read_text()
-    measured = {name for name, entry in load_registry().items() if not entry.lacks and not entry.generated}
-    assert [name for name in sorted(measured - playing) if f"`{name}`" not in page] == []
-
-
-def test_the_large_rulesets_ask_every_method_for_one_two_and_four_components():
-    experiments = whole_config()["experiments"]
-    for name in ("league_fixed", "league_tuned", "league_small"):
-        assert experiments[name]["components"] == [1, 2, 4], name
-    for name in ("league_fixed", "league_tuned"):
-        assert sorted(experiments[name]["methods"]) == sorted(METHODS), name
-    assert set(METHODS) - set(experiments["league_small"]["methods"]) == {"supervised_umap"}
 
 
 def test_components_below_the_number_of_features_are_played():
@@ -156,9 +134,8 @@ def test_components_below_the_number_of_features_are_played():
     assert rows == {"wine": ((1,), (2,), (4,)), "balance": ((1,), (2,))}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_faults_of_the_configuration_are_named():
+    for changes, message in [
         ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels; the league needs them"),
         ({"datasets": ["yeast"], "folds": 6}, "folds is 6; the smallest class of data set 'yeast' has 5 samples"),
@@ -167,8 +144,6 @@ def test_components_below_the_number_of_features_are_played():
             "components must hold a number below the 4 features of data set 'iris'",
         ),
         ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
-    ],
-)
-def test_faults_of_the_configuration_are_named(changes, message):
-    with pytest.raises(ConfigError, match=message):
-        grid_of("league_fixed", **SMALL | changes)
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            grid_of("league_fixed", **SMALL | changes)

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.stages.noise import stage
-from support.stage_cases import grid_of, job_of, results_of
+from support.stage_cases import data_of, grid_of, job_of, results_of
 
-NOISE, WINE = load_dataset("noise"), load_dataset("wine")
 SMALL = {"methods": ["lda"], "permutations": 19, "draws": 2}
 
 
@@ -17,9 +15,9 @@ def batch_of(**changes):
     return batch
 
 
-def test_a_learner_separates_noise_and_the_test_says_that_it_is_noise(tmp_path):
+def test_a_learner_separates_noise_and_its_p_value_is_reported(tmp_path):
     batch = batch_of()
-    records = job_of(batch, NOISE, tmp_path)
+    records = job_of(batch, data_of("noise"), tmp_path)
     assert [record.axes for record in records] == [("noise", "noise", "lda", run) for run in range(2)]
     for record in records:
         assert record.status == "converged"
@@ -35,25 +33,23 @@ def test_a_learner_separates_noise_and_the_test_says_that_it_is_noise(tmp_path):
 
 def test_labels_are_permuted_whatever_they_are():
     # Wine's classes are separated without a fault by LDA, unless they are shuffled.
-    result = results_of(batch_of(datasets=["wine"]), WINE)[()]
+    result = results_of(batch_of(datasets=["wine"]), data_of("wine"))[()]
     assert result.columns["test_accuracy"] < 0.6
 
 
 def test_labels_that_mean_something_are_not_taken_for_noise():
-    found = stage.found_in(WINE.features, WINE.labels, "lda", 2, 19, 0)
+    wine = data_of("wine")
+    found = stage.found_in(wine.features, wine.labels, "lda", 2, 19, 0)
     assert (found["p_value"], found["rejected"]) == (0.05, 1)
     assert min(found["train_accuracy"], found["test_accuracy"]) > 0.95
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_faults_of_the_configuration_are_named():
+    for changes, message in [
         ({"methods": ["lad"]}, "noise.methods: unknown method 'lad'"),
         ({"datasets": ["flower"]}, "data set 'flower' has no labels"),
         ({"datasets": ["gyrb-standin"]}, "data set 'gyrb-standin' has no features"),
         ({"draws": 0}, "noise.draws"),
-    ],
-)
-def test_faults_of_the_configuration_are_named(changes, message):
-    with pytest.raises(ConfigError, match=message):
-        grid_of("noise", **SMALL | changes)
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            grid_of("noise", **SMALL | changes)
