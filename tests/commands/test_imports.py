@@ -39,6 +39,7 @@ def test_help_loads_nothing():
     assert loaded_by("--help") == set()
 
 
+@pytest.mark.slow("each command in a process of its own")
 @pytest.mark.parametrize(
     ("words", "allowed"),
     [
