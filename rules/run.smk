@@ -5,7 +5,8 @@
 BATCH = command(
     "batch {params.job} --data results/data"
     " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
-    " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1"
+    " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1",
+    timed=True,
 )
 
 

@@ -123,7 +123,9 @@ def test_a_fault_of_the_configuration_ends_snakemake_with_one_sentence():
 def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one(monkeypatch):
     monkeypatch.setattr(workflow, "files", lambda package: Path("/a {b}/src/kdrbench"))
     monkeypatch.setenv("PYTHONPATH", "/another")
-    words = shlex.split(commands_of(HERE)("check {output:q}"))
+    words = shlex.split(commands_of(HERE)("check {output:q}", timed=True))
+    # A job that is not timed gives way to those that are.
+    assert shlex.split(commands_of(HERE)("check {output:q}")) == ["nice", "-n", "19", *words]
     # Snakemake formats what it is given.
     assert words[:3] == ["env", "-u", "PYTHONDONTWRITEBYTECODE"]
     assert "PYTHONPATH=/a {{b}}/src:/another" in words

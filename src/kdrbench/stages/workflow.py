@@ -110,8 +110,11 @@ def bundled_sha256() -> str:
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
-def commands_of(workflow: Any) -> Callable[[str], str]:
+def commands_of(workflow: Any) -> Callable[..., str]:
     """Return what makes shell commands of the words of kdrbench's: they start the kdrbench that Snakemake has loaded.
+
+    A command that is not ``timed`` runs at the lowest priority: on a machine with few cores, reports that are made
+    beside timed runs would make these wait.
 
     Without a software deployment method that is done by the Python that runs Snakemake, whether or not its environment
     is activated; within a conda environment by that environment's. Nothing else of Snakemake's is changed, so that the
@@ -124,7 +127,7 @@ def commands_of(workflow: Any) -> Callable[[str], str]:
     python = "python" if workflow.deployment_settings.deployment_method else shlex.quote(sys.executable)
     # Snakemake formats commands: braces of a path are not placeholders.
     program = f"{program}{python} -m kdrbench ".replace("{", "{{").replace("}", "}}")
-    return lambda words: program + words
+    return lambda words, timed=False: f"{'' if timed else 'nice -n 19 '}{program}{words}"
 
 
 def be_found_by_jobs() -> None:
