@@ -231,6 +231,7 @@ print(sorted({"matplotlib", "numba", "pandas", "sklearn"} & set(sys.modules)))
 """
 
 
+@pytest.mark.slow("starts Snakemake")
 def test_a_start_loads_no_package_that_only_jobs_need():
     words = [sys.executable, "-c", START, ROOT / "config.yaml"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
