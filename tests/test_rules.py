@@ -35,7 +35,7 @@ def test_all_rules_are_found():
 
 
 @pytest.mark.parametrize("text", RULES)
-def test_rules_are_short_and_what_runs_says_where_how_wide_how_long_and_in_what(text):
+def test_rules_are_short_and_declare_their_resources(text):
     assert len(text.splitlines()) <= MOST_LINES
     assert not sections(text) & {"run", "script", "notebook"}
     if "shell" in sections(text):

@@ -47,7 +47,7 @@ def test_methods_timed_side_by_side_have_not_drifted():
     assert drifts(*[calibrated(0.02, 0.02, method) for method in "ab"], *slow) == [(0.0, False)] * 4
 
 
-def test_a_method_timed_on_a_slower_core_than_the_others_is_marked():
+def test_a_method_timed_on_a_slower_core_is_marked():
     rows = [calibrated(0.02, 0.02, "a"), calibrated(0.0202, 0.0202, "b"), calibrated(0.026, 0.026, "c")]
     assert drifts(*rows) == [(-0.0099, False), (0.0, False), (0.2871, True)]
     # Nothing is known of what came after an interruption.
@@ -93,7 +93,7 @@ def test_the_kernel_takes_the_time_of_work():
 
 
 @pytest.mark.parametrize(("after", "flags"), [(0.0204, {"False"}), (0.03, {"True"})])
-def test_a_disturbed_batch_is_flagged_in_the_table_and_another_is_not(files, tmp_path, after, flags):
+def test_only_a_disturbed_batch_is_flagged_in_the_table(files, tmp_path, after, flags):
     seconds = iter([0.02, after])
     rows = run(tiny_batch(), files, lambda: next(seconds))
     assert times_of(rows) == [(0.02, after)] * 4
@@ -103,7 +103,7 @@ def test_a_disturbed_batch_is_flagged_in_the_table_and_another_is_not(files, tmp
         assert {row["drifted"] for row in csv.DictReader(stream)} == flags
 
 
-def test_rows_made_before_an_interruption_keep_their_own_calibration(files):
+def test_rows_before_an_interruption_keep_their_calibration(files):
     ticks = count(1)
     batch = tiny_batch()
     first = run(batch, files, lambda: float(next(ticks)))

@@ -56,7 +56,7 @@ def test_commands_load_only_what_they_use(results, words, allowed):
     assert loaded_by(*(word.format(results) for word in words)) <= allowed
 
 
-def test_a_report_that_cannot_be_made_is_named_and_the_others_are_made(results, tmp_path):
+def test_a_failing_report_is_named_and_the_others_are_made(results, tmp_path):
     done = CliRunner().invoke(
         main, ["reports", "figures/nothing", "paired_tests", "--results", str(results), "--out", str(tmp_path)]
     )

@@ -24,7 +24,7 @@ def known(cost):
     return BestKnown(CONFIG, {PROBLEM: Solution(cost, W)})
 
 
-def test_what_is_written_is_read_and_the_lower_of_two_files_counts(tmp_path):
+def test_the_lower_of_two_stored_costs_counts(tmp_path):
     (tmp_path / "optima").mkdir()
     write_solutions(tmp_path / "optima" / "one.npz", {PROBLEM: Solution(-2.0, W), "0" * 64: Solution(1.0, W[:, :1])})
     write_solutions(tmp_path / "optima" / "two.npz", {PROBLEM: Solution(-3.0, W[::-1])})
@@ -108,7 +108,7 @@ def test_a_file_that_is_cut_or_pickled_is_refused(tmp_path):
         read_solutions(path)
 
 
-def test_a_better_run_beats_the_stored_solution_and_other_problems_have_none():
+def test_a_better_run_beats_the_stored_solution():
     assert known(-5.0).best(PLACE, [-4.0, -3.0]) == -5.0
     assert known(-5.0).best(PLACE, [-6.0, -3.0]) == -6.0
     assert known(-5.0).best((*PLACE[:3], 1), [-4.0]) == -4.0

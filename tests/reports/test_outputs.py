@@ -44,7 +44,7 @@ EXPERIMENTS = {
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
 
 
-def test_every_experiment_has_its_tables_and_several_have_tables_together():
+def test_experiments_have_tables_alone_and_together():
     tables = outputs.tables_of(CONFIG)
     assert list(tables) == [
         *("small", "again", "scaling_d", "redrawn", "segments"),
@@ -121,14 +121,14 @@ def test_a_named_configuration_has_folders_of_its_own():
     assert "reports/small.pdf" not in outputs.outputs(CONFIG)
 
 
-def test_all_outputs_are_different_and_the_dashboard_shows_their_data():
+def test_outputs_differ_and_the_dashboard_shows_their_data():
     files = outputs.outputs(CONFIG, typeset=True)
     assert len(files) == len(set(files))
     parts = outputs.dashboard_parts(CONFIG)
     assert {"reports/small.json", "reports/figures/digits.json", "reports/claims.json"} <= set(parts)
 
 
-def test_targets_are_experiments_and_the_papers_tables_and_figures():
+def test_targets_are_experiments_tables_and_figures():
     targets = targets_of(CONFIG)
     assert set(EXPERIMENTS) <= set(targets)
     assert {"reports/small.html", "reports/again.html"} <= set(targets["neurips2019_table4"])
@@ -156,6 +156,6 @@ def test_every_table_figure_and_page_has_a_caption():
     assert flags["claims"]["category"] == "Published and ours"
 
 
-def test_numbers_of_a_papers_text_are_a_table_only_where_an_experiment_names_the_paper():
+def test_numbers_of_a_text_are_a_table_of_its_paper():
     mine = {name: {key: one[key] for key in one if key != "published"} for name, one in EXPERIMENTS.items()}
     assert "low_rank_text" not in outputs.tables_of(CONFIG | {"experiments": mine})

@@ -42,7 +42,7 @@ def test_reports_that_wait_for_one_experiment_share_its_job():
     assert names_of([*several.tables, *several.figures]) == ["paired_tests", "performance_profile"]
 
 
-def test_only_reports_with_costs_above_the_best_known_wait_for_an_atlas():
+def test_only_reports_of_gaps_wait_for_an_atlas():
     jobs = jobs_of(CONFIG)
     assert names_of(jobs["experiment_second"].figures) == ["second_scatter"]
     assert names_of(jobs["compared_second"].tables) == ["second"]
@@ -53,7 +53,7 @@ def test_only_reports_with_costs_above_the_best_known_wait_for_an_atlas():
     assert sources_of(CONFIG, "experiment_charts") == ["records of charts", "findings of charts"]
 
 
-def test_a_table_beside_redrawn_partitions_waits_for_them_and_its_figures_do_not():
+def test_a_table_waits_for_redrawn_partitions_figures_do_not():
     sources = sources_of(CONFIG, "compared_first")
     assert {"results/merged/redrawn.csv", "reports/figures/first_cost_against_time.png"} <= set(sources)
     assert "results/merged/redrawn.csv" not in sources_of(CONFIG, "compared_first_cost_against_time")

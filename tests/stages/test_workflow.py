@@ -82,7 +82,7 @@ def options_of(budget_s=None, strict=True):
     return shlex.split(job_options(grid, grid.bundles()[0])), grid.bundles()[0]
 
 
-def test_the_options_of_a_job_are_its_batches_and_by_what_it_runs_again():
+def test_options_of_a_job_decide_when_it_runs_again():
     words, bundle = options_of()
     assert words == ["--job", bundle.to_word()]
     assert Bundle.from_word(words[1]) == bundle
@@ -90,7 +90,7 @@ def test_the_options_of_a_job_are_its_batches_and_by_what_it_runs_again():
     assert options_of(strict=False)[0][2:] == ["--untimed"]
 
 
-def test_data_without_files_are_prepared_by_one_job_but_for_the_users_own():
+def test_one_job_prepares_all_data_without_files():
     config = table_4_config()
     config["experiments"]["table4_supervised"]["datasets"] = ["wine", "cancer"]
     grid = load_grid(config)
@@ -108,19 +108,19 @@ def test_data_without_files_are_prepared_by_one_job_but_for_the_users_own():
         (["config.yaml", "a folder/my own.yaml"], "my_own", "results/my_own"),
     ],
 )
-def test_a_configuration_is_called_like_the_file_that_is_laid_over_the_first(configfiles, name, folder, tmp_path):
+def test_a_configuration_is_named_after_its_overlay(configfiles, name, folder, tmp_path):
     around = snakemake(configfiles=[tmp_path / path for path in configfiles])
     grid = grid_of(table_4_config(), around, tmp_path)
     assert (grid.name, result_folder(grid.config)) == (name, folder)
     assert grid_of(table_4_config() | {"name": "said"}, around, tmp_path).name == "said"
 
 
-def test_a_fault_of_the_configuration_ends_snakemake_with_one_sentence():
+def test_a_faulty_configuration_ends_with_one_sentence():
     with pytest.raises(WorkflowError, match="config: unknown key: 'sead'"):
         grid_of(table_4_config() | {"sead": 1}, HERE, Path())
 
 
-def test_commands_run_in_the_python_that_runs_snakemake_unless_conda_has_one(monkeypatch):
+def test_commands_run_in_snakemakes_python_or_in_condas(monkeypatch):
     monkeypatch.setattr(workflow, "files", lambda package: Path("/a {b}/src/kdrbench"))
     monkeypatch.setenv("PYTHONPATH", "/another")
     words = shlex.split(commands_of(HERE)("check {output:q}", timed=True))
@@ -140,7 +140,7 @@ def test_jobs_are_named_their_scheduler(monkeypatch):
     assert os.environ["KDRBENCH_SCHEDULER_PID"] == str(os.getpid())
 
 
-def test_the_configuration_of_a_module_is_laid_over_that_of_the_papers():
+def test_a_modules_configuration_overlays_the_papers():
     own = {"run": ["table4_supervised"], "experiments": {"table4_supervised": {"folds": 2}}}
     grid = grid_of(own, snakemake(main=False), ROOT)
     whole = whole_config()["experiments"]["table4_supervised"]
@@ -151,7 +151,7 @@ def test_the_configuration_of_a_module_is_laid_over_that_of_the_papers():
         grid_of(own, HERE, ROOT)
 
 
-def test_a_checkout_whose_path_has_braces_is_refused_in_a_sentence():
+def test_a_path_with_braces_is_refused():
     with pytest.raises(WorkflowError, match=r"the path of this checkout, /a \{x\}, holds braces"):
         check_files(HERE, Path("/a {x}"))
 

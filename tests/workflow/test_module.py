@@ -57,7 +57,7 @@ def methods_of(folder):
         return [(row["method"], row["run"], row["status"]) for row in csv.DictReader(stream)]
 
 
-def test_another_workflow_runs_it_with_its_own_configuration_and_keeps_its_own_rules(tmp_path):
+def test_another_workflow_uses_it_as_a_module(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.yaml").write_text(TINY.read_text().replace("name: tiny", "name: test"))
     (tmp_path / "Snakefile").write_text("from pathlib import Path\n" + SNAKEFILE)
@@ -73,7 +73,7 @@ def test_another_workflow_runs_it_with_its_own_configuration_and_keeps_its_own_r
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_the_workflow_of_the_catalogue_makes_all_of_the_test_configuration(tmp_path):
+def test_the_catalogues_workflow_makes_its_configuration(tmp_path):
     words = ["--snakefile", ROOT / "workflow" / "Snakefile", "--configfile", TINY]
     done = snakemake(tmp_path, *words, "--dry-run", "--quiet", "rules")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -89,7 +89,7 @@ def files_below(folder):
     return {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_solver_and_a_table_of_ones_own_are_compared_by_the_commands_of_the_readme(tmp_path):
+def test_the_readmes_commands_compare_the_users_solver(tmp_path):
     checkout = checkout_at(tmp_path / "kdrbench")
     write_table(checkout / "my_data.csv", 30)
     before = {path.name for path in checkout.iterdir()}

@@ -139,7 +139,7 @@ def test_reports_can_be_asked_for_by_name(finished, tmp_path):
     assert "Did you mean 'table4_supervised'?" in done.stdout + done.stderr
 
 
-def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_apart(finished):
+def test_the_users_configuration_keeps_its_reports_apart(finished):
     experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["ism"], "title": "Mine."}
     mine = {"paradigm": "supervised", "components": {"wine": 4}, "start": "surrogate", "baselines": []}
     changes = {"name": "mine", "run": ["mine"], "experiments": {"mine": experiment | mine}}
@@ -157,7 +157,7 @@ def test_a_configuration_of_ones_own_runs_its_experiments_and_keeps_its_reports_
 CLUSTER_STATUS = {"ism": "converged", "Raises": "failed", "Sleeps": "time_limit", "NeverEnds": "time_limit"}
 
 
-def test_an_unsupervised_experiment_runs_with_solvers_that_go_wrong_inside(tmp_path):
+def test_an_unsupervised_experiment_with_failing_solvers(tmp_path):
     workflow = Workflow(tmp_path / "run")
     experiment = {
         "title": "Clusters.",
@@ -222,7 +222,7 @@ def test_a_dry_run_after_a_change_prints_a_page(finished):
     assert max(map(len, lines)) < 400
 
 
-def test_a_plain_dry_run_after_a_change_prints_no_whole_configuration(finished):
+def test_a_dry_run_prints_no_whole_configuration(finished):
     done = finished.run("--dry-run", seed=1)
     said = done.stdout + done.stderr
     assert said.count("Params have changed") > 8
