@@ -79,7 +79,7 @@ def test_own_files_are_run_over_folds_and_printed_as_json(tmp_path, monkeypatch)
     )
 
 
-@pytest.mark.slow("the command for one run, on the user's table")
+@pytest.mark.whole
 @pytest.mark.parametrize("word", ["wine.csv:species", pytest.param("my_data.csv", marks=pytest.mark.whole)])
 def test_a_table_of_ones_own_is_run_by_its_name(tmp_path, monkeypatch, word):
     monkeypatch.chdir(tmp_path)
@@ -200,7 +200,7 @@ def at_work(process):
         return False
 
 
-@pytest.mark.slow("a command ended by a signal")
+@pytest.mark.whole
 @pytest.mark.attack("run: ended by a signal")
 @pytest.mark.parametrize(
     "number",

@@ -27,7 +27,7 @@ def alternative(features, given, **options):
     return model, [str(warning.message) for warning in caught]
 
 
-@pytest.mark.slow("with fewer samples the median bandwidth hides nothing")
+@pytest.mark.whole
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (2, 3))])
 def test_moons_that_the_median_hides_are_found_by_the_search(seed):
     features, given, sought = data(synthetic.two_pairs_of_moons, seed)

@@ -195,7 +195,7 @@ def test_a_fit_has_the_bits_of_threads_wherever_the_samples_are(cluster, engine,
     dask_engine(cluster.scheduler_address, PATIENCE_S).close()
 
 
-@pytest.mark.slow("two batches are run, each in processes of its own")
+@pytest.mark.whole
 def test_the_workflow_runs_an_experiment_on_a_cluster(cluster, tmp_path):
     batch = batch_of("ism", kernel="polynomial", evaluation={"scheduler": cluster.scheduler_address})
     limits = Limits(time_s=MINUTES, memory_mib=1024)

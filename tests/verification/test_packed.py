@@ -43,6 +43,7 @@ def test_the_bound_of_stationarity_is_of_sums_and_all_steps():
         assert bound == pytest.approx(by_sums + rounding.of_stationarity(exact, here.gradient, bent), rel=1e-12)
 
 
+@pytest.mark.slow("a record that is verified whole")
 def test_a_projection_changed_by_more_than_rounding_is_found(packed_place):
     def turned(projection):
         other = projection.copy()

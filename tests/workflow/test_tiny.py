@@ -52,6 +52,7 @@ def test_a_deleted_file_is_made_again_with_the_same_rows(finished):
     assert (finished.tables / "ikdr.csv").is_file()
 
 
+@pytest.mark.whole
 def test_a_killed_workflow_goes_on_where_it_was(tmp_path):
     workflow, grid = Workflow(tmp_path / "run"), tiny("ism", "Sleeps")
     process = workflow.start(*ROWS, **grid)

@@ -77,7 +77,11 @@ def pairs_of(coverage: Coverage, column: str, solver: str, rivals: Sequence[str]
 def _pair(ours: OwnCell, theirs: OwnCell, column: str) -> PairOfCells:
     both = pd.concat([cell.numbers(column) for cell in (ours, theirs)], axis=1, join="inner")
     ended = pd.concat(
-        [cell.runs.set_index("run")["status"].isin([*map(str, COMPLETED)]) for cell in (ours, theirs)], axis=1
+        [
+            cell.runs[["run", "status"]].set_index("run")["status"].isin([*map(str, COMPLETED)])
+            for cell in (ours, theirs)
+        ],
+        axis=1,
     )
     numbers = both.to_numpy(float)
     complete = len(both) == theirs.n_runs

@@ -56,7 +56,8 @@ class OwnCell:
 
     def numbers(self, column: str) -> pd.Series:
         """Return the numbers of a column by run; failed runs have none."""
-        ended = self.runs[self.runs["status"] != str(Status.FAILED)]
+        # Copies of these columns alone: a row has some hundred.
+        ended = self.runs.loc[self.runs["status"] != str(Status.FAILED), ["run", column]]
         return ended.set_index("run")[column].dropna()
 
     @property
