@@ -34,7 +34,7 @@ def test_a_daily_test_over_its_budget_fails_the_run(enforced):
 
 def test_the_sum_of_daily_tests_over_budget_fails_the_run(enforced, monkeypatch):
     monkeypatch.setattr(budget, "slowness", lambda: 1.5)
-    for number in range(11):
+    for number in range(20):
         enforced.pytest_runtest_logreport(report(str(number), ("cpu_s", 0.1 * budget.ALL_S)))
     assert enforced.faults() == []  # a machine that takes half as long again may
     enforced.pytest_runtest_logreport(report("last", ("cpu_s", budget.ALL_S)))

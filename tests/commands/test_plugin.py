@@ -29,7 +29,7 @@ def kdrbench(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
-@pytest.mark.slow("runs the tests that `kdrbench new` writes for every kind of plug-in")
+@pytest.mark.whole
 def test_what_is_written_passes_its_own_tests(tmp_path):
     folder = tmp_path / "made"
     names = {kind: f"my_{kind.replace('-', '_')}" for kind in KINDS}

@@ -102,7 +102,7 @@ def test_a_column_that_a_table_lacks_is_said(tmp_path, monkeypatch):
     assert "Did you mean 'species'?" in done.stderr
 
 
-@pytest.mark.slow("the command for one run, with a failing solver")
+@pytest.mark.whole
 def test_a_solver_that_fails_is_said_and_ends_with_1(monkeypatch):
     # The job is a process of its own.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]))

@@ -108,7 +108,7 @@ def test_errors(change, message):
         atlas(**{"estimator": MODEL, "X": X, "y": Y, **change})
 
 
-@pytest.mark.slow("processes that import the library")
+@pytest.mark.whole
 def test_an_atlas_is_the_same_on_any_number_of_processes():
     alone, both = (atlas(MODEL, X, Y, n_starts=8, random_state=0, n_jobs=count) for count in (None, 2))
     np.testing.assert_array_equal(alone.reached, both.reached)

@@ -2,8 +2,9 @@
 
 A daily test may take ``TEST_S``; one with ``@pytest.mark.slow("why")`` may take ``SLOW_TEST_S``. All together may take
 ``ALL_S``. Seconds are those of the reference machine: a machine on which :func:`calibration` takes longer is given
-longer in proportion, so that a slow or busy machine fails no test. The budget is that of a run of all of them: a test
-run alone pays for the imports that it shares with others.
+longer in proportion, so that a slow machine fails no test. The same test takes up to ``NOISE`` times as long when the
+other cores are busy, and the run fails beyond that. The budget is that of a run of all of them: a test run alone pays
+for the imports that it shares with others.
 """
 
 import os
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 TEST_S, SLOW_TEST_S, ALL_S = 2.0, 20.0, 720.0
+NOISE = 1.5
 # A run of fewer tests is no run of all.
 MANY = 1000
 # What one calibration takes on an idle core of the reference machine, in seconds.
@@ -81,8 +83,8 @@ class Budget:
         spent = cpu_s() - item.cpu_began_s
         report.user_properties.append(("cpu_s", spent))
         limit = SLOW_TEST_S if item.get_closest_marker("slow") else TEST_S
-        if spent > limit and spent > (scaled := limit * slowness()):
-            report.user_properties.append(("over_budget", f"{spent:.1f} s, allowed are {scaled:.1f}"))
+        if spent > NOISE * limit and spent > (allowed := NOISE * limit * slowness()):
+            report.user_properties.append(("over_budget", f"{spent:.1f} s, allowed are {allowed:.1f}"))
 
     def pytest_runtest_logreport(self, report):
         """Collect what the workers have measured."""
@@ -96,11 +98,10 @@ class Budget:
         """Return what breaks the budget, a line each; nothing where few tests were run."""
         if not self.is_enforced or len(self.seconds) < MANY:
             return []
-        total, allowed = sum(self.seconds.values()), ALL_S
-        over = [f"all tests: {total:.0f} s, allowed are {allowed:.0f}"] if total > allowed else []
-        if over and total <= (allowed := ALL_S * slowness()):
-            over = []
-        return self.too_slow + over
+        total = sum(self.seconds.values())
+        if total <= NOISE * ALL_S or total <= (allowed := NOISE * ALL_S * slowness()):
+            return self.too_slow
+        return [*self.too_slow, f"all tests: {total:.0f} s, allowed are {allowed:.0f}"]
 
     def pytest_sessionfinish(self, session):
         """Let a run that breaks the budget fail."""
@@ -112,7 +113,8 @@ class Budget:
         if not self.seconds:
             return
         slowest = sorted(self.seconds.items(), key=lambda pair: -pair[1])[:10]
-        terminalreporter.section(f"CPU time: {sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests")
+        total = f"{sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests, budget {ALL_S:.0f} s"
+        terminalreporter.section(f"CPU time: {total}")
         for name, seconds in slowest:
             terminalreporter.write_line(f"{seconds:6.2f} s  {name}")
         for fault in self.faults():

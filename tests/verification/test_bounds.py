@@ -38,7 +38,7 @@ def numbers(made):
     return found
 
 
-@pytest.mark.slow("makes and verifies a record for all tests of this module")
+@pytest.mark.whole
 def test_honest_numbers_are_a_tenth_of_their_bound_away(numbers):
     shares = {
         (row["experiment"], row["kernel"], row["method"], column): abs(float(row[column]) - known[column].value)

@@ -68,7 +68,7 @@ def test_another_configuration_is_found(record, column):
     assert column in {finding.column for finding in verified(record).findings}
 
 
-@pytest.mark.slow("a record that is verified whole")
+@pytest.mark.whole
 def test_it_says_how_many_batches_are_verified(record):
     said = []
     read = Record(record, own_code=True)
