@@ -98,6 +98,7 @@ def test_no_module_asserts_on_its_input():
     assert found == []
 
 
+@pytest.mark.slow("reads every module of the package")
 def test_no_module_grows_beyond_reading():
     found = [path for path in trees() if len(path.read_text().splitlines()) > MOST_LINES]
     assert found == []

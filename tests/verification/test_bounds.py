@@ -51,6 +51,7 @@ def test_honest_numbers_are_a_tenth_of_their_bound_away(numbers):
     assert {place: share for place, share in shares.items() if share > 0.1} == {}
 
 
+@pytest.mark.slow("a record that is made for this module")
 def test_ten_bounds_away_is_found_wherever_a_number_is(numbers):
     for row, known in numbers:
         for column in {*DERIVED} & {*known}:

@@ -45,6 +45,7 @@ def test_a_sound_record_verifies(request, kind):
     assert not any("curvature" in reason for reason in found.left_out)
 
 
+@pytest.mark.slow("a record that is made and verified whole")
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tampering_is_found_in_its_row_and_column(request, kind, group):
@@ -62,6 +63,7 @@ CONFIGURATIONS = {
 }
 
 
+@pytest.mark.slow("a record that is made and verified whole")
 @pytest.mark.parametrize("column", CONFIGURATIONS)
 def test_another_configuration_is_found(record, column):
     change_config(record, CONFIGURATIONS[column])
