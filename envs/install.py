@@ -1,4 +1,4 @@
-"""Install locks into an environment: in parallel by uv, which a lock pins itself, or by pip where uv cannot be had.
+"""Install locks into an environment: in parallel by uv, which a lock pins itself, or by pip where uv is not available.
 
     python envs/install.py .venv requirements.lock [another.lock ...] [--editable .]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 EVERY_S = 8.0
 # The entry of uv in a lock: its version and hashes, on lines that end with a backslash but for the last.
 UV = re.compile(r"^uv==(?:.*\\\n)*.*\n", re.MULTILINE)
-# Measured on two cores: seconds for a package, from an empty and from a full cache, by uv and by pip.
+# Seconds for a package on two cores, from a full and from an empty cache.
 SECONDS = {"uv": (0.02, 0.25), "pip": (0.7, 1.5)}
 
 
@@ -32,14 +32,14 @@ def run(command, label):
     """Run a command and return its exit code; say that it goes on where it shows no progress of its own."""
     ended = threading.Event()
 
-    def say():
+    def report_progress():
         began = time.monotonic()
         while not ended.wait(EVERY_S):
             print(f"kdrbench: {label}, {time.monotonic() - began:.0f} s so far", flush=True)
 
-    teller = threading.Thread(target=say, daemon=True)
+    reporter = threading.Thread(target=report_progress, daemon=True)
     if not sys.stderr.isatty():
-        teller.start()
+        reporter.start()
     try:
         return subprocess.run(command, check=False).returncode
     finally:
@@ -57,7 +57,7 @@ def pip_of(environment):
 
 
 def uv_of(environment, lock):
-    """Return the words that start uv, which is installed first; none where it is pinned nowhere or cannot be had.
+    """Return the words that start uv, which is installed first; none where it is not pinned or not available.
 
     Whoever set up pip with an index of their own is served by pip, since uv does not read its settings.
     """
@@ -95,7 +95,7 @@ def install(environment, locks, editable):
         failed = run([*begin, "--require-hashes", *wanted], "installing")
         if not failed:
             return run([*begin, *itself], "installing kdrbench") if editable else 0
-        print("kdrbench: uv could not install them; pip is tried", flush=True)
+        print("kdrbench: uv could not install them; falling back to pip", flush=True)
     announce(environment, locks, "pip")
     begin = [*pip_of(environment), "install"]
     failed = run([*begin, "--require-hashes", *wanted], "installing")
