@@ -127,6 +127,7 @@ def test_components_of_pipelines_and_limits():
         choose_n_components(LMNN(), X, y)
 
 
+@pytest.mark.slow("starts processes that import scikit-learn")
 def test_resamples_do_not_depend_on_the_number_of_processes():
     X, y = planted(60, [3.0])
     angles = [bootstrap_angles(PCA(2), X, y, n_resamples=20, random_state=0, n_jobs=count) for count in (None, 2)]
