@@ -1,0 +1,37 @@
+"""Revisions of the components that decide results: two integers each, raised by hand where results change.
+
+A component is named by its kind and its registered name, such as ``solver/ism`` or ``kernel/gaussian``. ``numbers`` is
+raised by a change of costs, qualities or iterations: rows of an earlier revision are then made again, unless an audit
+has shown that theirs are the same. ``speed`` is raised by a change of times: times of an earlier revision are marked.
+``make contract`` says where a revision has to be raised. The sources themselves decide nothing: an edit that changes no
+result makes no row stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+# Components by kind: those of a registry have its names.
+KINDS = (
+    *("solver", "kernel", "evaluation", "paradigm", "rounds", "start", "baseline"),
+    *("learner", "selection", "figure", "divergence", "projection", "boosting", "reducer"),
+    *("splits", "referee", "judge", "atlas", "noise"),
+)
+
+
+class Revision(NamedTuple):
+    """The revisions of a component's ``numbers`` and of its ``speed``."""
+
+    numbers: int = 1
+    speed: int = 1
+
+
+FIRST = Revision()
+# Those beyond the first, each with the reason why it was raised.
+REVISIONS: Mapping[str, Revision] = {}
+
+
+def revisions_of(components: Iterable[str]) -> dict[str, Revision]:
+    """Return the present revisions of components, by name in alphabetical order."""
+    return {name: REVISIONS.get(name, FIRST) for name in sorted(set(components))}
