@@ -26,16 +26,17 @@ from kdrbench.stages.workflow import (
     bundled_data,
     bundled_sha256,
     check_files,
-    closing_line,
+    closing_lines,
     commands_of,
+    config_to_freeze,
     data_to_await,
-    frozen_word,
+    frozen_to_await,
     grid_of,
     is_module,
-    job_options,
     listed,
     refuse_target,
     report_sources,
+    start,
     start_jobs_at_once,
 )
 
@@ -68,6 +69,7 @@ INCLUDED = outputs.included(GRID.config)
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
+STALE = start(workflow, GRID)
 
 
 wildcard_constraints:
@@ -92,8 +94,8 @@ if not is_module(workflow):
         start_jobs_at_once(workflow)
 
     onsuccess:
-        if said := closing_line(R, REPORTS):
-            print(said, file=sys.stderr)
+        if lines := closing_lines(GRID, R, REPORTS):
+            print(lines, file=sys.stderr)
 
 
 rule all:

@@ -3,7 +3,7 @@
 
 # A batch of runs, or all cheap ones of an experiment. The workspace keeps finished runs when the job fails or is made again.
 BATCH = command(
-    "batch {params.job} --data results/data"
+    "batch results/.workspace/orders/{wildcards.job}.json --data results/data"
     " --time-limit-s {resources.time_limit_s} --memory-limit-mib {resources.memory_limit_mib}"
     " --repeat-for-s {resources.repeat_for_s} --threads {threads} --mirror={resources.mirror:q} > {log:q} 2>&1",
     timed=True,
@@ -12,7 +12,7 @@ BATCH = command(
 
 rule run_batch:
     input:
-        data=lambda wildcards: data_to_await(GRID.bundle(wildcards.job)),
+        data=lambda wildcards: data_to_await(workflow, GRID.bundle(wildcards.job), STALE),
     output:
         records="results/runs/{job}.jsonl",
         traces="results/traces/{job}.jsonl",
@@ -29,8 +29,6 @@ rule run_batch:
         runtime=lambda wildcards: GRID.runtime_min(GRID.bundle(wildcards.job)),
         mem_mb=lambda wildcards: int(GRID.limits(GRID.bundle(wildcards.job).experiment).memory_mib) + 1024,
         mirror=GRID.config["data"]["mirror"],
-    params:
-        job=lambda wildcards: job_options(GRID, GRID.bundle(wildcards.job), write=not workflow.dryrun),
     shell:
         BATCH
 
@@ -58,6 +56,8 @@ rule merge:
 
 
 rule freeze_config:
+    input:
+        lambda wildcards: frozen_to_await(workflow, GRID, f"{R}/config.json"),
     output:
         f"{R}/config.json",
     log:
@@ -70,7 +70,5 @@ rule freeze_config:
     threads: 1
     resources:
         runtime=10,
-    params:
-        config=lambda wildcards: frozen_word(GRID, workflow),
     shell:
-        command("freeze-config --config {params.config:q} --out {output:q} > {log:q} 2>&1")
+        command(f"freeze-config --config {config_to_freeze(GRID)} --out {{output:q}} > {{log:q}} 2>&1")

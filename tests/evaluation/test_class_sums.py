@@ -247,7 +247,7 @@ def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):
         "low_rank",
         "class_sums",
     ]
-    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
+    monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 1000)
     objective = large(1200)
     narrow = build_problem(TraceObjective(objective.features, Gaussian(0.05), objective.gamma))
     narrow.value(random_projection(n_features=8, n_components=3))
@@ -259,7 +259,7 @@ def test_the_plan_takes_class_sums_for_many_samples(monkeypatch):
 
 @pytest.mark.parametrize("n_features", [8, 150])
 def test_a_solution_is_stationary_as_proved(monkeypatch, n_features):
-    monkeypatch.setattr(cost_model, "_SUMS_SAMPLES", 1000)
+    monkeypatch.setattr(cost_model, "SUMS_SAMPLES", 1000)
     objective = large(2100, n_features)
     objective = TraceObjective(objective.features, Gaussian(float(np.sqrt(2.0 * n_features))), objective.gamma)
     problem = build_problem(objective)

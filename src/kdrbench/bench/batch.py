@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kdrbench.errors import InputError
+# Keys of a definition's hash from before revisions were declared: with them its value is that of the stored rows.
+_FORMER = {"sources_sha256": "", "packages": None}
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,8 @@ class Batch:
 
     ``cell`` names the cell below its experiment and data set, for instance kernel and method. ``definition`` is what
     the stage of the ``system`` needs to make a run. ``rows`` are the keys of the rows that each run leaves: one empty
-    key where a run leaves a single row. Limits and repeats are not part of a batch: a change of them reruns nothing.
+    key where a run leaves a single row. ``revisions`` are those of the components that decide the results, as rows hold
+    them (:mod:`kdrbench.bench.identity`). Limits and repeats are not part of a batch: a change of them reruns nothing.
     """
 
     system: str
@@ -33,8 +33,7 @@ class Batch:
     rows: tuple[tuple[Any, ...], ...]
     seed: int
     threads: int
-    sources_sha256: str = ""
-    packages: Mapping[str, str] | None = None
+    revisions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runs_label(self) -> str:
@@ -75,13 +74,16 @@ class Batch:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of everything that decides the batch's results: definition, data, sources and packages."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """Hash of everything that decides the numbers of the batch: its definition, and the revisions of components."""
+        numbers = {name: word.partition(".")[0] for name, word in sorted(self.revisions.items())}
+        return hashlib.sha256(json.dumps([self.definition_sha256, numbers]).encode()).hexdigest()
 
     @cached_property
     def definition_sha256(self) -> str:
-        """The same without sources and packages, which another environment reads in another way."""
-        return replace(self, sources_sha256="", packages=None).sha256
+        """Hash of what was asked: the batch without revisions."""
+        values = {name: value for name, value in asdict(self).items() if name != "revisions"}
+        text = json.dumps(values | _FORMER, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -108,17 +110,3 @@ class Bundle:
     def datasets(self) -> list[str]:
         """The data sets of the batches, each once."""
         return list(dict.fromkeys(batch.dataset for batch in self.batches))
-
-    def to_word(self) -> str:
-        """Return the bundle as a word of a command, compressed: Linux allows 128 KiB for the whole command."""
-        text = "\n".join([self.path, *(batch.to_json() for batch in self.batches)])
-        return base64.urlsafe_b64encode(zlib.compress(text.encode(), level=9)).decode("ascii")
-
-    @classmethod
-    def from_word(cls, word: str) -> Bundle:
-        """Read what :meth:`to_word` wrote; raises ``InputError`` for anything else."""
-        try:
-            path, *lines = zlib.decompress(base64.urlsafe_b64decode(word)).decode().split("\n")
-            return cls(path, tuple(map(Batch.from_json, lines)))
-        except (ValueError, KeyError, TypeError, zlib.error) as error:
-            raise InputError(f"not a job as Bundle.to_word writes it: {word[:40]!r}") from error

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.identity import revision_words
 from kdrbench.bench.isolation.guardian import GRACE_S
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.job_size import AUTO, job_of, runs_per_batch
 from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.sources import Sources, sources_of
 from kdrbench.bench.stage import Cell, Config, Stage
 from kdrbench.datasets.own import registry_of
 from kdrbench.errors import ConfigError, unknown_name
@@ -24,25 +23,13 @@ _REFEREE = 1.1
 
 
 class Grid:
-    """All batches of a checked configuration.
+    """All batches of a checked configuration; ``stage_of`` returns the stage of an experiment."""
 
-    ``stage_of`` returns the stage of an experiment. ``environment`` is the conda environment that batches run in, if
-    they do not run in this one: its file then represents the versions of packages. Reading the sources takes longer
-    than the rest; ``hashed`` as false leaves them out, for who asks for definitions alone.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        stage_of: Callable[[Config], Stage],
-        environment: Path | None = None,
-        *,
-        hashed: bool = True,
-    ) -> None:
+    def __init__(self, config: Config, stage_of: Callable[[Config], Stage]) -> None:
         self.config = config
-        self._stage_of, self._environment, self._hashed = stage_of, environment, hashed
+        self._stage_of = stage_of
         self._registry = registry_of(config)
-        self._sources_of_roots: dict[tuple[str, ...], Sources] = {}
+        self._revisions: dict[tuple[Any, ...], dict[str, str]] = {}
         self._run_s: dict[str, float] = {}
         self._batches: list[Batch] = []
         bundles: dict[str, list[Batch]] = {}
@@ -55,11 +42,6 @@ class Grid:
             self._batches.append(batch)
             bundles.setdefault(job, []).append(batch)
         self._bundles = {job: Bundle(job, tuple(batches)) for job, batches in bundles.items()}
-
-    @property
-    def sources(self) -> dict[tuple[str, ...], Sources]:
-        """The sources of all batches by the modules that they were followed from."""
-        return self._sources_of_roots
 
     @property
     def name(self) -> str:
@@ -182,7 +164,7 @@ class Grid:
                     yield job_of(batch, asked, cell), batch, cell.run_s
 
     def _batch(self, name: str, cell: Cell, runs: tuple[int, ...]) -> Batch:
-        batch = Batch(
+        return Batch(
             system=self.config["experiments"][name]["system"],
             experiment=name,
             dataset=cell.dataset,
@@ -193,11 +175,14 @@ class Grid:
             rows=cell.rows,
             seed=self.config["seed"],
             threads=self.threads,
+            revisions=self._revisions_of(name, cell),
         )
-        if not self._hashed:
-            return batch
-        roots = cell.roots() if callable(cell.roots) else cell.roots
-        if roots not in self._sources_of_roots:
-            self._sources_of_roots[roots] = sources_of(roots)
-        sources = self._sources_of_roots[roots]
-        return replace(batch, sources_sha256=sources.sha256, packages=sources.packages_in(self._environment))
+
+    def _revisions_of(self, name: str, cell: Cell) -> dict[str, str]:
+        """Return the revisions of a cell's components; a system of the user's own is one of them."""
+        system = self.config["experiments"][name]["system"]
+        plugins = {**cell.plugins, f"system/{system}": type(self.stage(name)).__module__}
+        key = cell.components, *plugins.items()
+        if key not in self._revisions:
+            self._revisions[key] = revision_words(cell.components, plugins)
+        return self._revisions[key]

@@ -14,10 +14,10 @@ from typing import Any
 import click
 
 from kdrbench.bench.batch import Batch, Bundle
+from kdrbench.bench.evidence import write_evidence
 from kdrbench.bench.execute_batch import BatchAtWork, Data, at_work
 from kdrbench.bench.isolation.keeper import Keeper
 from kdrbench.bench.isolation.supervisor import LostError, SupervisionError, Supervisor
-from kdrbench.bench.plan import PLANS, Loaded, SourcesChangedError
 from kdrbench.bench.provenance import software_and_machine
 from kdrbench.bench.publish import JobFiles, publish
 from kdrbench.bench.record import Record
@@ -126,7 +126,8 @@ def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Data], context:
     ]
     if not pending:
         return 0
-    shared = {**software_and_machine(), "cores": ",".join(map(str, context.cores))}
+    evidence = write_evidence(files.workspaces.parent)
+    shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
     makers = [RowMaker(stage, batch, context, f"{bundle.path}.jsonl", shared) for batch in pending]
     job = _Job(load, context, files, _Calibrations(context))
     for group in groups_of(makers):
@@ -152,26 +153,16 @@ class _Job:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
         supervisor = Supervisor(self.context.scheduler)
         with ExitStack() as stack:
-            works, loaded = [], []
+            works = []
             for make_rows in group:
                 workspace = self.files.workspace(make_rows.batch, make_rows.stage.record)
                 try:
-                    work = stack.enter_context(at_work(self.load, workspace, make_rows, supervisor))
-                    # Its method has been loaded by now.
-                    sources = Loaded.of(self.files.workspaces / PLANS, make_rows.batch.sources_sha256)
-                    works.append(work)
-                    loaded.append((work, sources, set(work.missing)))
+                    works.append(stack.enter_context(at_work(self.load, workspace, make_rows, supervisor)))
                 except Exception as error:
                     self._note_fault(make_rows.batch, error)
             for number in group[0].batch.runs:
                 take_turns(self._make(work, number) for work in works if number in work.missing)
                 self.calibrations.end_if_long({work.workspace for work in works})
-            for work, sources, runs in loaded:
-                try:
-                    sources.check()
-                except SourcesChangedError as error:
-                    work.workspace.replace([record for record in work.workspace.records() if record.run not in runs])
-                    self._note_fault(work.make_rows.batch, error)
 
     def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:
@@ -195,7 +186,7 @@ class _Job:
 
 
 def _is_complete(workspace: Workspace[Any], batch: Batch, context: RunContext) -> bool:
-    with workspace.claimed(batch, context.limits, timed=context.timed) as usable:
+    with workspace.claimed(batch, context.limits, context.asked) as usable:
         return usable == set(batch.runs)
 
 

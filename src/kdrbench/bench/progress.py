@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kdrbench.bench.attestation import attested_in
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
+from kdrbench.bench.identity import Asked, reasons
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.packages import packages_of_environment
 from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.record import AnyRecord, Record, RecordError, read_records
+from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records
 from kdrbench.bench.run_files import read_trace
 from kdrbench.bench.untrusted import UnreadableError
 from kdrbench.bench.workspace import Workspace
@@ -26,7 +27,6 @@ _LOCKS = Path("/proc/locks")
 _Place = tuple[int, int, int]
 _NOWHERE = (0, 0, 0)
 _Axes = tuple[Any, ...]
-_ENVIRONMENT = Path(__file__).resolve().parents[3] / "envs" / "run.yaml"
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,24 @@ class Running:
 class BatchProgress:
     """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
 
-    ``outdated`` is true where the rows were made with other code or packages than there are, so that the workflow will
-    make them again. ``estimated_s`` is about how long one run takes, ``most_s`` how long it can by its ``limits``,
-    on as many cores as ``threads``.
+    ``reasons`` say in words why rows are out of date, so that the workflow will make them again: what was asked for is
+    something else now, or a revision was raised. ``estimated_s`` is about how long one run takes, ``most_s`` how long
+    it can by its ``limits``, on as many cores as ``threads``.
     """
 
     batch: Batch
     estimated_s: float
     ended: tuple[Record, ...]
     running: Running | None
-    outdated: bool = False
+    reasons: tuple[str, ...] = ()
     most_s: float = math.inf
     threads: int = 1
     limits: Limits | None = None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether rows are out of date."""
+        return bool(self.reasons)
 
     @property
     def n_ended(self) -> int:
@@ -72,8 +77,9 @@ class BatchProgress:
 
     @property
     def known(self) -> list[Record]:
-        """The rows of runs that tell what those to make will take: all but those that were skipped or cut short."""
-        return [record for record in self.ended if record.status != Status.SKIPPED and not self.cut_short(record)]
+        """The rows of this definition that tell what a run takes: not those that were skipped or cut short."""
+        of_batch = [one for one in self.ended if one.provenance.definition_sha256 == self.batch.definition_sha256]
+        return [record for record in of_batch if record.status != Status.SKIPPED and not self.cut_short(record)]
 
     def cut_short(self, record: Record) -> bool:
         """Return whether a run was ended by a limit below that which its kind has now: it would take longer."""
@@ -94,14 +100,15 @@ class BatchProgress:
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
-    locks, progress = _held_locks(), {}
+    locks, attested, progress = _held_locks(), attested_in(results), {}
     for bundle in grid.bundles():
         record = grid.stage(bundle.experiment).record
+        asked = Asked(grid.timed(bundle.experiment), grid.budget_s, attested)
         files = JobFiles.of(results, bundle.path)
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
-            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks)
+            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, asked)
             most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
             progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
     return [progress[batch.path] for batch in grid.batches()]
@@ -113,17 +120,19 @@ def _progress(
     workspace: Workspace[Any],
     published: Mapping[_Axes, Sequence[Record]],
     locks: Mapping[_Place, int],
+    asked: Asked,
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    looks = [_ended(batch, rows) for rows in (_by_axes(_rows(workspace.rows, workspace.record)), published)]
+    sources, stored = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.made_for()
+    looks = [_ended(batch, rows, asked, stored) for rows in sources]
     # Without rows there is nothing current either.
-    ended, current = max(looks, key=lambda one: (one[1] and bool(one[0]), len(one[0])))
+    ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
     running = None
     if (job := locks.get(_place(workspace.lock))) is not None:
-        ended_runs = {record.run for record in ended} if current else set()
+        ended_runs = set() if why else {record.run for record in ended}
         following = [run for run in batch.runs if run not in ended_runs]
         running = _running(workspace, following[0], job) if following else None
-    return BatchProgress(batch, estimated_s, ended, running, outdated=not current)
+    return BatchProgress(batch, estimated_s, ended, running, reasons=why)
 
 
 def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
@@ -134,15 +143,12 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
     return found
 
 
-def _ended(batch: Batch, rows: Mapping[_Axes, Sequence[Record]]) -> tuple[tuple[Record, ...], bool]:
-    """Return the batch's rows among these, and whether none was made with other code or packages."""
-    of_axes = [row for axes in batch.axes for row in rows.get(axes, ())]
-    of_batch = [row for row in of_axes if row.provenance.definition_sha256 == batch.definition_sha256]
-    hashes = {batch.sha256}
-    if _ENVIRONMENT.exists():
-        # Where the jobs ran in conda's environment, its file represents the packages.
-        hashes.add(replace(batch, packages=packages_of_environment(_ENVIRONMENT)).sha256)
-    return tuple(of_batch), {row.provenance.batch_sha256 for row in of_batch} <= hashes
+def _ended(
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], asked: Asked, stored: Batch | None
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """Return the batch's rows among these, and why some are out of date."""
+    found = [row for axes in batch.axes for row in rows.get(axes, ())]
+    return tuple(found), tuple(dict.fromkeys(why for row in found for why in reasons(flat(row), batch, asked, stored)))
 
 
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdrbench import __version__
+from kdrbench.bench.columns import column
 
 if TYPE_CHECKING:
     from kdrbench.bench.record import Record
@@ -37,7 +38,8 @@ class Provenance:
     method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
     whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
     a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
-    version of a package that is not installed is empty.
+    version of a package that is not installed is empty. ``revisions`` are those of the components that decided the
+    result, as JSON (:mod:`kdrbench.bench.identity`); ``code_id`` and ``env_id`` name files in ``results/evidence``.
     """
 
     wall_s: float
@@ -75,6 +77,9 @@ class Provenance:
     git_commit: str
     git_dirty: bool | None
     lock_sha256: str
+    revisions: str = column(since="0.2", default="")
+    code_id: str = column(since="0.2", default="")
+    env_id: str = column(since="0.2", default="")
 
 
 def software_and_machine() -> dict[str, Any]:

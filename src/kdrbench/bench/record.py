@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar, get_args, get_type_hints
 
+from kdrbench.bench.columns import added_columns
 from kdrbench.bench.provenance import Provenance
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import sealed, unsealed, write_text
@@ -21,6 +22,10 @@ class RecordError(KdrbenchError):
     """A record that does not match its schema, or a table with rows missing or double."""
 
 
+# The columns of a row of one schema version to those of the next.
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """The columns that the records of every system share; a stage's record class adds its own.
@@ -28,9 +33,13 @@ class Record:
     ``run`` is the number of the run in its cell: a fold, a subset, a split or a draw. ``time_s`` and ``cpu_s`` are
     seconds of the method alone; ``None`` where a run left no such number. ``CELL`` names the columns of a batch's
     ``cell``, ``KEYS`` those that tell the rows of one run apart.
+
+    A column that is added is declared by :func:`.column`, and older tables stay readable. Where a column gets another
+    meaning, ``SCHEMA_VERSION`` is raised, and ``MIGRATIONS`` has by the former version what makes a row of the next.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 2
+    MIGRATIONS: ClassVar[dict[int, Migration]] = {}
     CELL: ClassVar[tuple[str, ...]] = ()
     KEYS: ClassVar[tuple[str, ...]] = ()
 
@@ -73,7 +82,7 @@ def record_json(record: Record) -> str:
 def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
     """Read one line, sealed or not.
 
-    Raises ``RecordError`` when it was damaged, or a column is missing, unknown or of the wrong type.
+    Raises ``RecordError`` when it was damaged, or a column is missing or of the wrong type.
     """
     try:
         values = json.loads(unsealed(line), parse_constant=no_number)
@@ -87,19 +96,40 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 
 
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
-    """Return the record with these columns, flattened.
+    """Return the record with these columns, flattened, of this schema or an earlier one; unknown columns are ignored.
 
-    Raises ``RecordError`` when a column is missing, unknown or of the wrong type.
+    Raises ``RecordError`` when a column is missing that all tables have, or of the wrong type.
     """
-    if not _is_of(values.get("schema_version"), int) or values["schema_version"] != kind.SCHEMA_VERSION:
-        raise RecordError(
-            f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got "
-            f"{values.get('schema_version')!r}; delete the results folder it lies in and run again"
-        )
-    _check_columns(values, column_types(kind))  # type: ignore[arg-type]
+    types = column_types(kind)  # type: ignore[arg-type]
+    values = completed(_migrated(values, kind), kind)
+    values = {name: values[name] for name in types if name in values}
+    _check_columns(values, types)
     provenance = {name: values[name] for name in _types_of(Provenance)}
     own = {name: value for name, value in values.items() if name not in provenance}
     return kind(**own, provenance=Provenance(**provenance))
+
+
+def completed(values: Mapping[str, Any], kind: type[Record]) -> dict[str, Any]:
+    """Return the columns of a row with those that older tables lack, which hold their defaults."""
+    return {**added_columns(kind), **added_columns(Provenance), **values}  # type: ignore[arg-type]
+
+
+def _migrated(values: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
+    """Return the columns of a row in the present schema; ``RecordError`` for a schema that cannot be read."""
+    version = values.get("schema_version")
+    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
+        version += 1
+        values = {**migrate(values), "schema_version": version}
+    if type(version) is not int or version != kind.SCHEMA_VERSION:
+        raise RecordError(
+            f"a {kind.__name__} must have schema version {_readable(kind)}, got {version!r}; read it with the version "
+            "of kdrbench that wrote it, or run again"
+        )
+    return values
+
+
+def _readable(kind: type[Record]) -> str:
+    return " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
 
 
 @cache
@@ -124,8 +154,8 @@ def _types_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
-    if differing := set(types) ^ set(values):
-        raise RecordError(f"the record's columns differ from the schema in: {', '.join(sorted(differing))}")
+    if missing := set(types) - set(values):
+        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
     for name, value in values.items():
         check_value(name, value, types[name])
     if values["status"] not in set(Status):

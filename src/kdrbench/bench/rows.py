@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -117,6 +118,7 @@ class RowMaker:
             batch_sha256=batch.sha256,
             definition_sha256=batch.definition_sha256,
             data_sha256=batch.data_sha256,
+            revisions=json.dumps(batch.revisions, sort_keys=True, separators=(",", ":")),
             **self.shared,
         )
 

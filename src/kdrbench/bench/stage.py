@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import psutil
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.identity import Asked, Attested
 from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.provenance import calibration_s
@@ -26,7 +27,8 @@ Config = Mapping[str, Any]
 class RunContext:
     """What a batch is run under: limits, repeats, its own cores, the budget, the scheduler it must not outlive.
 
-    ``calibrate`` times the fixed piece of work by which drift is noticed.
+    ``calibrate`` times the fixed piece of work by which drift is noticed. ``attested`` are the earlier revisions that
+    rows may have.
     """
 
     limits: Limits
@@ -36,6 +38,12 @@ class RunContext:
     timed: bool = True
     spent_log: SpentLog | None = None
     calibrate: Callable[[], float] = calibration_s
+    attested: Attested = field(default_factory=Attested)
+
+    @property
+    def asked(self) -> Asked:
+        """What rows that were made before are judged by."""
+        return Asked(self.timed, self.budget_s, self.attested)
 
     @property
     def budget_s(self) -> float | None:
@@ -53,17 +61,18 @@ class Cell:
     """One cell of an experiment as its stage expands it; the engine splits its runs into batches and jobs.
 
     ``names`` are those of the cell below its data set, the method's last. ``definition`` is everything that the
-    configuration decides of its results. ``roots`` are the modules whose code decides them, or a function that finds
-    them where that takes imports, which not everyone who asks for cells needs. ``run_s`` is about how long one run
-    takes. ``rows`` are the keys of the rows that a run leaves.
+    configuration decides of its results. ``run_s`` is about how long one run takes. ``components`` are those that
+    decide the numbers (:mod:`kdrbench.revisions`), ``plugins`` by such a name the modules of the user's own that do.
+    ``rows`` are the keys of the rows that a run leaves.
     """
 
     dataset: str
     names: tuple[str, ...]
     definition: dict[str, Any]
     n_runs: int
-    roots: tuple[str, ...] | Callable[[], tuple[str, ...]]
     run_s: float
+    components: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
     rows: tuple[tuple[Any, ...], ...] = ((),)
 
 

@@ -1,4 +1,4 @@
-"""A batch's workspace: the rows of its runs and a folder for each run, kept for as long as they are for the same batch.
+"""A batch's workspace: the rows of its runs, each kept for as long as it is what the batch asks for, and their folders.
 
 Snakemake deletes the outputs of a job that fails or is made again. The workspace is none of its outputs: a job that
 starts again goes on from here, and publishes the rows that exist without running anything.
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.identity import Asked, reasons
 from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.record import AnyRecord, append_records, read_records, read_undamaged, write_records
+from kdrbench.bench.record import AnyRecord, append_records, flat, read_records, read_undamaged, write_records
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
 from kdrbench.bench.workspace_lock import workspace_lock
 from kdrbench.errors import counted
@@ -92,30 +93,37 @@ class Workspace(Generic[AnyRecord]):
 
     def drop(self) -> None:
         """Remove the folder with all it holds."""
-        # Without its key the workspace is void: a removal that is cut short leaves no half of it in use.
-        self._key.unlink(missing_ok=True)
+        # Without its rows the workspace is void: a removal that is cut short leaves no half of it in use.
+        self.rows.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
-    def _key(self) -> Path:
-        return self.folder / "key.json"
+    def _batch(self) -> Path:
+        return self.folder / "batch.json"
+
+    def made_for(self) -> Batch | None:
+        """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
+        try:
+            return Batch.from_json(self._batch.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
 
     @contextmanager
-    def claimed(self, batch: Batch, limits: Limits, *, timed: bool) -> Iterator[set[int]]:
+    def claimed(self, batch: Batch, limits: Limits, asked: Asked) -> Iterator[set[int]]:
         """Hold the workspace for this process alone and yield the runs whose rows can be used as they are.
 
-        Rows count only if they were made for the same batch, and timed where times are asked for. Runs that were
-        skipped, or that ended at another limit than today's, are made again.
+        Rows count only if they are of the batch (:mod:`kdrbench.bench.identity`), and timed where times are asked for.
+        Runs that were skipped, or that ended at another limit than today's, are made again.
 
         Raises ``SupervisionError`` when another process works on the batch.
         """
         with workspace_lock(self.lock, self.folder):
-            self.keep_only_for(batch.sha256)
+            self.prepare_for(batch)
             records = self._undamaged_records()
-            complete = _complete(records, batch)
-            usable = {run for run, rows in complete.items() if all(_usable(row, limits, timed) for row in rows)}
+            complete = _complete(records, batch, asked)
+            usable = {run for run, rows in complete.items() if all(_usable(row, limits) for row in rows)}
             usable -= self._set_runs_aside(batch.runs, usable)
-            self._drop_unusable_checkpoints(limits, timed)
+            self._drop_unusable_checkpoints(limits, asked.timed)
             if [record.run for record in records if record.run not in usable]:
                 self.replace([record for record in records if record.run in usable])
             yield usable
@@ -164,14 +172,16 @@ class Workspace(Generic[AnyRecord]):
                 path.unlink(missing_ok=True)
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
-    def keep_only_for(self, batch_sha256: str) -> None:
-        """Empty the folder unless the work in it is for the batch with this hash, and write that down."""
-        wanted = json.dumps([batch_sha256, self.record.SCHEMA_VERSION])
-        if self._key.exists() and not _is_key(self._key):
-            self._set_aside(self.folder, "has a key that cannot be read")
-        if not self._key.exists() or self._key.read_text(encoding="utf-8") != wanted:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            write_text(self._key, wanted)
+    def prepare_for(self, batch: Batch) -> None:
+        """Note which batch the work is for; unfinished runs of another batch begin anew."""
+        before = self.made_for()
+        if before is not None and before.sha256 == batch.sha256:
+            return
+        if self.folder.exists() and not self.folder.is_dir():
+            self._set_aside(self.folder, "is no folder")
+        for path in self.folder.glob("run-*/checkpoint.npz"):
+            path.unlink(missing_ok=True)
+        write_text(self._batch, batch.to_json())
 
 
 def _run_of(line: str) -> int:
@@ -182,31 +192,19 @@ def _run_of(line: str) -> int:
         return -1
 
 
-def _is_key(path: Path) -> bool:
-    """Return whether the file holds a key, be it that of another batch."""
-    try:
-        return path.is_file() and isinstance(json.loads(path.read_text(encoding="utf-8")), list)
-    except (OSError, ValueError, RecursionError):
-        return False
-
-
-def _complete(records: Sequence[AnyRecord], batch: Batch) -> dict[int, list[AnyRecord]]:
+def _complete(records: Sequence[AnyRecord], batch: Batch, asked: Asked) -> dict[int, list[AnyRecord]]:
     """Return by run the rows of the runs that have all of theirs."""
     by_run: dict[int, list[AnyRecord]] = {}
     for record in records:
-        if record.provenance.batch_sha256 != batch.sha256:
-            continue
-        by_run.setdefault(record.run, []).append(record)
+        if record.status != Status.SKIPPED and not reasons(flat(record), batch, asked):
+            by_run.setdefault(record.run, []).append(record)
     return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
 
 
-def _usable(record: AnyRecord, limits: Limits, timed: bool) -> bool:
-    made = record.provenance
-    if record.status == Status.SKIPPED or (timed and not made.timed):
-        return False
+def _usable(record: AnyRecord, limits: Limits) -> bool:
     column = _AT_A_LIMIT.get(Status(record.status))
     today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
-    return column is None or getattr(made, column) == today[column]
+    return column is None or getattr(record.provenance, column) == today[column]
 
 
 def _drop_unfinished_line(path: Path) -> None:

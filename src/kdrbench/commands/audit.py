@@ -97,6 +97,7 @@ def _say(run: Audited) -> None:
 def _made_again(grid: Grid, batch: Batch, dataset: Dataset, folder: Path) -> Sequence[Record]:
     """Make the run of a batch of one as a job of the workflow does; no rows where that ends with a fault."""
     from kdrbench.bench.batch import Bundle
+    from kdrbench.bench.order import Order, order_path
     from kdrbench.bench.publish import JobFiles
     from kdrbench.bench.record import read_records
     from kdrbench.datasets import save_prepared
@@ -104,10 +105,12 @@ def _made_again(grid: Grid, batch: Batch, dataset: Dataset, folder: Path) -> Seq
 
     data, limits = folder / "data", grid.limits(batch.experiment)
     save_prepared(dataset, data / f"{batch.dataset}.npz")
+    order = Order(Bundle(batch.path, (batch,)), timed=grid.timed(batch.experiment))
+    order_file = order.write(order_path(folder, batch.path))
     command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", "0"]
-    command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", data, "--results", folder]
+    command += [order_file, "--data", data, "--results", folder]
     command += ["--time-limit-s", str(limits.time_s), "--memory-limit-mib", str(limits.memory_mib)]
-    command += ["--threads", str(batch.threads), *(["--untimed"] if not grid.timed(batch.experiment) else [])]
+    command += ["--threads", str(batch.threads)]
     # This process is the one that the job must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:

@@ -41,7 +41,7 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
     for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
         for frozen, _ in frozen_that_run(results, experiment):
-            restore_workspaces(results, grid_of(frozen, hashed=False), experiment)
+            restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
         for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
@@ -85,7 +85,7 @@ def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[s
 
     chosen = {"disturbed": merged_tables.was_disturbed, "stopped": merged_tables.was_stopped}[which]
     frozen = frozen_configuration(results, name)
-    grid = grid_of(frozen, hashed=False)
+    grid = grid_of(frozen)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
     kinds = {path: grid.stage(one).record for one, path in tables.items() if path.is_file()}
     found = [merged_tables.runs_that(chosen, path, kind) for path, kind in kinds.items()]

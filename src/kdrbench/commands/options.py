@@ -174,15 +174,15 @@ def named_record(results: Path, name: str) -> tuple[Path, str]:
     return root, "" if folder == root else folder.name
 
 
-def grid_of(config: Path, *, hashed: bool) -> Grid:
+def grid_of(config: Path) -> Grid:
     """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
     from kdrbench.conformance.trial import places_in, try_apart
     from kdrbench.stages.config import load_grid
     from kdrbench.stages.config_file import read_config_file
 
     values = read_config_file(config)
-    try_apart(lambda: load_grid(values, hashed=False), places_in(values))
-    return load_grid(values, hashed=hashed)
+    try_apart(lambda: load_grid(values), places_in(values))
+    return load_grid(values)
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def pack(results: Path, name: str, out: Path, whole: bool, cell_kib: int | None,
 
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
-    grid = grid_of(frozen, hashed=False)
+    grid = grid_of(frozen)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
     with replacing_folder(out, _PACKED) as folder:

@@ -49,7 +49,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
     config = _with_named(read_configs((*below, *configs)), targets)
-    try_apart(lambda: load_grid(config, hashed=False), places_in(config))
+    try_apart(lambda: load_grid(config), places_in(config))
     grid = load_grid(config)
     forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
     of_data = data_bytes(grid, results, [one.experiment for one in forecasts])

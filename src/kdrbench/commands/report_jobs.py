@@ -59,7 +59,7 @@ def merge_experiment(config: Config, experiment: str, store: Path, results: Path
     from kdrbench.commands.workflow import merge_experiments
     from kdrbench.stages.config import load_grid
 
-    merge_experiments(load_grid(config, hashed=False), [experiment], store, results / "merged" / f"{experiment}.csv")
+    merge_experiments(load_grid(config), [experiment], store, results / "merged" / f"{experiment}.csv")
 
 
 def store_optima(atlas: str, results: Path, store: Path, out: Path) -> None:

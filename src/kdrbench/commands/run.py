@@ -111,13 +111,15 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
 def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
     """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
     from kdrbench.bench.batch import Bundle
+    from kdrbench.bench.order import Order, order_path
     from kdrbench.bench.publish import JobFiles
     from kdrbench.bench.record import read_records
     from kdrbench.stages import build_stage
 
     files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
+    order = Order(Bundle(batch.path, (batch,))).write(order_path(folder, batch.path))
     command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(REPEAT_FOR_S)]
-    command += ["--job", Bundle(batch.path, (batch,)).to_word(), "--data", folder, "--results", folder]
+    command += [order, "--data", folder, "--results", folder]
     command += ["--time-limit-s", str(limits["time_s"]), "--memory-limit-mib", str(limits["memory_mib"])]
     # This process is the one that the batch must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}

@@ -17,7 +17,6 @@ from kdrbench.commands.options import (
     configuration_name,
     frozen_configuration,
     grid_of,
-    read_word,
     root_and_name,
 )
 from kdrbench.errors import InputError, counted
@@ -54,7 +53,7 @@ def _file_of(name: str, out: Path) -> Path:
 
 
 @click.command()
-@click.option("--job", required=True, callback=read_word, help="The batches of the job, or @ and the file of them.")
+@click.argument("order", type=FILE)
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @click.option(
@@ -67,35 +66,29 @@ def _file_of(name: str, out: Path) -> Path:
 @click.option(
     "--threads", type=Number(least=1, whole=True), default=1, show_default=True, help="Cores and BLAS threads of a run."
 )
-@click.option("--budget-s", type=Number(above=0), default=None, help="Seconds of all runs in RESULTS together.")
-@click.option("--untimed", is_flag=True, help="Share all cores with other jobs; times do not count.")
 @click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
-@click.option("--definitions", default="{}", help="The definitions of data sets of one's own, as JSON.")
 def batch(
-    job: str,
+    order: Path,
     data: Path,
     results: Path,
     time_limit_s: float,
     memory_limit_mib: float,
     repeat_for_s: float,
     threads: int,
-    budget_s: float | None,
-    untimed: bool,
     mirror: str,
-    definitions: str,
 ) -> None:
-    """Make the runs of one job, each supervised in a process of its own."""
-    import json
-
+    """Make the runs that the file ORDER asks for, each supervised in a process of its own."""
     from kdrbench.bench.isolation.core_lock import any_cores, owned_cores, prepare_process
     from kdrbench.bench.isolation.limits import Limits
+    from kdrbench.bench.order import read_order
 
+    job = read_order(order)
     limits = Limits(time_limit_s, memory_limit_mib)
     prepare_process(threads)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and until the
     # threads are set: numpy reads them once, when it is loaded.
-    with (any_cores if untimed else owned_cores)(threads) as cores:
-        from kdrbench.bench.batch import Bundle
+    with (owned_cores if job.timed else any_cores)(threads) as cores:
+        from kdrbench.bench.attestation import attested_in
         from kdrbench.bench.isolation.limits import SpentLog
         from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.bench.job import run_job
@@ -108,30 +101,31 @@ def batch(
         context = RunContext(
             limits,
             # Repeats serve the time alone.
-            repeat_for_s=0.0 if untimed else repeat_for_s,
+            repeat_for_s=repeat_for_s if job.timed else 0.0,
             cores=cores,
             scheduler=int(scheduler) if scheduler else None,
-            timed=not untimed,
-            spent_log=SpentLog(results / ".workspace" / "spent.txt", budget_s),
+            timed=job.timed,
+            spent_log=SpentLog(results / ".workspace" / "spent.txt", job.budget_s),
+            attested=attested_in(results),
         )
-        bundle, results = Bundle.from_word(job), results.absolute()
+        bundle, results = job.bundle, results.absolute()
         stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
         sha256 = {batch.dataset: batch.data_sha256 for batch in bundle.batches}
-        prepared = PreparedFolder(data, sha256, json.loads(definitions), mirror or None)
+        prepared = PreparedFolder(data, sha256, job.definitions, mirror or None)
         run_job(stage, bundle, prepared.load, context, files)
 
 
 @click.command("freeze-config")
-@click.option("--config", "text", required=True, callback=read_word, help="The configuration as JSON, or @file.")
+@click.option("--config", type=FILE, required=True, help="The file of the configuration as JSON.")
 @click.option("--out", type=FILE, required=True, help="The file to write.")
-def freeze_config(text: str, out: Path) -> None:
+def freeze_config(config: Path, out: Path) -> None:
     """Check a configuration and write it down, for the steps that need all of it."""
     import json
 
     from kdrbench.files import write_text
     from kdrbench.stages.config import checked
 
-    write_text(out, json.dumps(checked(json.loads(text)), indent=2) + "\n")
+    write_text(out, json.dumps(checked(json.loads(config.read_text(encoding="utf-8"))), indent=2) + "\n")
 
 
 @click.command()
@@ -144,7 +138,7 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 
     Without EXPERIMENTS: of all, in a table for each system.
     """
-    grid = grid_of(config, hashed=False)
+    grid = grid_of(config)
     if unknown := [name for name in experiments if name not in grid.experiments]:
         # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
         raise InputError(
@@ -188,7 +182,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
 
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
-    grid = grid_of(frozen, hashed=True)
+    grid = grid_of(frozen)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     while True:
         progress = progress_of(grid, results)

@@ -56,7 +56,7 @@ PROVED = 1e-7
 # An approximate kernel matrix gets so near in stationarity, as a share of its tolerance; single precision so near.
 _FACTOR_ACCURACY, _SINGLE_ACCURACY = 0.1, 1e-4
 # From here on class sums with a proof are quicker than one exact pass; and with a tolerance, a factor is large.
-_SUMS_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
+SUMS_SAMPLES, _FACTOR_SAMPLES = 20_000, 100_000
 # On more dimensions bases that prove as much are too large (MNIST, q = 10), but where pairs are out of the question.
 _PROVED_COMPONENTS = 6
 # Arrays of n x n that the dense evaluation holds at once.
@@ -134,7 +134,7 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
     few_groups = not on_device and (sizes.has_classes or groups * _LARGEST_RANK <= n_samples)
     large = n_samples >= _APPROXIMATION_SAMPLES
     few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
-    least = _SUMS_SAMPLES if few else _FACTOR_SAMPLES
+    least = SUMS_SAMPLES if few else _FACTOR_SAMPLES
     if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
         return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
     if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
@@ -183,7 +183,7 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
     if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
         return None
     if chosen.evaluator == "panels":
-        sums = isinstance(objective.kernel, Gaussian) and n_samples >= _SUMS_SAMPLES
+        sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
         return None if asked.tolerance > 0.0 else replace(asked, tolerance=rough)
     rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > _ROUGHER * asked.tolerance]

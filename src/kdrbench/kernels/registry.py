@@ -160,12 +160,12 @@ def check_definition(definition: Definition) -> None:
         _build(definition, Samples(probe, 1, checking=True))
 
 
-def own_modules(definition: Definition) -> list[str]:
-    """Return the modules of the user's own families in a definition, for what must know the code it depends on."""
+def own_modules(definition: Definition) -> dict[str, str]:
+    """Return by family the modules of the user's own families in a definition."""
     members = [member for member in definition.get("members", ()) if isinstance(member, Mapping)]
-    modules = [module for member in members for module in own_modules(member)]
-    if is_own("kernel", definition.get("family"), FAMILIES):
-        modules.append(load_method("kernel", definition["family"], {}, CONTRACT).__module__)
+    modules = {family: module for member in members for family, module in own_modules(member).items()}
+    if is_own("kernel", family := definition.get("family"), FAMILIES):
+        modules[str(family)] = load_method("kernel", family, {}, CONTRACT).__module__
     return modules
 
 

@@ -79,7 +79,7 @@ def _word(status: Status) -> str:
 
 def _outdated(batches: list[BatchProgress]) -> Iterator[str]:
     if runs := sum(one.n_ended for one in batches if one.outdated):
-        yield f"{runs} out of date: code or packages have changed since"
+        yield f"{runs} out of date: {'; '.join(dict.fromkeys(why for one in batches for why in one.reasons))}"
 
 
 def _running(batches: list[BatchProgress]) -> Iterator[str]:

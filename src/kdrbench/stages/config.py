@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 from unicodedata import category
 
@@ -37,9 +36,9 @@ _NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
 _UNPRINTABLE = ("Cc", "Cs")
 
 
-def load_grid(config: Config, environment: Path | None = None, *, hashed: bool = True) -> Grid:
+def load_grid(config: Config) -> Grid:
     """Return the :class:`.Grid` of a configuration; ``ConfigError`` for its first fault."""
-    return Grid(checked(config), stage_of, environment, hashed=hashed)
+    return Grid(checked(config), stage_of)
 
 
 def checked(config: Config) -> Config:

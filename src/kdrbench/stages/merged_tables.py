@@ -12,7 +12,16 @@ from types import NoneType
 from typing import Any
 
 from kdrbench.bench.provenance import Drift, drift_columns
-from kdrbench.bench.record import AnyRecord, Record, RecordError, column_types, flat, kinds_of, record_of
+from kdrbench.bench.record import (
+    AnyRecord,
+    Record,
+    RecordError,
+    column_types,
+    completed,
+    flat,
+    kinds_of,
+    record_of,
+)
 from kdrbench.csv_files import LONGEST_CELL, restored
 from kdrbench.errors import in_words, visible
 from kdrbench.files import write_bytes
@@ -28,8 +37,8 @@ def read_merged(
 ) -> list[AnyRecord]:
     """Return the records of a merged table of one system, or the ``chosen`` rows; how cores drifted is left out.
 
-    Raises ``RecordError`` naming the file, the line and the column for a table that is cut, has other columns than the
-    record class, or holds a value that the column may not hold; and for two rows with the same axes.
+    Raises ``RecordError`` naming the file, the line and the column for a table that is cut, lacks a column that all
+    tables have, or holds a value that the column may not hold; and for two rows with the same axes.
     """
     rows = read_words(path, kind)
     records = [_at_line(path, number, words, kind) for number, words in rows if chosen is None or chosen(words)]
@@ -40,16 +49,17 @@ def read_merged(
 def read_words(path: Path, kind: type[Record]) -> list[tuple[int, dict[str, str]]]:
     """Return the cells of a merged table's rows by column, as they are in the file, with the numbers of their lines.
 
-    Raises ``RecordError`` for a table that is cut, or has other columns than the record class.
+    Columns that were added since are filled. Raises ``RecordError`` for a table that is cut, or lacks other columns.
     """
     try:
         names, rows = _lines(path)
     except (ValueError, csv.Error) as error:
         raise _unreadable(path, in_words(error)) from error
+    added = {name: "" if default is None else str(default) for name, default in completed({}, kind).items()}
     types = column_types(kind)  # type: ignore[arg-type]
-    if differing := sorted({*names} ^ {*types, *_DRIFT}):
-        raise _unreadable(path, f"its columns differ from those of {kind.__name__} in {_shown(differing)}")
-    return [(number, dict(zip(names, row, strict=True))) for number, row in rows]
+    if missing := sorted({*types, *_DRIFT} - {*names, *added}):
+        raise _unreadable(path, f"it lacks columns of {kind.__name__}: {_shown(missing)}")
+    return [(number, {**added, **dict(zip(names, row, strict=True))}) for number, row in rows]
 
 
 def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kdrbench.bench.sources import sources_of
+from kdrbench.bench.own_code import own_code_sha256
 from kdrbench.bench.stage import Config
 from kdrbench.conformance.trial import places_of
 from kdrbench.plugins import load_class_module
@@ -52,7 +52,7 @@ class PluginCheck:
     @property
     def sources_sha256(self) -> str:
         """The hash of its code: another one is asked again."""
-        return sources_of([load_class_module(self.kind, self.place).__name__]).sha256
+        return own_code_sha256(load_class_module(self.kind, self.place).__name__)
 
 
 def plugin_checks(config: Config) -> dict[str, PluginCheck]:

@@ -16,22 +16,20 @@ from typing import Any
 from kdrbench.bench.batch import Bundle
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.isolation.supervisor import SCHEDULER_VARIABLE
-from kdrbench.bench.plan import PLANS, write_plan
-from kdrbench.bench.sources import sources_of
+from kdrbench.bench.order import Order, order_path
 from kdrbench.bench.stage import Config
-from kdrbench.bench.workspace_lock import WORKSPACES
 from kdrbench.conformance.trial import places_in, try_apart
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.config_file import check_config_files, lay_over, read_config_file
+from kdrbench.stages.staleness import in_words, stale_jobs
 
-_LONGEST_WORD, _LONG_WORDS = 2048, Path("results/.workspace/words")
+_RESULTS = Path("results")
+_LONGEST_WORD, _LONG_WORDS = 2048, _RESULTS / ".workspace" / "words"
 # Jobs, and seconds in which they may start.
 _SNAKEMAKES_LIMIT = (100, 1)
-_PLANS = Path("results", WORKSPACES, PLANS)
-_REPORT_DATA = (".css", ".csv", ".j2", ".js", ".toml")
 
 
 def check_files(workflow: Any, home: Path) -> None:
@@ -69,17 +67,18 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
     if is_module(workflow):
         config = lay_over(read_config_file(home / "config.yaml"), config)
     named = {**config, "name": config.get("name") or _name_of(workflow, home)}
-    environment = environment_of(workflow, home, "run")
     try:
         # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
-        if first := getattr(workflow, "is_main_process", True):
-            try_apart(lambda: load_grid(named, hashed=False), places_in(named))
-        grid = load_grid(named, environment)
-        if first and not workflow.dryrun:
-            write_plan(_PLANS, grid.sources.items())
-        return grid
+        if _is_first(workflow):
+            try_apart(lambda: load_grid(named), places_in(named))
+        return load_grid(named)
     except KdrbenchError as error:
         raise WorkflowError(str(error)) from None
+
+
+def _is_first(workflow: Any) -> bool:
+    """Return whether this process plans the workflow, and does not make one of its jobs on a cluster."""
+    return bool(getattr(workflow, "is_main_process", True))
 
 
 def _name_of(workflow: Any, home: Path) -> str:
@@ -160,79 +159,91 @@ def word_or_file(text: str, *, write: bool = True) -> str:
     return f"@{path}"
 
 
-def frozen_word(grid: Grid, workflow: Any) -> str:
-    """Return the whole configuration as a word of a command; see :func:`word_or_file`."""
-    return word_or_file(grid.to_json(), write=not workflow.dryrun)
-
-
 def listed(paths: Iterable[str], workflow: Any) -> str:
     """Return paths as words of a command; see :func:`word_or_file`."""
     return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
 
 
-def data_to_await(bundle: Bundle) -> list[str]:
-    """Return the prepared data files that a job has to wait for.
+def start(workflow: Any, grid: Grid) -> frozenset[str]:
+    """Say which jobs are out of date, and why; return them, and write the orders of all jobs."""
+    if not _is_first(workflow):
+        return frozenset()
+    if stale := stale_jobs(grid, _RESULTS):
+        print(f"kdrbench: {in_words(stale)}", file=sys.stderr)
+    if not workflow.dryrun:
+        write_text(config_to_freeze(grid), grid.to_json(), durable=False)
+        for bundle in grid.bundles():
+            _order(grid, bundle).write(order_path(_RESULTS, bundle.path))
+    return frozenset(stale)
 
-    For a job that is done, only those that are there, and marked so that their age does not count: Snakemake reruns
-    whatever depends on a file that is made again, and a batch names the SHA-256 of its data anyhow. For any other job
-    not marked: beside a marked file that is to be made, Snakemake overlooks that the job itself has changed.
+
+def forced(workflow: Any, path: str) -> list[str]:
+    """Let Snakemake make a file again if it needs it at all; return no input files, for a function of these.
+
+    Whether Snakemake remembers what its jobs were made of, and which of that it compares, decides nothing then.
+    """
+    if _is_first(workflow):
+        workflow.dag.forcefiles.add(path)
+    return []
+
+
+def frozen_to_await(workflow: Any, grid: Grid, path: str) -> list[str]:
+    """Return no input files of the frozen configuration, which is made again where it differs from the present one."""
+    return forced(workflow, path) if is_outdated(Path(path), grid.config) else []
+
+
+def is_outdated(frozen: Path, config: Config) -> bool:
+    """Return whether a frozen configuration is there and differs from a present one."""
+    try:
+        return bool(json.loads(frozen.read_text(encoding="utf-8")) != json.loads(json.dumps(config)))
+    except OSError:
+        return False
+    except ValueError:
+        return True
+
+
+def config_to_freeze(grid: Grid) -> Path:
+    """Return the file of the configuration that the workflow was started with."""
+    return _RESULTS / ".workspace" / "configurations" / f"{grid.name or 'unnamed'}.json"
+
+
+def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[str]:
+    """Return the prepared data files that a job has to wait for, marked so that their age does not count.
+
+    A batch names the SHA-256 of its data, and a data set that is made again is no other one. Of a job that is done only
+    those that are there are named, so that no data are made for it. A job that is ``stale`` is made again.
     """
     from snakemake.io import ancient
 
+    records, is_stale = f"results/runs/{bundle.path}.jsonl", bundle.path in stale
+    if is_stale:
+        forced(workflow, records)
+    is_done = not is_stale and Path(records).exists()
     paths = [f"results/data/{dataset}.npz" for dataset in bundle.datasets]
-    if not _made_for(bundle, Path(f"results/runs/{bundle.path}.jsonl")):
-        return paths
-    return [ancient(path) for path in paths if Path(path).exists()]
+    return [ancient(path) for path in paths if not is_done or Path(path).exists()]
 
 
-def _made_for(bundle: Bundle, records: Path) -> bool:
-    try:
-        lines = records.read_text(encoding="utf-8").splitlines()
-        return {json.loads(line)["batch_sha256"] for line in lines} == {batch.sha256 for batch in bundle.batches}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
-def job_options(grid: Grid, bundle: Bundle, *, write: bool = True) -> str:
-    """Return the options, as a shell reads them, that decide what a job makes: a change of them makes it run again.
-
-    A job that runs again makes only the runs that lack a usable row. ``write`` as in :func:`word_or_file`.
-    """
-    words = ["--job", word_or_file(bundle.to_word(), write=write)]
-    if grid.budget_s is not None:
-        words += ["--budget-s", f"{grid.budget_s:g}"]
-    if not grid.timed(bundle.experiment):
-        words += ["--untimed"]
-    own = {name: grid.config["datasets"][name] for name in bundle.datasets if name in grid.config.get("datasets", {})}
-    if own:
-        words += ["--definitions", json.dumps(own, sort_keys=True)]
-    return shlex.join(words)
+def _order(grid: Grid, bundle: Bundle) -> Order:
+    own = grid.config.get("datasets", {})
+    definitions = {name: own[name] for name in bundle.datasets if name in own}
+    return Order(bundle, grid.budget_s, grid.timed(bundle.experiment), definitions)
 
 
 def report_sources(workflow: Any, home: Path) -> str:
-    """Return a hash of all that makes tables and figures of rows: code, templates, published numbers, reasons.
+    """Return a hash of all that makes tables and figures of rows: every file of this package.
 
     Where reports are made in a conda environment, its file is a part of that.
     """
-    folder = Path(str(files("kdrbench.reports")))
-    digest = hashlib.sha256(sources_of(_report_modules()).sha256.encode())
+    root, digest = Path(str(files("kdrbench"))), hashlib.sha256()
     if environment := environment_of(workflow, home, "report"):
         digest.update(environment.read_bytes())
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in _REPORT_DATA:
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _report_modules() -> list[str]:
-    """Return every module of the commands and the reports: some are loaded by name, which is not followed."""
-    root = Path(str(files("kdrbench")))
-    paths = [path for part in ("commands", "reports") for path in sorted((root / part).rglob("[!_]*.py"))]
-    return [".".join(("kdrbench", *path.relative_to(root).with_suffix("").parts)) for path in paths]
-
-
-def closing_line(results: str, reports: str) -> str:
-    """Return in a line where the reports of a configuration are; empty where none was made.
+def closing_lines(grid: Grid, results: str, reports: str) -> str:
+    """Return where the reports of a configuration are, and what is still out of date; empty where none was made.
 
     ``results`` and ``reports`` are the folders of its merged tables and of its reports.
     """
@@ -240,7 +251,12 @@ def closing_line(results: str, reports: str) -> str:
     if not Path(reports).is_dir():
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
-    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
+    stale = stale_jobs(grid, _RESULTS)
+    left = f"\nkdrbench: {in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
+    return (
+        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
+        f"{left}"
+    )
 
 
 def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:

@@ -64,7 +64,7 @@ class Record:
                 f"{path} names code that is not kdrbench's, {visible(places[0][:200])}, which would be run; say "
                 "--own-code if you trust it"
             )
-        return load_grid(config, hashed=False)
+        return load_grid(config)
 
     @cached_property
     def other_limits(self) -> dict[str, Counts]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 from kdrbench.bench.batch import Batch
@@ -21,6 +22,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.stages.ikdr.components import components_of, plugins_of
 from kdrbench.stages.ikdr.config import check_experiment
 from kdrbench.stages.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.stages.ikdr.stage import shared_definition, solver_part
@@ -163,19 +165,19 @@ def _charted(experiment: Config, config: Config, dataset: str) -> list[str]:
 def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str, kernel: str) -> Cell:
     source = config["experiments"][charted]
     shared = shared_definition(source, entry)
-    solvers, roots = {}, dict.fromkeys([_RUN])
+    solvers: dict[str, dict[str, Any]] = {}
     for solver in experiment["solvers"]:
-        part, modules = solver_part(source, config, kernel, solver, shared["parameters"])
-        solvers[solver] = {**shared, **part}
-        roots |= dict.fromkeys(modules)
+        solvers[solver] = {**shared, **solver_part(source, config, kernel, solver, shared["parameters"])}
     n_problems, n_starts = shared["n_folds"] * shared["partitions"], experiment["starts"]
+    n_samples = shared["n_rows"] or entry.n_samples
     return Cell(
         dataset=entry.name,
         names=(charted, kernel),
         definition={"solvers": solvers, "starts": n_starts, "n_problems": n_problems},
         n_runs=n_problems * experiment["draws"],
-        roots=tuple(roots),
         run_s=sum((n_starts + 1) * estimated_seconds(one, entry) for one in solvers.values()),
+        components=("atlas/starts", *chain.from_iterable(components_of(one, n_samples) for one in solvers.values())),
+        plugins=dict(chain.from_iterable(plugins_of(one).items() for one in solvers.values())),
         rows=tuple((solver,) for solver in solvers),
     )
 

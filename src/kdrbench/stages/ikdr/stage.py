@@ -20,10 +20,10 @@ from kdrbench.bench.stage import Cell, Config, RunContext, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.kernels.registry import own_modules
 from kdrbench.solvers import build_solver
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
+from kdrbench.stages.ikdr.components import components_of, plugins_of
 from kdrbench.stages.ikdr.config import (
     check_experiment,
     check_sections,
@@ -42,11 +42,6 @@ from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
 from kdrbench.stages.ikdr.solver_definitions import alternation_of, method_of
 from kdrbench.stages.ikdr.solver_run import make_solver_run
-
-# The modules that make the run of a solver, by paradigm, and of a baseline.
-_SOLVER_RUN, _CLUSTERING_RUN, _BASELINE_RUN = (
-    f"kdrbench.stages.ikdr.{name}" for name in ("solver_run", "clustering_run", "baseline_run")
-)
 
 
 @cache
@@ -158,11 +153,11 @@ class IKDRStage(Stage):
             shared = shared_definition(experiment, registry[dataset])
             for kernel in experiment["kernels"]:
                 for solver in experiment["solvers"]:
-                    part, roots = solver_part(experiment, config, kernel, solver, shared["parameters"])
-                    yield _cell(registry[dataset], (kernel, solver), {**shared, **part}, roots)
+                    part = solver_part(experiment, config, kernel, solver, shared["parameters"])
+                    yield _cell(registry[dataset], (kernel, solver), {**shared, **part})
             for baseline in experiment.get("baselines", []):
-                part, roots = _baseline_part(config, baseline)
-                yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part}, roots)
+                part = _baseline_part(config, baseline)
+                yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part})
 
     def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
         """Build the method and load what it needs; the problem of each run is built before its process."""
@@ -209,8 +204,8 @@ def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]
 
 def solver_part(
     experiment: Config, config: Config, kernel: str, solver: str, parameters: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return what the configuration says of a solver with a kernel, and the modules that decide its results."""
+) -> dict[str, Any]:
+    """Return what the configuration says of a solver with a kernel."""
     definition, kernel_definition = config["solvers"][solver], dict(config["kernels"][kernel])
     method = method_of(definition)
     part = {
@@ -221,23 +216,26 @@ def solver_part(
         "evaluation": dict(experiment.get("evaluation", {})),
         "starts": definition.get("starts", 1),
     }
-    run = _SOLVER_RUN
     if experiment["paradigm"] != SUPERVISED:
-        run = _CLUSTERING_RUN
         part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
-    return part, (type(build_solver(method)).__module__, run, *own_modules(kernel_definition))
+    return part
 
 
-def _baseline_part(config: Config, baseline: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _baseline_part(config: Config, baseline: str) -> dict[str, Any]:
     definition = dict(config["baselines"][baseline])
-    part = {"kind": str(Kind.BASELINE), "kernel": {}, "method": definition, "start": "", "evaluation": {}}
-    return part, (type(build_baseline(definition)).__module__, _BASELINE_RUN)
+    return {"kind": str(Kind.BASELINE), "kernel": {}, "method": definition, "start": "", "evaluation": {}}
 
 
-def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any], roots: tuple[str, ...]) -> Cell:
-    run_s = estimated_seconds(definition, entry)
-    n_runs = definition["n_folds"] * definition["partitions"]
-    return Cell(entry.name, names, definition, n_runs, roots, run_s)
+def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any]) -> Cell:
+    return Cell(
+        entry.name,
+        names,
+        definition,
+        n_runs=definition["n_folds"] * definition["partitions"],
+        run_s=estimated_seconds(definition, entry),
+        components=components_of(definition, definition["n_rows"] or entry.n_samples),
+        plugins=plugins_of(definition),
+    )
 
 
 def _load(modules: Iterable[str]) -> None:

@@ -115,6 +115,7 @@ class KPCAFiguresStage(Stage):
         for dataset in experiment["datasets"]:
             definition: dict[str, Any] = {"figure": experiment["figure"]}
             definition |= {key: list(experiment[key]) for key in ("learners", *VARIED) if key in experiment}
+            learners = [f"learner/{learner}" for learner in definition.get("learners", ())]
             n_train = training_of(experiment, dataset)
             if "training" in experiment:
                 definition["n_train"] = n_train
@@ -124,8 +125,8 @@ class KPCAFiguresStage(Stage):
                 names=(),
                 definition=definition,
                 n_runs=experiment.get("draws", 1),
-                roots=(_RUN,),
                 run_s=_seconds_of_a_run(n_train, len(rows)),
+                components=(f"figure/{experiment['figure']}", *learners),
                 rows=tuple(rows),
             )
 

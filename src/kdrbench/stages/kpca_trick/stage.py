@@ -16,11 +16,10 @@ from kdrbench.bench.referee import Referee
 from kdrbench.bench.run import Run, RunResult
 from kdrbench.bench.stage import Cell, Config, RunContext, Stage
 from kdrbench.datasets import Dataset
-from kdrbench.metric_learning import build_learner
+from kdrbench.metric_learning import LEARNERS, build_learner
 from kdrbench.stages.kpca_trick.config import SCHEMA, check_experiment, value_for
 from kdrbench.stages.kpca_trick.split_run import make_split_run
 
-_RUN = "kdrbench.stages.kpca_trick.split_run"
 _IMPORTS = ("scipy.optimize", "scipy.sparse.linalg")
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
@@ -74,7 +73,9 @@ class KPCATrickStage(Stage):
         """Yield a cell for each data set."""
         experiment = config["experiments"][name]
         learners, variants = list(experiment["learners"]), list(experiment["variants"])
-        modules = sorted({type(build_learner(learner)).__module__ for learner in learners})
+        own = [learner for learner in learners if learner not in LEARNERS]
+        components = [f"learner/{learner}" for learner in learners if learner in LEARNERS]
+        components += [*(f"selection/{variant}" for variant in variants), "splits/kpca_trick", "referee/kpca_trick"]
         for dataset in experiment["datasets"]:
             definition = {
                 "learners": learners,
@@ -89,8 +90,9 @@ class KPCATrickStage(Stage):
                 names=(),
                 definition=definition,
                 n_runs=experiment["splits"],
-                roots=(_RUN, *modules),
                 run_s=_seconds_of_a_run(definition),
+                components=tuple(components),
+                plugins={f"learner/{learner}": type(build_learner(learner)).__module__ for learner in own},
                 rows=tuple(product(learners, variants)),
             )
 

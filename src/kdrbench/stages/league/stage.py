@@ -26,8 +26,6 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.league.rules import INNER_FOLDS, RULES, TUNED
-from kdrbench.metric_learning import build_learner
-from kdrbench.solvers.registry import SOLVERS, build_solver
 
 _RUN = "kdrbench.stages.league.fold_run"
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
@@ -124,8 +122,8 @@ class LeagueStage(Stage):
                     names=(method,),
                     definition={"method": method, **shared},
                     n_runs=experiment["folds"] * experiment["repeats"],
-                    roots=partial(roots_of, _RUN, method),
                     run_s=len(counts) * _seconds_of_a_fit(method, entry, experiment),
+                    components=(f"reducer/{method}", "judge/league", "splits/league"),
                     rows=tuple((count,) for count in counts),
                 )
 
@@ -170,21 +168,6 @@ def _check_dataset(place: str, entry: DatasetEntry, experiment: Config) -> None:
             f"{place}.folds is {experiment['folds']}; the smallest class of data set {entry.name!r} has {smallest} "
             "samples, so it must be at most that"
         )
-
-
-def roots_of(run: str, method: str) -> tuple[str, ...]:
-    """Return the modules of this project that decide a method's numbers: of its ``run``, its class, what it names."""
-    from kdrbench.reduction.methods import build_reducer
-
-    model = build_reducer(method, 1)
-    options = {name.rpartition("__")[2]: value for name, value in model.get_params().items()}
-    parts = [model, *options.values()]
-    if options.get("solver") in SOLVERS:
-        parts.append(build_solver({"method": options["solver"]}))
-    if isinstance(options.get("learner"), str):
-        parts.append(build_learner(options["learner"]))
-    modules = {type(part).__module__ for part in parts}
-    return run, *sorted(module for module in modules if module.partition(".")[0] == "kdrbench")
 
 
 def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:

@@ -17,9 +17,6 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.stages.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
-_RUN = "kdrbench.stages.low_rank.run"
-# The compiled sweeps of a divergence are imported by name, which is not followed.
-_COMPILED = "kdrbench.lowrank.compiled"
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
 METHODS = "low_rank_methods"
@@ -137,7 +134,6 @@ class LowRankStage(Stage):
         for dataset in experiment["datasets"]:
             for name_of_method in experiment["methods"]:
                 method = dict(config[METHODS][name_of_method])
-                compiled = (f"{_COMPILED}.{method['divergence']}",) if "divergence" in method else ()
                 yield Cell(
                     dataset=dataset,
                     names=(name_of_method,),
@@ -148,8 +144,8 @@ class LowRankStage(Stage):
                         "kind": registry[dataset].kind,
                     },
                     n_runs=experiment["runs"],
-                    roots=(_RUN, *compiled),
                     run_s=_seconds_of_a_run(method, counts, registry[dataset]),
+                    components=("splits/low_rank", "referee/low_rank", *_components_of(method)),
                     rows=tuple((count,) for count in counts),
                 )
 
@@ -170,6 +166,12 @@ class LowRankStage(Stage):
         """Return the size of the kernel and its rank at the start."""
         n_samples, n_columns = dataset.features.shape
         return {"n_samples": n_samples, "rank": n_columns}
+
+
+def _components_of(method: Mapping[str, Any]) -> tuple[str, ...]:
+    if "divergence" not in method:
+        return ("boosting/definite_boost",)
+    return f"divergence/{method['divergence']}", f"projection/{method['solver']}"
 
 
 def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.errors import ConfigError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.stages.league.stage import check_methods, roots_of
+from kdrbench.stages.league.stage import check_methods
 from kdrbench.status import Status
 
 _LEVEL, _FOLDS = 0.05, 5
@@ -91,8 +90,8 @@ class NoiseStage(Stage):
                     names=(method,),
                     definition={"method": method, **shared},
                     n_runs=experiment["draws"],
-                    roots=partial(roots_of, __name__, method),
                     run_s=_FIT_S * (_FOLDS + min(_REFITS, experiment["permutations"])),
+                    components=(f"reducer/{method}", "noise/permutation"),
                 )
 
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:

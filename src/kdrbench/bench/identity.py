@@ -1,0 +1,130 @@
+"""Whether a stored row is what a configuration asks for now, and if not, why, in words.
+
+A row is identified by what was asked (definition, data, seed) and by the revisions of the components that decide
+numbers. Revisions are stored with each row, by component: ``"3.1"`` is the third revision of the numbers and the first
+of the speed (:mod:`kdrbench.revisions`); a component of the user's own has the hash of its code instead. Rows from
+before revisions were declared have none, which counts as revision 0. The code itself is no part of the identity.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.own_code import is_own, own_code_sha256
+from kdrbench.revisions import FIRST, revisions_of
+from kdrbench.status import Status
+
+# Speeds were the first ones until revisions were declared.
+_UNDECLARED = "0.1"
+# Characters of a hash that a row holds of a plug-in.
+_HASH = 16
+
+
+def revision_words(components: Iterable[str], modules: Mapping[str, str]) -> dict[str, str]:
+    """Return the present revisions of components as rows hold them; ``modules`` names those that plug-ins come from.
+
+    A module that is none of the user's has no revision of its own.
+    """
+    words = {name: f"{one.numbers}.{one.speed}" for name, one in revisions_of(components).items()}
+    own = {name: module for name, module in modules.items() if is_own(module)}
+    return words | {name: own_code_sha256(module)[:_HASH] for name, module in own.items()}
+
+
+@dataclass(frozen=True)
+class Attested:
+    """Steps of revisions of which an audit has shown that numbers are the same: (component, from, to)."""
+
+    steps: frozenset[tuple[str, int, int]] = frozenset()
+
+    def leads(self, component: str, old: int, new: int) -> bool:
+        """Return whether a chain of steps leads from one revision of a component to another one."""
+        reached, waiting = {old}, [old]
+        while waiting:
+            at = waiting.pop()
+            further = {end for name, start, end in self.steps if name == component and start == at} - reached
+            reached |= further
+            waiting += further
+        return new in reached
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What rows are judged by, beside their batch: whether times count, the budget, and what audits have attested."""
+
+    timed: bool = False
+    budget_s: float | None = None
+    attested: Attested = field(default_factory=Attested)
+
+
+def differences(row: Mapping[str, Any], batch: Batch, attested: Attested, stored: Batch | None = None) -> list[str]:
+    """Return in words why a row is not of the batch as it is asked for now; empty where it is.
+
+    ``row`` holds the columns of a record by name. ``stored`` is the batch that the row was made for, where it is known.
+    """
+    if row["definition_sha256"] != batch.definition_sha256:
+        return list(_of_definition(row, batch, stored)) or ["its definition"]
+    return list(_of_revisions(json.loads(row["revisions"] or "{}"), batch, attested))
+
+
+def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, stored: Batch | None = None) -> list[str]:
+    """Return in words why the run of a row is to be made again; empty where the row can be used."""
+    found = differences(row, batch, asked.attested, stored)
+    if row["status"] == Status.SKIPPED and row["budget_s"] != asked.budget_s:
+        found.append(f"skipped under a budget of {row['budget_s']} s, which is {asked.budget_s} s now")
+    if asked.timed and not row["timed"]:
+        found.append("its times are those of shared cores")
+    return found
+
+
+def has_earlier_speed(revisions: str, batch: Batch) -> bool:
+    """Return whether a row has times of an earlier ``speed`` of one of its components."""
+    words = json.loads(revisions or "{}")
+    pairs = ((words.get(name, _first(words)), word) for name, word in batch.revisions.items() if "." in word)
+    return any(_numbers(old)[1] != _numbers(new)[1] for old, new in pairs)
+
+
+def _of_definition(row: Mapping[str, Any], batch: Batch, stored: Batch | None) -> Iterator[str]:
+    if row["seed"] != batch.seed:
+        yield f"seed {row['seed']} -> {batch.seed}"
+    if row["data_sha256"] != batch.data_sha256:
+        yield "data changed"
+    if stored is None:
+        return
+    before, now = stored.definition, batch.definition
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"{name} {_short(before.get(name))} -> {_short(now.get(name))}"
+    if stored.threads != batch.threads:
+        yield f"threads {stored.threads} -> {batch.threads}"
+
+
+def _of_revisions(words: Mapping[str, str], batch: Batch, attested: Attested) -> Iterator[str]:
+    for name, now in batch.revisions.items():
+        kind, _, short = name.partition("/")
+        if "." not in now:
+            if words.get(name) != now:
+                yield f"your {kind} {PurePath(short).name} changed"
+            continue
+        old, new = _numbers(words.get(name, _first(words)))[0], _numbers(now)[0]
+        if old != new and not attested.leads(name, old, new):
+            yield f"{name}: numbers {old or 'of no revision'} -> {new}"
+
+
+def _first(words: Mapping[str, str]) -> str:
+    """Return the revision of a component that a row does not name: it was declared later, or none was at all."""
+    return f"{FIRST.numbers}.{FIRST.speed}" if words else _UNDECLARED
+
+
+def _numbers(word: str) -> tuple[int, int]:
+    numbers, _, speed = word.partition(".")
+    return int(numbers), int(speed)
+
+
+def _short(value: object) -> str:
+    text = "not given" if value is None else json.dumps(value) if isinstance(value, dict) else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
