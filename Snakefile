@@ -69,7 +69,7 @@ INCLUDED = outputs.included(GRID.config)
 REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
-STALE = start(workflow, GRID)
+STALE = start(workflow, GRID, HOME)
 
 
 wildcard_constraints:

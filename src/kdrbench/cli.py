@@ -48,6 +48,7 @@ _COMMANDS = {
     "unpack": "kdrbench.commands.packing",
     "verify": "kdrbench.commands.verify",
     "where": "kdrbench.commands.records",
+    "why": "kdrbench.commands.why",
 }
 
 

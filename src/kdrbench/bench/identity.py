@@ -21,6 +21,9 @@ from kdrbench.status import Status
 
 # Speeds were the first ones until revisions were declared.
 _UNDECLARED = "0.1"
+# Batches by the hash of their definition.
+Known = Mapping[str, Batch]
+_NONE_KNOWN: Known = {}
 # Characters of a hash that a row holds of a plug-in.
 _HASH = 16
 
@@ -61,19 +64,20 @@ class Asked:
     attested: Attested = field(default_factory=Attested)
 
 
-def differences(row: Mapping[str, Any], batch: Batch, attested: Attested, stored: Batch | None = None) -> list[str]:
+def differences(row: Mapping[str, Any], batch: Batch, attested: Attested, known: Known = _NONE_KNOWN) -> list[str]:
     """Return in words why a row is not of the batch as it is asked for now; empty where it is.
 
-    ``row`` holds the columns of a record by name. ``stored`` is the batch that the row was made for, where it is known.
+    ``row`` holds the columns of a record by name. The batch that it was made for may be among those ``known``.
     """
     if row["definition_sha256"] != batch.definition_sha256:
-        return list(_of_definition(row, batch, stored)) or ["its definition"]
+        stored = known.get(row["definition_sha256"])
+        return list(_of_definition(row, batch, stored)) or ["its definition changed"]
     return list(_of_revisions(json.loads(row["revisions"] or "{}"), batch, attested))
 
 
-def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, stored: Batch | None = None) -> list[str]:
+def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, known: Known = _NONE_KNOWN) -> list[str]:
     """Return in words why the run of a row is to be made again; empty where the row can be used."""
-    found = differences(row, batch, asked.attested, stored)
+    found = differences(row, batch, asked.attested, known)
     if row["status"] == Status.SKIPPED and row["budget_s"] != asked.budget_s:
         found.append(f"skipped under a budget of {row['budget_s']} s, which is {asked.budget_s} s now")
     if asked.timed and not row["timed"]:

@@ -13,7 +13,7 @@ from typing import Any
 from kdrbench.bench.attestation import attested_in
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.identity import Asked, reasons
+from kdrbench.bench.identity import Asked, Known, reasons
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records
@@ -123,8 +123,8 @@ def _progress(
     asked: Asked,
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    sources, stored = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.made_for()
-    looks = [_ended(batch, rows, asked, stored) for rows in sources]
+    sources, known = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.batches_of_cell()
+    looks = [_ended(batch, rows, asked, known) for rows in sources]
     # Without rows there is nothing current either.
     ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
     running = None
@@ -144,11 +144,11 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 
 
 def _ended(
-    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], asked: Asked, stored: Batch | None
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], asked: Asked, known: Known
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """Return the batch's rows among these, and why some are out of date."""
     found = [row for axes in batch.axes for row in rows.get(axes, ())]
-    return tuple(found), tuple(dict.fromkeys(why for row in found for why in reasons(flat(row), batch, asked, stored)))
+    return tuple(found), tuple(dict.fromkeys(why for row in found for why in reasons(flat(row), batch, asked, known)))
 
 
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:

@@ -28,7 +28,7 @@ from kdrbench.errors import counted
 from kdrbench.files import set_aside, unsealed, write_text
 from kdrbench.status import Status
 
-ROWS = "rows.jsonl"
+ROWS, _BATCH = "rows.jsonl", "batch.json"
 _AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
 
 
@@ -99,14 +99,16 @@ class Workspace(Generic[AnyRecord]):
 
     @property
     def _batch(self) -> Path:
-        return self.folder / "batch.json"
+        return self.folder / _BATCH
 
     def made_for(self) -> Batch | None:
         """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
-        try:
-            return Batch.from_json(self._batch.read_text(encoding="utf-8"))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None
+        return _batch_in(self._batch)
+
+    def batches_of_cell(self) -> dict[str, Batch]:
+        """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
+        found = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
+        return {batch.definition_sha256: batch for batch in found if batch is not None}
 
     @contextmanager
     def claimed(self, batch: Batch, limits: Limits, asked: Asked) -> Iterator[set[int]]:
@@ -182,6 +184,13 @@ class Workspace(Generic[AnyRecord]):
         for path in self.folder.glob("run-*/checkpoint.npz"):
             path.unlink(missing_ok=True)
         write_text(self._batch, batch.to_json())
+
+
+def _batch_in(path: Path) -> Batch | None:
+    try:
+        return Batch.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _run_of(line: str) -> int:

@@ -185,6 +185,35 @@ def grid_of(config: Path) -> Grid:
     return load_grid(values)
 
 
+def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
+    """Return the grid of a configuration as its files are now, and the frozen one; says where they differ.
+
+    Where the files are not known, or have faults, it is the grid of the frozen configuration.
+    """
+    import json
+
+    from kdrbench.conformance.trial import places_in, try_apart
+    from kdrbench.errors import KdrbenchError
+    from kdrbench.stages.config import load_grid
+    from kdrbench.stages.origin import present_configuration
+
+    frozen = frozen_configuration(results, name)
+    config = present_configuration(results, "" if frozen.parent == results else frozen.parent.name)
+    try:
+        if config is None:
+            return grid_of(frozen), frozen
+        try_apart(lambda: load_grid(config), places_in(config))
+        grid = load_grid(config)
+    except KdrbenchError as fault:
+        click.echo(
+            f"kdrbench: the configuration of now has a fault, so that of the last start is shown: {fault}", err=True
+        )
+        return grid_of(frozen), frozen
+    if json.loads(grid.to_json()) != json.loads(frozen.read_text(encoding="utf-8")):
+        click.echo("kdrbench: the configuration has changed since the workflow was started", err=True)
+    return grid, frozen
+
+
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
 

@@ -15,8 +15,8 @@ from kdrbench.commands.options import (
     RECORD,
     Number,
     configuration_name,
-    frozen_configuration,
     grid_of,
+    present_grid,
     root_and_name,
 )
 from kdrbench.errors import InputError, counted
@@ -172,6 +172,7 @@ def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out
 def status(results: Path, name: str, watch: float | None) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
 
+    Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
     Then what the experiments whose tables are merged have answered, as the dashboard says it; with --watch at the end.
     """
     import time
@@ -181,8 +182,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     from kdrbench.stages.ikdr.controls import losing_cells
 
     results, name = root_and_name(results, name)
-    frozen = frozen_configuration(results, name)
-    grid = grid_of(frozen)
+    grid, frozen = present_grid(results, name)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
     while True:
         progress = progress_of(grid, results)

@@ -43,8 +43,8 @@ def _reasons(bundle: Bundle, files: JobFiles, kind: type[Record], asked: Asked) 
         rows = {_axes(row, kind): row for row in (completed(json.loads(line), kind) for line in lines)}
         batches = {axes: batch for batch in bundle.batches for axes in batch.axes}
         found = [(rows[axes], batch) for axes, batch in batches.items() if axes in rows]
-        stored = {batch.path: files.workspace(batch, kind).made_for() for batch in _differing(found)}
-        words = (reasons(row, batch, asked, stored.get(batch.path)) for row, batch in found)
+        known = {batch.path: files.workspace(batch, kind).batches_of_cell() for batch in _differing(found)}
+        words = (reasons(row, batch, asked, known.get(batch.path, {})) for row, batch in found)
         yield from dict.fromkeys(chain.from_iterable(words))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         yield "its rows cannot be read"

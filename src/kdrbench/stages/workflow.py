@@ -24,6 +24,7 @@ from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.config_file import check_config_files, lay_over, read_config_file
+from kdrbench.stages.origin import write_origin
 from kdrbench.stages.staleness import in_words, stale_jobs
 
 _RESULTS = Path("results")
@@ -164,14 +165,17 @@ def listed(paths: Iterable[str], workflow: Any) -> str:
     return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
 
 
-def start(workflow: Any, grid: Grid) -> frozenset[str]:
+def start(workflow: Any, grid: Grid, home: Path) -> frozenset[str]:
     """Say which jobs are out of date, and why; return them, and write the orders of all jobs."""
     if not _is_first(workflow):
         return frozenset()
     if stale := stale_jobs(grid, _RESULTS):
         print(f"kdrbench: {in_words(stale)}", file=sys.stderr)
     if not workflow.dryrun:
+        settings = workflow.config_settings
         write_text(config_to_freeze(grid), grid.to_json(), durable=False)
+        if not is_module(workflow):
+            write_origin(_RESULTS, grid.name, [home / "config.yaml", *map(Path, settings.configfiles)], settings.config)
         for bundle in grid.bundles():
             _order(grid, bundle).write(order_path(_RESULTS, bundle.path))
     return frozenset(stale)
