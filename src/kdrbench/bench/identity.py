@@ -72,7 +72,7 @@ def differences(row: Mapping[str, Any], batch: Batch, attested: Attested, known:
     if row["definition_sha256"] != batch.definition_sha256:
         stored = known.get(row["definition_sha256"])
         return list(_of_definition(row, batch, stored)) or ["its definition changed"]
-    return list(_of_revisions(json.loads(row["revisions"] or "{}"), batch, attested))
+    return list(of_revisions(row["revisions"], batch, attested))
 
 
 def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, known: Known = _NONE_KNOWN) -> list[str]:
@@ -107,16 +107,31 @@ def _of_definition(row: Mapping[str, Any], batch: Batch, stored: Batch | None) -
         yield f"threads {stored.threads} -> {batch.threads}"
 
 
-def _of_revisions(words: Mapping[str, str], batch: Batch, attested: Attested) -> Iterator[str]:
+def steps_of(revisions: str, batch: Batch) -> dict[str, tuple[int, int]]:
+    """Return by component the revisions of a row's numbers and of the present ones; plug-ins have none.
+
+    ``revisions`` is the column of the row.
+    """
+    words = json.loads(revisions or "{}")
+    declared = {name: now for name, now in batch.revisions.items() if "." in now}
+    return {name: (_numbers(words.get(name, _first(words)))[0], _numbers(now)[0]) for name, now in declared.items()}
+
+
+def of_revisions(revisions: str, batch: Batch, attested: Attested) -> Iterator[str]:
+    """Yield in words which revisions of a row, given by its column of that name, are not the present ones."""
+    words = json.loads(revisions or "{}")
     for name, now in batch.revisions.items():
-        kind, _, short = name.partition("/")
-        if "." not in now:
-            if words.get(name) != now:
-                yield f"your {kind} {PurePath(short).name} changed"
-            continue
-        old, new = _numbers(words.get(name, _first(words)))[0], _numbers(now)[0]
-        if old != new and not attested.leads(name, old, new):
-            yield f"{name}: numbers {old or 'of no revision'} -> {new}"
+        if "." not in now and words.get(name) != now:
+            kind, _, place = name.partition("/")
+            yield f"your {kind} {PurePath(place).name} changed"
+    steps = steps_of(revisions, batch)
+    raised = [name for name, step in steps.items() if step[0] != step[1] and not attested.leads(name, *step)]
+    if raised and not words:
+        further = f" and {len(raised) - 1} more components" if raised[1:] else ""
+        yield f"made before revisions were declared, and not audited since ({raised[0]}{further})"
+        return
+    for name in raised:
+        yield f"{name}: numbers {steps[name][0]} -> {steps[name][1]}"
 
 
 def _first(words: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record
+from kdrbench.commands.options import FILE, Number, as_json, configuration_name, named_record
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
     from kdrbench.bench.record import Record
     from kdrbench.datasets import Dataset
-    from kdrbench.verification.audit import Audited
+    from kdrbench.verification.audit import Audit, Audited
+
+
+_CELLS_OF_A_COMPONENT = 3
 
 
 @click.command()
-@click.argument("results", type=RECORD, default=Path("results"))
+@click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @click.option("--cells", type=Number(least=1, whole=True), default=5, show_default=True, help="How many to make again.")
 @click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True, help="Draws cells and runs.")
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--mirror", default=None, help="Folder or URL with the data; KDRBENCH_MIRROR if not said.")
 @click.option("--own-code", is_flag=True, help="Run the solvers, kernels and data that its configuration names.")
+@click.option(
+    "--attest",
+    is_flag=True,
+    help="Make at least three cells of each component again, and append the result to RESULTS/attestations.jsonl.",
+)
 @as_json
 def audit(
     results: Path,
@@ -44,6 +52,7 @@ def audit(
     time_s: float,
     mirror: str | None,
     own_code: bool,
+    attest: bool,
     as_json: bool,
 ) -> None:
     """Make runs of the record in RESULTS again, and compare them with their rows and projections.
@@ -51,14 +60,17 @@ def audit(
     One run is drawn of each of --cells cells, of all systems in proportion. The engine of the workflow makes it in a
     folder that is removed. Runs that cannot be made here are passed over, and counted by reason: their data are
     missing, they need more memory than there is, or took longer than --time-s. Exit code 1 if anything differs.
+
+    Rows of earlier revisions of components that an audit has attested are up to date: they are not made again.
     """
     from kdrbench.bench.isolation.core_lock import leave_when_told
+    from kdrbench.packing.unpack import opened
     from kdrbench.verification.audit import audit as audited
     from kdrbench.verification.record import Record as ToAudit
 
     leave_when_told()
-    record = ToAudit(*named_record(results, name), own_code)
-    with tempfile.TemporaryDirectory(prefix="kdrbench-audit-") as place:
+    with tempfile.TemporaryDirectory(prefix="kdrbench-audit-") as place, opened(results) as folder:
+        record = ToAudit(*named_record(folder, name), own_code)
 
         def rerun(batch: Batch, dataset: Dataset, folder: Path) -> Sequence[Record]:
             return _made_again(record.grid, batch, dataset, folder)
@@ -70,6 +82,7 @@ def audit(
             n_cells=int(cells),
             seed=int(seed),
             limit_s=time_s,
+            least=_CELLS_OF_A_COMPONENT if attest else 0,
             mirror=mirror,
             look=(lambda _: None) if as_json else _say,
         )
@@ -79,12 +92,38 @@ def audit(
         click.echo(f"passed over: {count} {reason}", err=as_json)
     if not found.runs:
         raise InputError(
-            f"none of the cells of {record.folder} could be made again here, for the reasons above; raise --time-s, or "
+            f"none of the cells of {results} could be made again here, for the reasons above; raise --time-s, or "
             "name the folder of the data with --mirror"
         )
+    if attest:
+        click.echo(_attest(results, found, int(seed)), err=as_json)
     if not as_json:
         click.echo(f"{counted(len(found.runs), 'run')} made again, {counted(len(found.findings), 'finding')}")
     sys.exit(1 if found.findings else 0)
+
+
+def _attest(results: Path, found: Audit, seed: int) -> str:
+    """Append what was found to the attestations beside the results, and return it in a line."""
+    from kdrbench.bench.attestation import ATTESTATIONS, Attestation, append_attestation
+    from kdrbench.bench.evidence import write_evidence
+    from kdrbench.bench.provenance import software_and_machine
+    from kdrbench.bench.rows import now
+
+    made = software_and_machine()
+    append_attestation(
+        results,
+        Attestation(
+            now(),
+            seed,
+            len(found.runs),
+            sum(bool(run.findings) for run in found.runs),
+            **{name: made[name] for name in ("machine", "processor", "git_commit")},
+            **write_evidence(results),
+            steps=found.steps,
+        ),
+    )
+    safe = sum(not step.differing for step in found.steps)
+    return f"attested: {safe} of {counted(len(found.steps), 'component')}, in {results / ATTESTATIONS}"
 
 
 def _say(run: Audited) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kdrbench.commands.options import RECORD, Number, as_json, configuration_name, named_record, processes
+from kdrbench.errors import counted
 from kdrbench.progress import ProgressLine
 
 _SHOWN = 20
@@ -65,7 +66,8 @@ def verify(
     finally:
         line.end()
     if as_json:
-        click.echo(json.dumps({**asdict(found), "left_out": dict(found.left_out)}))
+        counts = {"left_out": dict(found.left_out), "stale": dict(found.stale)}
+        click.echo(json.dumps({**asdict(found), **counts}))
     else:
         for finding in found.findings[:_SHOWN]:
             click.echo(str(finding))
@@ -73,5 +75,7 @@ def verify(
             click.echo(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
         for reason, count in found.left_out.items():
             click.echo(f"not computed again: {count} {reason}")
+        for reason, count in found.stale.most_common(_SHOWN):
+            click.echo(f"out of date: {counted(count, 'row')}: {reason}")
         click.echo(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
     sys.exit(1 if found.findings else 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
+from kdrbench.bench.attestation import ATTESTATIONS
 from kdrbench.bench.publish import JobFiles, write_table
 from kdrbench.bench.record import Record, no_number, record_json
 from kdrbench.bench.stage import Config
@@ -145,6 +146,8 @@ def _unpack(
     write_systems(place, config, tables)
     if part is None:
         _write_others(packed, results)
+    if (attestations := packed.place / ATTESTATIONS).is_file():
+        write_bytes(results / ATTESTATIONS, attestations.read_bytes(), durable=False)
     return complete
 
 

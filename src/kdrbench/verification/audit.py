@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 
+from kdrbench.bench.attestation import Step
 from kdrbench.bench.batch import Batch
+from kdrbench.bench.identity import steps_of
 from kdrbench.bench.record import Record as RunRecord
 from kdrbench.bench.record import RecordError
 from kdrbench.datasets import Dataset
@@ -30,11 +32,15 @@ Rerun = Callable[[Batch, Dataset, Path], Sequence[RunRecord]]
 
 @dataclass(frozen=True)
 class Audited:
-    """A run that was made again: its place, what differs, and its time over the recorded one, scaled by calibration."""
+    """A run that was made again: its place, what differs, and its time over the recorded one, scaled by calibration.
+
+    ``steps`` are by component the revisions of the row's numbers and of the code.
+    """
 
     place: str
     findings: tuple[Finding, ...]
     time_ratio: float | None
+    steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -48,6 +54,18 @@ class Audit:
     def findings(self) -> list[Finding]:
         """The findings of all runs."""
         return [finding for run in self.runs for finding in run.findings]
+
+    @property
+    def cells(self) -> Counter[str]:
+        """How many of the runs each component took part in."""
+        return Counter(name for run in self.runs for name in run.steps)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was found by component and revisions."""
+        made = [(name, *step, bool(run.findings)) for run in self.runs for name, step in run.steps.items()]
+        cells, differing = Counter(one[:3] for one in made), Counter(one[:3] for one in made if one[3])
+        return tuple(Step(*step, cells[step], differing[step]) for step in sorted(cells))
 
 
 def drawn(batches: Sequence[Batch], rng: np.random.Generator) -> Iterator[Batch]:
@@ -79,13 +97,14 @@ def audit(
     n_cells: int,
     seed: int,
     limit_s: float,
+    least: int = 0,
     mirror: str | None = None,
     look: Callable[[Audited], None] = lambda _: None,
 ) -> Audit:
     """Make runs of ``n_cells`` cells again, those that can be made here, and compare each with its rows.
 
     ``folder`` is where they are made, ``limit_s`` the recorded seconds above which a run is passed over; ``look`` is
-    called with each run that was made.
+    called with each run that was made. At ``least`` so many cells of each component come first, where there are.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
@@ -95,7 +114,7 @@ def audit(
     }
     data = _Data(record, mirror)
     result = Audit()
-    for batch in drawn(record.grid.batches(), np.random.default_rng(seed)):
+    for batch in _in_turn(list(drawn(record.grid.batches(), np.random.default_rng(seed))), result, least):
         if len(result.runs) == n_cells:
             break
         places = ["/".join(map(str, axes)) for axes in batch.axes]
@@ -111,6 +130,18 @@ def audit(
             result.runs.append(audited)
             look(audited)
     return result
+
+
+def _in_turn(batches: list[Batch], result: Audit, least: int) -> Iterator[Batch]:
+    """Yield first the batches with a component of which fewer than ``least`` runs were made so far, then the others."""
+    others = []
+    for batch in batches:
+        cells = result.cells
+        if any(cells[name] < least for name in batch.revisions):
+            yield batch
+        else:
+            others.append(batch)
+    yield from others
 
 
 @dataclass
@@ -167,7 +198,8 @@ def _audited(
     ]
     ratios = [time_ratio(one, here[place]) for place, one in recorded.items()]
     known = [ratio for ratio in ratios if ratio is not None]
-    return Audited(batch.path, tuple(dict.fromkeys(findings)), float(np.median(known)) if known else None)
+    steps = steps_of(next(iter(recorded.values())).provenance.revisions, batch)
+    return Audited(batch.path, tuple(dict.fromkeys(findings)), float(np.median(known)) if known else None, steps)
 
 
 def _obstacle(recorded: list[RunRecord], limit_s: float) -> str:

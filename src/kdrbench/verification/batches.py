@@ -33,11 +33,15 @@ Placed = list[tuple[str, Row]]
 
 @dataclass
 class Verification:
-    """What was verified: how many ``rows``, how many ``numbers`` were computed again, what was not and why."""
+    """What was verified: how many ``rows``, how many ``numbers`` were computed again, what was not and why.
+
+    ``stale`` counts by reason the rows of earlier revisions than the present code has, which no audit has attested.
+    """
 
     rows: int = 0
     numbers: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    stale: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, other: Verification) -> None:
@@ -45,6 +49,7 @@ class Verification:
         self.rows += other.rows
         self.numbers += other.numbers
         self.left_out += other.left_out
+        self.stale += other.stale
         self.findings += other.findings
 
 

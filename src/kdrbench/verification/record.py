@@ -12,7 +12,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from kdrbench.bench.attestation import attested_in
 from kdrbench.bench.grid import Grid
+from kdrbench.bench.identity import Attested
 from kdrbench.bench.publish import array_name, read_points
 from kdrbench.bench.untrusted import UnreadableError, arrays_in, is_number
 from kdrbench.conformance.trial import places_in
@@ -70,6 +72,11 @@ class Record:
     def other_limits(self) -> dict[str, Counts]:
         """How many rows of each experiment may have which other limits of time, as the record states."""
         return read_other_limits(self.folder)
+
+    @cached_property
+    def attested(self) -> Attested:
+        """The revisions of which audits have shown that numbers are the same."""
+        return attested_in(self.results)
 
     @cached_property
     def stated(self) -> Stated | None:

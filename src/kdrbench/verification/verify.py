@@ -10,6 +10,7 @@ from itertools import chain
 
 from joblib import Parallel, delayed
 
+from kdrbench.bench.identity import of_revisions
 from kdrbench.errors import DataError
 from kdrbench.stages import build_stage
 from kdrbench.verification import large
@@ -132,6 +133,7 @@ def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str
             result.findings += against_definition(place, row, batch, grid, traces[batch.path], others)
             result.findings += [*of_description(place, row, batch), *of_ending(place, row, batch.definition)]
             result.findings += of_marks(place, row, grid)
+            result.stale.update(of_revisions(row["revisions"], batch, record.attested))
             rows_of[batch.path].append((place, row))
     result.findings += drifts(placed, kind.CELL)
     result.findings += of_limits(placed, record.other_limits)
