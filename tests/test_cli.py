@@ -10,6 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from kdrbench.bench.batch import Bundle
+from kdrbench.bench.order import Order
 from kdrbench.bench.record import read_records
 from kdrbench.cli import main
 from kdrbench.datasets import load_dataset, load_prepared
@@ -90,7 +91,8 @@ def test_a_batch_started_by_hand_uses_the_threads_given(tmp_path):
     # Snakemake would set these; a user's shell does not. Numpy reads them when it is loaded.
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     files = ["--data", tmp_path, "--results", tmp_path]
-    words = ["--job", Bundle(batch.path, (batch,)).to_word(), *files, *limits, "--threads", "1"]
+    order = Order(Bundle(batch.path, (batch,))).write(tmp_path / "order.json")
+    words = [order, *files, *limits, "--threads", "1"]
     done = kdrbench("batch", *words, env=environment)
     assert done.returncode == 0, done.stderr
     (record,) = read_records(tmp_path / "runs" / f"{batch.path}.jsonl", IKDRRecord)

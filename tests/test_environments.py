@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kdrbench.bench.order import Order
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.stages.config import load_grid
 
@@ -89,7 +90,8 @@ def test_the_environment_of_runs_has_what_they_import(tmp_path):
     experiment |= {"datasets": ["iris-bundled"], "learners": ["dne"], "splits": 1, "candidates": candidates}
     experiment |= {"training": {"default": 100}, "test_selected": []}
     (bundle,) = load_grid(config).bundles()
-    words = ["--job", bundle.to_word(), "--data", str(tmp_path), "--results", str(tmp_path / "results")]
+    order = Order(bundle).write(tmp_path / "order.json")
+    words = [str(order), "--data", str(tmp_path), "--results", str(tmp_path / "results")]
     said = run("run.yaml", RUNS, "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
     assert "kpca_tables/iris-bundled/0/dne/plain: converged" in said
     assert "snakemake" in blocked("run.yaml")

@@ -154,8 +154,7 @@ def test_a_configuration_names_the_system():
     assert [batch.path for batch in grid.batches()] == ["e/wine/a/0-1", "e/wine/b/0-1"]
     assert grid.systems == {"support.tiny_stage:TinyStage": ["e"]}
     assert len(grid.expected(["e"])) == 2 * 2 * 2
-    (bundle,) = grid.bundles()
-    assert Bundle.from_word(bundle.to_word()) == bundle
+    assert len(grid.bundles()) == 1
     assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_stage:TinyStage"
 
 

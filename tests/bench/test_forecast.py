@@ -27,7 +27,7 @@ def demo():
 
 def add_rows(results, batch, *endings, **columns):
     """Add rows of the first runs of a batch with these statuses, each after 10 s."""
-    hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
+    hashes = batch.identity
     limits = {"time_limit_s": 1e6, "memory_limit_mib": 1e6}
     axes = {"experiment": batch.experiment, "wall_s": 10.0, **limits, **hashes, **columns}
     rows = [record(batch.dataset, batch.cell[-1], run, status=status, **axes) for run, status in enumerate(endings)]
@@ -56,7 +56,7 @@ def test_definitions_are_known_without_scikit_learn():
     # It takes a second to load, in every job that merges, draws or tabulates.
     code = "import sys; from pathlib import Path; from kdrbench.commands.options import read_configs; "
     code += "from kdrbench.stages.config import load_grid; "
-    code += "grid = load_grid(read_configs(tuple(map(Path, sys.argv[1:]))), hashed=False); "
+    code += "grid = load_grid(read_configs(tuple(map(Path, sys.argv[1:])))); "
     code += "print(len(grid.batches()), sorted({'sklearn', 'pandas', 'numba'} & set(sys.modules)))"
     files = [ROOT / "config.yaml", ROOT / "config.demo.yaml"]
     done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True, check=True)

@@ -179,7 +179,6 @@ WAYS = [
     ("rows.jsonl", not_utf8, 2),
     ("rows.jsonl", other_digit, 2),
     ("rows.jsonl", pipe, 3),
-    ("key.json", empty, 3),
     ("ledger", garbage, 1),
     ("data", cut, 1),
     ("data", flipped, 1),

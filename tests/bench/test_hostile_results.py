@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
+from kdrbench.bench.identity import Asked
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
+from kdrbench.bench.own_code import own_code_sha256
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import RecordError
 from kdrbench.bench.run import RunResult
 from kdrbench.bench.run_files import Checkpoint, write_checkpoint
-from kdrbench.bench.sources import sources_of
 from kdrbench.status import Status
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
@@ -98,30 +99,30 @@ def kept_checkpoint(files, batch, wall_s):
 def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, stays):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, timed=True):
+    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
         path = kept_checkpoint(files, batch, wall_s)
-    with workspace.claimed(batch, LIMITS, timed=True):
+    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
         assert path.exists() == stays
 
 
 def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, timed=False):
+    with workspace.claimed(batch, LIMITS, Asked(timed=False)):
         path = kept_checkpoint(files, batch, 1.0)
-    with workspace.claimed(batch, LIMITS, timed=False):
+    with workspace.claimed(batch, LIMITS, Asked(timed=False)):
         assert path.exists()
-    with workspace.claimed(batch, LIMITS, timed=True):
+    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
         assert not path.exists()
 
 
 def test_rows_of_another_batch_in_the_workspace_do_not_count(tmp_path):
     batch, files = tiny_batch(runs=[0]), files_in(tmp_path)
     (first, second) = run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(LIMITS), files)
-    foreign = [replace(row, provenance=replace(row.provenance, batch_sha256="other")) for row in (first, second)]
+    foreign = [replace(row, provenance=replace(row.provenance, definition_sha256="other")) for row in (first, second)]
     files.workspace(batch, TinyRecord).replace(foreign)
     again = run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(LIMITS), files)
-    assert {row.provenance.batch_sha256 for row in again} == {batch.sha256}
+    assert {row.provenance.definition_sha256 for row in again} == {batch.definition_sha256}
 
 
 def test_a_module_in_a_folder_without_init_counts(tmp_path, monkeypatch):
@@ -129,7 +130,6 @@ def test_a_module_in_a_folder_without_init_counts(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     (folder / "solver.py").write_text("STEP = 1.0\n")
-    before = sources_of(["my_namespace.solver"])
-    assert before.modules == ("my_namespace.solver",)
+    before = own_code_sha256("my_namespace.solver")
     (folder / "solver.py").write_text("STEP = 2.0\n")
-    assert sources_of(["my_namespace.solver"]).sha256 != before.sha256
+    assert own_code_sha256("my_namespace.solver") != before

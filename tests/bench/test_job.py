@@ -2,15 +2,16 @@
 
 import json
 import os
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
+from kdrbench.bench.identity import Asked
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
+from kdrbench.bench.order import Order, read_order
 from kdrbench.bench.publish import read_points
 from kdrbench.bench.record import RecordError, read_records
 from kdrbench.datasets import load_dataset
@@ -188,7 +189,7 @@ def test_two_processes_never_work_on_one_batch(files):
     (batch,) = bundle.batches
     context = context_of()
     with (
-        workspace_of(files, batch).claimed(batch, context.limits, timed=True),
+        workspace_of(files, batch).claimed(batch, context.limits, Asked(timed=True)),
         pytest.raises(SupervisionError, match=r"another process works on .*0-1; wait until it has ended, or end it"),
     ):
         run(bundle, files)
@@ -218,19 +219,13 @@ def test_cores_are_calibrated_again_after_some_seconds(tmp_path, monkeypatch):
     assert calibrations_of("once") == [(6.0, 7.0)] * 4
 
 
-def test_a_bundle_is_read_as_it_was_written():
-    bundle = shared("ism", "Raises", "tolerant")
-    assert Bundle.from_word(bundle.to_word()) == bundle
+def test_an_order_is_read_as_it_was_written(tmp_path):
+    order = Order(shared("ism", "Raises", "tolerant"), 90.5, False, {"mine": {"loader": "csv"}})
+    assert read_order(order.write(tmp_path / "order.json")) == order
 
 
-@pytest.mark.parametrize("word", ["", "{}", "äöü"])
-def test_what_is_no_bundle_is_refused(word):
-    with pytest.raises(InputError, match="not a job as"):
-        Bundle.from_word(word)
-
-
-def test_a_bundle_of_a_thousand_cells_fits_into_a_word():
-    # Linux allows 128 KiB, and the whole command is a word of the shell's.
-    (batch, *_) = shared("ism").batches
-    cells = [replace(batch, cell=(f"kernel{n}", "ism"), data_sha256=f"{n:064x}") for n in range(1000)]
-    assert len(Bundle("e/cheap", tuple(cells)).to_word()) < 2**17 / 2
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"bundle": {"path": "e", "batches": [{}]}}'])
+def test_what_is_no_order_is_refused(tmp_path, text):
+    (tmp_path / "order.json").write_text(text)
+    with pytest.raises(InputError, match=r"is no order of a job .*; start the workflow again"):
+        read_order(tmp_path / "order.json")

@@ -21,7 +21,7 @@ def estimate(shape, method, kernel=GAUSSIAN, paradigm="supervised"):
 
 
 def cell_of(run_s, n_runs=10):
-    return Cell("wine", ("gaussian", "it"), {}, n_runs, (), run_s)
+    return Cell("wine", ("gaussian", "it"), {}, n_runs, run_s)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ CELLS = {"kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "folds": 4}
 
 
 def row(batch, number, **values):
-    hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
+    hashes = batch.identity
     limits = {"time_limit_s": 1e6, "memory_limit_mib": 1e6}
     return record(batch.dataset, batch.cell[-1], number, experiment=batch.experiment, **limits | hashes | values)
 
@@ -120,36 +120,28 @@ def test_lines(grid, results, monkeypatch):
     assert "runs 0-3 begun, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
 
 
-def test_rows_of_another_batch_do_not_count(grid, results):
+def test_rows_of_another_seed_are_out_of_date(grid, results):
     config = dict(grid.config) | {"seed": 1}
-    assert [one.left for one in progress_of(load_grid(config), results)] == [4, 4, 4]
+    found = progress_of(load_grid(config), results)
+    assert [one.left for one in found] == [4, 4, 4]
+    assert [one.reasons for one in found if one.ended] == [("seed 0 -> 1",)] * 2
 
 
-def test_rows_made_with_other_code_are_out_of_date(grid, results):
+def test_rows_of_earlier_revisions_are_out_of_date(grid, results):
     _, _, gm = grid.batches()
     path = results / "runs" / f"{gm.path}.jsonl"
-    append_records(path, [row(gm, number, batch_sha256="of other code") for number in gm.runs])
+    revisions = json.dumps(gm.revisions | {"solver/grassmann_trust_region": "0.1"})
+    append_records(path, [row(gm, number, revisions=revisions) for number in gm.runs])
     assert [one.outdated for one in progress_of(grid, results)] == [False, False, True]
     assert [one.left for one in progress_of(grid, results)] == [0, 2, 4]
     *_, line, summary = progress_lines(progress_of(grid, results))
-    assert line.endswith("4 of 4     4 converged; 4 out of date: code or packages have changed since")
+    assert line.endswith("4 of 4     4 converged; 4 out of date: solver/grassmann_trust_region: numbers 0 -> 1")
     assert summary.startswith(
         "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date; "
     )
     workspace_in(results, gm).append([row(gm, 0)])
     again = progress_of(grid, results)[-1]
     assert (len(again.ended), again.left, again.outdated) == (1, 3, False)
-
-
-def test_rows_made_in_a_conda_environment_are_not_out_of_date(grid, results, tmp_path, monkeypatch):
-    environment = tmp_path / "run.yaml"
-    environment.write_text("dependencies: []")
-    *_, gm = load_grid(grid.config, environment).batches()
-    assert gm.sha256 != grid.batches()[-1].sha256
-    append_records(results / "runs" / f"{gm.path}.jsonl", [row(gm, 0)])
-    assert progress_of(grid, results)[-1].outdated
-    monkeypatch.setattr(progress, "_ENVIRONMENT", environment)
-    assert not progress_of(grid, results)[-1].outdated
 
 
 def test_batches_of_a_shared_job_are_distinguished(tmp_path):
@@ -176,8 +168,8 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     }
     grid = load_grid(config)
     (batch,) = grid.batches()
-    hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
-    rows = [tiny_record(half, **hashes) for half in ("first", "second")]
+    hashes = batch.identity
+    rows = [tiny_record(half, timed=True, **hashes) for half in ("first", "second")]
     append_records(tmp_path / "runs" / f"{grid.bundles()[0].path}.jsonl", rows)
     (one,) = progress_of(grid, tmp_path)
     assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)

@@ -1,12 +1,16 @@
 """Rows as lines of JSON, and as they are read."""
 
-import hashlib
 import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from kdrbench.bench.columns import column
 from kdrbench.bench.provenance import Provenance
 from kdrbench.bench.record import (
+    Record,
     RecordError,
     append_records,
     column_types,
@@ -37,40 +41,58 @@ def test_columns_are_the_shared_the_own_and_those_of_provenance():
     assert columns[len(shared) : len(shared) + 2] == ["kernel", "method"]
     provenance = [name for name in column_types(IKDRRecord) if name in Provenance.__dataclass_fields__]
     assert columns[-len(provenance) :] == provenance
-    assert (columns[-1], columns.index("wall_s")) == ("lock_sha256", len(columns) - len(provenance))
+    assert (columns[-1], columns.index("wall_s")) == ("env_id", len(columns) - len(provenance))
 
 
-# Version and columns of each system's rows. Other columns need another SCHEMA_VERSION of the record class: files of an
-# older one are then refused with a sentence, not by the columns that differ. Change both together.
-SCHEMAS = {
-    "ikdr": (8, "36dddeb3cef2aaab"),
-    "kpca_trick": (3, "76121031a73f0f1c"),
-    "kpca_figures": (2, "5537f6dbb0d7b49a"),
-    "low_rank": (4, "23b1a765f9de636c"),
-    "league": (1, "59c73091302956eb"),
-    "atlas": (2, "c17c6ae9074d7cd8"),
-    "noise": (1, "ed805c6f546979f8"),
-}
+# The rows of each system as they were stored in November 2026, before any column was added.
+FORMER = Path(__file__).with_name("former_rows.jsonl")
+SYSTEMS = [json.loads(line) for line in FORMER.read_text().splitlines()]
 
 
-def test_other_columns_have_another_schema_version():
-    found = {}
-    for system in STAGES:
-        kind = build_stage(system).record
-        columns = "\n".join(f"{name}: {types}" for name, types in sorted(column_types(kind).items()))
-        found[system] = kind.SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]
-    assert found == SCHEMAS
+@pytest.mark.parametrize("former", SYSTEMS, ids=lambda one: one["system"])
+def test_rows_of_a_former_schema_are_read(former):
+    kind = build_stage(former["system"]).record
+    row = parse_record(json.dumps(former["row"]), kind)
+    assert {name: value for name, value in flat(row).items() if name in former["row"]} == former["row"]
+    assert row.provenance.revisions == ""
+    assert {one["system"] for one in SYSTEMS} == set(STAGES)
+
+
+class Renamed(Record):
+    """A record whose seed was once called otherwise, and began at one."""
+
+    SCHEMA_VERSION = 3
+    MIGRATIONS: ClassVar = {2: lambda row: {**row, "seed": row["draw"] - 1}}
+
+
+def test_a_change_of_meaning_is_a_migration():
+    values = json.loads(record_json(ROW)) | {"draw": 8, "schema_version": 2}
+    row = parse_record(json.dumps(values), Renamed)
+    assert (row.seed, row.schema_version) == (7, 3)
+    with pytest.raises(RecordError, match="must have schema version 2 or 3, got 1; read it with the version"):
+        parse_record(json.dumps(values | {"schema_version": 1}), Renamed)
+
+
+def test_a_column_that_is_added_is_one_line():
+    @dataclass(frozen=True, kw_only=True)
+    class Further(IKDRRecord):
+        colour: str = column(since="0.3", default="blue")
+
+    assert parse_record(record_json(ROW), Further).colour == "blue"
+    # An earlier version ignores it.
+    further = json.loads(record_json(ROW)) | {"colour": "red"}
+    assert parse_record(json.dumps(further), Further).colour == "red"
+    assert parse_record(json.dumps(further), IKDRRecord) == ROW
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 99}, "a IKDRRecord must have schema version 8, got 99; delete the results folder"),
+        ({"schema_version": 99}, "a IKDRRecord must have schema version 8, got 99; read it with the version"),
         ({"status": "fine"}, "unknown status 'fine'; allowed: converged"),
         ({"cost": "low"}, "column cost holds 'low'"),
         ({"wall_s": "long"}, "column wall_s holds 'long'"),
-        ({"colour": 1}, "columns differ from the schema in: colour"),
-        ({"wall_s": KeyError}, "columns differ from the schema in: wall_s"),
+        ({"wall_s": KeyError}, "the record lacks columns of the schema: wall_s"),
     ],
 )
 def test_rows_are_checked_when_they_are_read(change, message):

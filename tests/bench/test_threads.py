@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from kdrbench.bench.order import Order
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
@@ -28,9 +29,9 @@ IN_PROCESS = pytest.mark.slow("threads are those of a process that has yet to im
 def test_blas_and_openmp_have_the_threads_that_are_declared(tmp_path, threads, timed):
     save_prepared(load_dataset("wine"), tmp_path / "wine.npz")
     bundle = alone(batch_of("support.misbehaving:CountsThreads"))
-    words = ["--job", bundle.to_word(), "--data", tmp_path, "--results", tmp_path / "results"]
+    order = Order(bundle, timed=timed).write(tmp_path / "order.json")
+    words = [order, "--data", tmp_path, "--results", tmp_path / "results"]
     words += ["--time-limit-s", "30", "--memory-limit-mib", "512", "--repeat-for-s", "0", "--threads", str(threads)]
-    words += [] if timed else ["--untimed"]
     # What the user's shell says must not matter.
     spoilt = {f"{name}_NUM_THREADS": "7" for name in ("OMP", "OPENBLAS", "MKL")}
     environment = os.environ | spoilt | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)}

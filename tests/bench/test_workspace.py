@@ -1,9 +1,8 @@
 """Which rows of an earlier job are used: those of the same batch that today's limits would not make otherwise."""
 
-import json
-
 import pytest
 
+from kdrbench.bench.identity import Asked
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.job import run_job
 from support.one_batch import alone, context_of, files_in
@@ -63,7 +62,7 @@ def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
     folder = files.workspace(tiny_batch(), TinyRecord).folder
     assert folder == files.workspaces / "e/tiny/it/0-1"
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
-        "key.json",
+        "batch.json",
         "rows.jsonl",
         "run-0/answer.npy",
         "run-0/evidence.json",
@@ -85,13 +84,12 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
 def test_a_claim_says_which_runs_have_their_rows(files):
     batch = tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, timed=True) as usable:
+    with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
         assert usable == set()
     run(batch, files)
-    with workspace.claimed(batch, LIMITS, timed=True) as usable:
+    with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
         assert usable == {0}
-    key = json.loads((workspace.folder / "key.json").read_text())
-    assert key == [batch.sha256, TinyRecord.SCHEMA_VERSION]
+    assert workspace.made_for() == batch
 
 
 def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):

@@ -159,7 +159,7 @@ def grid_of(folder, name, monkeypatch):
     from kdrbench.stages.config import load_grid
 
     monkeypatch.chdir(folder)
-    return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")), hashed=False)
+    return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")))
 
 
 def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeypatch):

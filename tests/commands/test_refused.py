@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.bench.batch import Bundle
+from kdrbench.bench.order import Order
 from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.stages.ikdr.stage import IKDRRecord
-from support.one_batch import batch_of
+from support.one_batch import alone, batch_of
 from support.other_user import as_nobody
 
 BATCH = batch_of("ism", folds=3)
@@ -25,9 +25,9 @@ def kdrbench(*words, **options):
 
 
 def batch(results, data, **options):
-    job = Bundle(BATCH.path, (BATCH,)).to_word()
-    limits = ["--time-limit-s", 60, "--memory-limit-mib", 512, "--repeat-for-s", 0, "--untimed"]
-    return kdrbench("batch", "--job", job, "--data", data, "--results", results, *limits, **options)
+    order = Order(alone(BATCH), timed=False).write(data.parent / "order.json")
+    limits = ["--time-limit-s", 60, "--memory-limit-mib", 512, "--repeat-for-s", 0]
+    return kdrbench("batch", order, "--data", data, "--results", results, *limits, **options)
 
 
 def rows(results):

@@ -43,7 +43,7 @@ def results(tmp_path):
 def _add(results, number):
     grid = load_grid(CONFIG)
     (batch,), (bundle,) = grid.batches(), grid.bundles()
-    hashes = {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
+    hashes = batch.identity
     rows = [tiny_record(half, number=number, **hashes) for half in ("first", "second")]
     append_records(results / "runs" / f"{bundle.path}.jsonl", rows)
 

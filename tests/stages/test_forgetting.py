@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from kdrbench.bench.identity import Asked
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import JobFiles, publish, read_points
 from kdrbench.bench.record import read_records
@@ -22,7 +23,7 @@ LIMITS = Limits(time_s=10.0, memory_mib=1000)
 @pytest.fixture
 def made(tmp_path):
     """Results whose workspaces are gone, with their grid; rows are of today's sources, and timed."""
-    grid = write_results(tmp_path / "results", two_experiments(), hashed=True, timed=True)
+    grid = write_results(tmp_path / "results", two_experiments(), timed=True)
     return tmp_path / "results", grid
 
 
@@ -54,15 +55,15 @@ def test_only_forgotten_runs_are_made_again(made):
     restore_workspaces(results, grid, "first")
     forget_runs(results, "first/wine/gaussian/ism", {1})
     for batch, workspace in workspaces(results, grid, "first"):
-        with workspace.claimed(batch, LIMITS, timed=True) as usable:
+        with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
             assert usable == ({0} if batch.cell[-1] == "ism" else {0, 1})
 
 
 def test_rows_of_other_sources_are_not_used(tmp_path):
-    grid = write_results(tmp_path, two_experiments(), hashed=True, timed=True, batch_sha256="of other sources")
+    grid = write_results(tmp_path, two_experiments(), timed=True, batch_sha256="of other sources")
     restore_workspaces(tmp_path, grid, "first")
     for batch, workspace in workspaces(tmp_path, grid, "first"):
-        with workspace.claimed(batch, LIMITS, timed=True) as usable:
+        with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
             assert usable == set()
 
 
@@ -70,7 +71,7 @@ def test_a_workspace_that_is_there_stays_as_it_is(made):
     results, grid = made
     restore_workspaces(results, grid, "first")
     forget_runs(results, "first/wine/gaussian/ism", {1})
-    write_results(results, two_experiments(), hashed=True, timed=True)
+    write_results(results, two_experiments(), timed=True)
     restore_workspaces(results, grid, "first")
     rows = {batch.cell[-1]: workspace.records() for batch, workspace in workspaces(results, grid, "first")}
     assert [row.run for row in rows["ism"]] == [0]
@@ -108,7 +109,7 @@ def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
         return done.output
 
     source, results = tmp_path / "source", tmp_path / "unpacked"
-    grid = write_results(source, two_experiments(), hashed=True, timed=True)
+    grid = write_results(source, two_experiments(), timed=True)
     job = JobFiles.of(source, grid.bundles("first")[0].path)
     lines = [json.loads(line) for line in job.records.read_text().splitlines()]
     lines[1]["contaminated"] = True

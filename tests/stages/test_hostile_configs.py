@@ -208,7 +208,7 @@ def mutated(config, rng):
 def refusal(config):
     """Return the sentence that refuses a configuration, nothing if it is taken."""
     try:
-        json.loads(load_grid(config, hashed=False).to_json())
+        json.loads(load_grid(config).to_json())
     except ConfigError as error:
         return str(error)
     return ""
@@ -245,7 +245,7 @@ def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert word_or_file("short") == "short"
     # Snakemake would print all of the papers' configuration, twice, where it has changed.
-    assert len(word_or_file(load_grid(whole_config(), hashed=False).to_json(), write=False)) < 120
+    assert len(word_or_file(load_grid(whole_config()).to_json(), write=False)) < 120
     long = "x" * 100_000
     word = word_or_file(long, write=False)
     assert word.startswith("@results/.workspace/words/")

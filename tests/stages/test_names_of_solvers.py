@@ -44,12 +44,10 @@ def test_the_library_builds_it_by_each_name():
 def test_an_experiment_runs_it_under_the_configured_name():
     for name in NAMES:
         place = "experiments.table4_supervised.solvers"
-        paths = {
-            batch.path for batch in load_grid(changed_config(place, [name]), hashed=False).batches("table4_supervised")
-        }
+        paths = {batch.path for batch in load_grid(changed_config(place, [name])).batches("table4_supervised")}
         assert "table4_supervised/wine/gaussian/dg/0-9" in paths
         # So finished runs of the one are those of the other.
-        asked, given = (load_grid(changed_config(place, [one]), hashed=False).batches() for one in (name, "dg"))
+        asked, given = (load_grid(changed_config(place, [one])).batches() for one in (name, "dg"))
         assert [batch.sha256 for batch in asked] == [batch.sha256 for batch in given]
 
 
@@ -67,7 +65,7 @@ def test_commands_take_each_name():
         resolved = {"solvers": {"dg": {"method": "dimension_growth", "variant": "published"}}}
         named = cell_config(resolved, "wine", "gaussian", name, settings)
         assert named["solvers"] == {"dg": {"method": "dimension_growth", "variant": "published"}}
-        (batch,) = load_grid(cell_config({}, "wine", "gaussian", name, settings), hashed=False).batches()
+        (batch,) = load_grid(cell_config({}, "wine", "gaussian", name, settings)).batches()
         assert batch.definition["method"] == {"method": "dimension_growth"}
 
 

@@ -46,17 +46,13 @@ def serve():
     # What the Snakefile imports.
     import kdrbench.reports.captions
     import kdrbench.stages.workflow
-    from kdrbench.bench.sources import sources_of
     from kdrbench.stages.config import load_grid
     from kdrbench.stages.config_file import read_config_file
 
     programs = {"snakemake": snakemake.cli.main, "kdrbench": kdrbench.__main__.main}
 
-    # What has been read once is remembered by its text.
-    modules = (path.relative_to(SOURCE).with_suffix("") for path in (SOURCE / "kdrbench").rglob("[!_]*.py"))
-    sources_of(".".join(module.parts) for module in modules)
     # What is imported when a configuration is read.
-    load_grid(read_config_file(SOURCE.parent / "config.yaml"), hashed=False)
+    load_grid(read_config_file(SOURCE.parent / "config.yaml"))
     for line in sys.stdin:
         child = os.fork()
         if not child:

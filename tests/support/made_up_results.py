@@ -23,12 +23,12 @@ def two_experiments(folds=2, **changes):
     return config | {"run": ["first", "second"], "experiments": experiments}
 
 
-def write_results(results, config, experiments=None, *, hashed=False, **columns):
+def write_results(results, config, experiments=None, **columns):
     """Write the results of some experiments of a configuration, and its merged tables; return the grid.
 
     ``columns`` are those of every row.
     """
-    grid = load_grid(config, hashed=hashed)
+    grid = load_grid(config)
     results.mkdir(parents=True, exist_ok=True)
     (results / "config.json").write_text(json.dumps(grid.config))
     for name in grid.experiments if experiments is None else experiments:
@@ -66,8 +66,7 @@ def _row(batch, bundle, run, points, given):
     columns = {"experiment": batch.experiment, "kernel": batch.cell[0], "seed": batch.seed, "cost": points[-1]["cost"]}
     columns |= {"time_s": points[-1]["time_s"], "cpu_s": points[-1]["time_s"], "quality": 0.9, "n_components": 4}
     columns |= {"trace_file": f"{bundle.path}.jsonl", "message": '=text, with "quotes"', "optimality": "stationary"}
-    columns |= {"batch_sha256": batch.sha256, "definition_sha256": batch.definition_sha256}
-    columns |= {"data_sha256": batch.data_sha256, "partition": run // 2 if len(batch.runs) > 2 else 0}
+    columns |= batch.identity | {"partition": run // 2 if len(batch.runs) > 2 else 0}
     columns |= {"calibration_before_s": 0.01, "calibration_after_s": 0.01, "processor": "one"}
     return record(batch.dataset, batch.cell[-1], run, **(columns | given))
 

@@ -48,7 +48,7 @@ class TinyStage(Stage):
         experiment = config["experiments"][name]
         for dataset in experiment["datasets"]:
             for method, answer in experiment["answers"].items():
-                yield Cell(dataset, (method,), {"answer": answer}, 2, ("support.tiny_stage",), 0.1, HALVES)
+                yield Cell(dataset, (method,), {"answer": answer}, 2, 0.1, rows=HALVES)
 
     def describe(self, batch, dataset, number):
         return {"n_samples": len(dataset.features)}
@@ -106,6 +106,5 @@ def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):
         rows=HALVES,
         seed=0,
         threads=1,
-        sources_sha256="of these sources",
-        packages={"numpy": "2"},
+        revisions={"solver/ism": "1.1"},
     )

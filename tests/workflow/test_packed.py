@@ -16,7 +16,7 @@ from support.small_grid import ROOT
 @pytest.mark.whole
 def test_an_unpacked_record_lacks_the_other_half_alone(tmp_path):
     config = two_experiments()
-    write_results(tmp_path / "results", config, ["first"], hashed=True)
+    write_results(tmp_path / "results", config, ["first"])
     assert CliRunner().invoke(main, ["pack", f"{tmp_path}/results", "--out", f"{tmp_path}/packed"]).exit_code == 0
     assert CliRunner().invoke(main, ["unpack", f"{tmp_path}/packed", "--out", f"{tmp_path}/on/results"]).exit_code == 0
     (tmp_path / "overlay.yaml").write_text(yaml.safe_dump(config))

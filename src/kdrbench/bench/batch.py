@@ -78,6 +78,16 @@ class Batch:
         numbers = {name: word.partition(".")[0] for name, word in sorted(self.revisions.items())}
         return hashlib.sha256(json.dumps([self.definition_sha256, numbers]).encode()).hexdigest()
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """The columns of rows that say what they were made for."""
+        return {
+            "batch_sha256": self.sha256,
+            "definition_sha256": self.definition_sha256,
+            "data_sha256": self.data_sha256,
+            "revisions": json.dumps(self.revisions, sort_keys=True, separators=(",", ":")),
+        }
+
     @cached_property
     def definition_sha256(self) -> str:
         """Hash of what was asked: the batch without revisions."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -115,10 +114,7 @@ class RowMaker:
             load=load_average(),
             started_at=started_at,
             trace_file=self.trace_file,
-            batch_sha256=batch.sha256,
-            definition_sha256=batch.definition_sha256,
-            data_sha256=batch.data_sha256,
-            revisions=json.dumps(batch.revisions, sort_keys=True, separators=(",", ":")),
+            **batch.identity,
             **self.shared,
         )
 

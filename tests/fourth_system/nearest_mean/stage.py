@@ -21,7 +21,6 @@ class NearestMeanStage(Stage):
                 names=(),
                 definition={"shrinkages": experiment["shrinkages"]},
                 n_runs=experiment["draws"],
-                roots=("nearest_mean.run",),
                 run_s=0.01,
                 rows=tuple((float(shrinkage),) for shrinkage in experiment["shrinkages"]),
             )
