@@ -11,7 +11,7 @@ from kdrbench.extras import EXTRAS
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = ["errors", "licences", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas"]
+ORDER = ["errors", "licences", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas", "revisions"]
 ORDER += ["paired", "palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
 ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
 ORDER += ["inference", "displays", "baselines", "datasets", "league", "bench", "conformance", "stages"]
@@ -19,7 +19,7 @@ ORDER += ["packing", "verification", "crate"]
 ORDER += ["reports", "commands"]
 MOST_LINES = 500
 # The engine knows how a run can end, and of the library that a solver's state is arrays by name.
-KNOWN_TO_BENCH = {"bench", "csv_files", "datasets", "errors", "extras", "files", "status", "__version__"}
+KNOWN_TO_BENCH = {"revisions", "bench", "csv_files", "datasets", "errors", "extras", "files", "status", "__version__"}
 LIBRARY_OF_BENCH = {"kdrbench.solvers.monitor"}
 
 

@@ -124,7 +124,7 @@ def test_resolving_a_definition_names_its_wrong_option():
 def test_own_families_are_found_among_the_members(tmp_path):
     (tmp_path / "rational.py").write_text(own_methods.KERNEL)
     own = f"{tmp_path / 'rational.py'}:Rational"
-    assert own_modules({"family": "gaussian"}) == []
+    assert own_modules({"family": "gaussian"}) == {}
     members = [{"family": "gaussian"}, {"family": own}]
     found = own_modules({"family": "combination", "members": members})
     assert found == own_modules({"family": own})

@@ -59,8 +59,8 @@ def test_only_forgotten_runs_are_made_again(made):
             assert usable == ({0} if batch.cell[-1] == "ism" else {0, 1})
 
 
-def test_rows_of_other_sources_are_not_used(tmp_path):
-    grid = write_results(tmp_path, two_experiments(), timed=True, batch_sha256="of other sources")
+def test_rows_of_earlier_revisions_are_not_used(tmp_path):
+    grid = write_results(tmp_path, two_experiments(), timed=True, revisions="")
     restore_workspaces(tmp_path, grid, "first")
     for batch, workspace in workspaces(tmp_path, grid, "first"):
         with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:

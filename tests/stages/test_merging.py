@@ -199,7 +199,7 @@ DAMAGE = {
     "cut": (lambda text: text[:-20], "its last line is cut"),
     "empty": (lambda text: "", "it is empty"),
     "a cell more": (lambda text: text.rstrip() + ",more\n", "line 16 has"),
-    "another column": (lambda text: text.replace("n_train", "trained", 1), "n_train, trained"),
+    "another column": (lambda text: text.replace("n_train", "trained", 1), "it lacks columns of IKDRRecord: n_train"),
     "a column twice": (lambda text: text.replace("n_train", "n_test", 1), "columns"),
     "no number": (lambda text: text.replace("-1311.", "=cmd|-", 1), "column cost holds '=cmd|-"),
     "no finite number": (lambda text: text.replace(",2.0,", ",inf,", 1), "holds inf"),

@@ -2,10 +2,8 @@
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +11,8 @@ import pytest
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from kdrbench.bench.batch import Bundle
+from kdrbench.bench.order import Order, order_path, read_order
 from kdrbench.bench.record import append_records
-from kdrbench.bench.sources import sources_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.outputs import result_folder
 from kdrbench.stages import workflow
@@ -24,15 +21,17 @@ from kdrbench.stages.workflow import (
     be_found_by_jobs,
     bundled_data,
     check_files,
-    closing_line,
+    closing_lines,
     commands_of,
     data_to_await,
     grid_of,
-    job_options,
+    is_outdated,
     report_sources,
+    start,
 )
 from support.configs import table_4_config, whole_config
 from support.made_up import record
+from support.made_up_results import two_experiments, write_results
 
 
 def snakemake(*methods, configfiles=(), main=True):
@@ -41,7 +40,8 @@ def snakemake(*methods, configfiles=(), main=True):
         modifier=SimpleNamespace(is_main_snakefile=lambda: main),
         deployment_settings=SimpleNamespace(deployment_method=set(methods)),
         dryrun=True,
-        config_settings=SimpleNamespace(configfiles=configfiles),
+        config_settings=SimpleNamespace(configfiles=configfiles, config={}),
+        dag=SimpleNamespace(forcefiles=set()),
     )
 
 
@@ -57,37 +57,44 @@ def bundle(tmp_path, monkeypatch):
 
 def test_a_job_that_is_done_waits_for_no_data(bundle):
     data = "results/data/wine.npz"
-    assert data_to_await(bundle) == [data]
+    assert data_to_await(HERE, bundle, frozenset()) == [data]
     records = Path(f"results/runs/{bundle.path}.jsonl")
-    append_records(records, [record("wine", "ism", 0, batch_sha256=bundle.batches[0].sha256)])
-    assert data_to_await(bundle) == []
+    append_records(records, [record("wine", "ism", 0)])
+    assert data_to_await(HERE, bundle, frozenset()) == []
     Path(data).parent.mkdir(parents=True)
     Path(data).touch()
-    (awaited,) = data_to_await(bundle)
+    (awaited,) = data_to_await(HERE, bundle, frozenset())
     assert (awaited, awaited.flags) == (data, {"ancient": True})
 
 
-@pytest.mark.parametrize("content", ["", "half a li", '{"batch_sha256": "of another"}\n', "{}\n"])
-def test_a_job_whose_rows_are_another_ones_waits_for_its_data(bundle, content):
-    records = Path(f"results/runs/{bundle.path}.jsonl")
-    records.parent.mkdir(parents=True)
-    records.write_text(content)
-    assert data_to_await(bundle) == ["results/data/wine.npz"]
+def test_a_job_out_of_date_is_forced_and_waits_for_its_data(bundle):
+    around, records = snakemake(), f"results/runs/{bundle.path}.jsonl"
+    append_records(Path(records), [record("wine", "ism", 0)])
+    assert data_to_await(around, bundle, frozenset({bundle.path})) == ["results/data/wine.npz"]
+    assert around.dag.forcefiles == {records}
 
 
-def options_of(budget_s=None, strict=True):
+def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     config = table_4_config()
-    config["limits"]["budget_s"], config["timing"]["strict"] = budget_s, strict
-    grid = load_grid(config)
-    return shlex.split(job_options(grid, grid.bundles()[0])), grid.bundles()[0]
+    config["limits"]["budget_s"], config["timing"]["strict"] = 90.5, False
+    around, grid = snakemake(), load_grid(config)
+    assert start(around, grid, ROOT) == frozenset()
+    assert not list(tmp_path.iterdir())
+    around.dryrun = False
+    start(around, grid, ROOT)
+    (bundle, *_) = grid.bundles()
+    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, 90.5, False)
 
 
-def test_options_of_a_job_decide_when_it_runs_again():
-    words, bundle = options_of()
-    assert words == ["--job", bundle.to_word()]
-    assert Bundle.from_word(words[1]) == bundle
-    assert options_of(budget_s=90.5)[0][2:] == ["--budget-s", "90.5"]
-    assert options_of(strict=False)[0][2:] == ["--untimed"]
+def test_a_frozen_configuration_is_outdated_once_another_is_asked_for(tmp_path):
+    grid, path = load_grid(table_4_config()), tmp_path / "config.json"
+    assert not is_outdated(path, grid.config)
+    path.write_text(grid.to_json())
+    assert not is_outdated(path, grid.config)
+    assert is_outdated(path, {**grid.config, "seed": 7})
+    path.write_text("{")
+    assert is_outdated(path, grid.config)
 
 
 def test_one_job_prepares_all_data_without_files():
@@ -156,66 +163,26 @@ def test_a_path_with_braces_is_refused():
         check_files(HERE, Path("/a {x}"))
 
 
-@pytest.mark.parametrize("name", ["published.csv", "readings.toml", "table.html.j2"])
-def test_reports_depend_on_what_they_are_made_from(name, tmp_path, monkeypatch):
-    shutil.copytree(Path(str(files("kdrbench.reports"))), tmp_path / "reports")
+@pytest.mark.parametrize("name", ["reports/published.csv", "reports/html.py", "solvers/ism.py"])
+def test_reports_depend_on_every_file_of_the_package(name, tmp_path, monkeypatch):
+    for place in ("reports/published.csv", "reports/html.py", "solvers/ism.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).touch()
+    monkeypatch.setattr(workflow, "files", lambda package: tmp_path)
     before = report_sources(HERE, Path())
-
-    def elsewhere(package):
-        return tmp_path / "reports" if package == "kdrbench.reports" else files(package)
-
-    monkeypatch.setattr(workflow, "files", elsewhere)
     assert report_sources(HERE, Path()) == before
-    (path,) = (tmp_path / "reports").rglob(name)
-    with path.open("a") as stream:
-        stream.write("\n")
+    (tmp_path / name).write_text("changed")
     assert report_sources(HERE, Path()) != before
 
 
-def test_reports_depend_on_the_code_of_every_figure_and_table(monkeypatch):
-    reached = []
-
-    def followed(roots):
-        sources = sources_of(roots)
-        reached.extend(sources.modules)
-        return sources
-
-    monkeypatch.setattr(workflow, "sources_of", followed)
-    report_sources(HERE, Path())
-    root = Path(str(files("kdrbench")))
-    modules = {path.relative_to(root).with_suffix("") for path in (root / "reports").rglob("[!_]*.py")}
-    assert len(modules) > 20
-    assert {".".join(("kdrbench", *module.parts)) for module in modules} <= set(reached)
-
-
-def test_only_a_real_start_writes_its_plan(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    around = snakemake()
-    grid = grid_of(table_4_config(), around, Path())
-    assert not list(tmp_path.iterdir())
-    around.dryrun = False
-    grid_of(table_4_config(), around, Path())
-    plans = {path.stem for path in (tmp_path / "results" / ".workspace" / "sources").iterdir()}
-    assert plans == {batch.sources_sha256 for batch in grid.batches()}
-
-
-def test_under_conda_the_files_of_the_environments_count(tmp_path):
+def test_under_conda_the_file_of_the_environment_of_reports_counts(tmp_path):
     (tmp_path / "envs").mkdir()
-    for name in ("run.yaml", "report.yaml"):
-        (tmp_path / "envs" / name).write_text("dependencies: [numpy=1]")
-    conda = snakemake(DeploymentMethod.CONDA)
-
-    def hashes(workflow):
-        return grid_of(table_4_config(), workflow, tmp_path).batches()[0].sha256, report_sources(workflow, tmp_path)
-
-    before, here = hashes(conda), hashes(HERE)
-    assert before == hashes(conda)
-    assert not set(before) & set(here)
-    (tmp_path / "envs" / "report.yaml").write_text("dependencies: [numpy=2]")
-    assert hashes(conda)[0] == before[0]
-    assert hashes(conda)[1] != before[1]
-    (tmp_path / "envs" / "run.yaml").write_text("dependencies: [numpy=2]")
-    assert hashes(conda)[0] != before[0]
+    environment = tmp_path / "envs" / "report.yaml"
+    environment.write_text("dependencies: [numpy=1]")
+    before = report_sources(snakemake(DeploymentMethod.CONDA), tmp_path)
+    assert before != report_sources(HERE, tmp_path)
+    environment.write_text("dependencies: [numpy=2]")
+    assert report_sources(snakemake(DeploymentMethod.CONDA), tmp_path) != before
 
 
 # What every start of the workflow does, one for each job on a cluster among them.
@@ -239,11 +206,21 @@ def test_a_start_loads_no_package_that_only_jobs_need():
 
 def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert closing_line("results/mine", "reports/mine") == ""
+    grid = load_grid(table_4_config())
+    assert closing_lines(grid, "results/mine", "reports/mine") == ""
     Path("reports/mine").mkdir(parents=True)
-    said = "tables and figures are in reports/mine: `kdrbench where --results results/mine` lists them."
-    assert closing_line("results/mine", "reports/mine") == f"kdrbench: {said}"
+    where = "tables and figures are in reports/mine: `kdrbench where --results results/mine` lists them."
+    assert closing_lines(grid, "results/mine", "reports/mine") == f"kdrbench: {where}"
     Path("reports/mine/dashboard.html").touch()
-    assert closing_line("results/mine", "reports/mine").startswith(
+    assert closing_lines(grid, "results/mine", "reports/mine").startswith(
         "kdrbench: reports/mine/dashboard.html shows all of it"
     )
+
+
+def test_the_last_lines_name_what_is_still_out_of_date(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_results(Path("results"), two_experiments(), timed=True)
+    Path("reports").mkdir()
+    (first, last) = closing_lines(load_grid(two_experiments() | {"seed": 7}), "results", "reports").split("\n")
+    assert first.startswith("kdrbench: tables and figures are in reports")
+    assert last.startswith("kdrbench: 3 jobs out of date: seed 0 -> 7 (3 jobs); `kdrbench why --results results` lists")

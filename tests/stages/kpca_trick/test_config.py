@@ -95,7 +95,9 @@ def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     (before,) = grid_of("kpca_tables", **changes).batches()
     code.write_text(code.read_text().replace("np.eye(", "2 * np.eye("))
     (after,) = grid_of("kpca_tables", **changes).batches()
-    assert before.sources_sha256 != after.sources_sha256
+    key = f"learner/{code}"
+    assert before.revisions[key] != after.revisions[key]
+    assert (before.definition_sha256, before.sha256 == after.sha256) == (after.definition_sha256, False)
     assert table_names("kpca_tables", ["own.py:Axes", "lmnn"])[:2] == ["kpca_own_py_Axes", "kpca_table2"]
 
 
