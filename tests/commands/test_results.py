@@ -277,7 +277,7 @@ def test_show_says_which_rows_are_of_no_system_it_knows(results):
     path = results / "runs" / "e" / "wine" / "gaussian" / "a" / "0-1.jsonl"
     path.write_text(path.read_text().replace('"schema_version":8', '"schema_version":7'))
     done = kdrbench("show", "e/wine/gaussian/a/0", "--results", results)
-    assert (done.exit_code, "must have schema version 8, got 7; delete the results" in done.stderr) == (2, True)
+    assert (done.exit_code, "must have schema version 8, got 7; read it with the" in done.stderr) == (2, True)
 
 
 @pytest.fixture

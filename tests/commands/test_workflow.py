@@ -32,10 +32,16 @@ def kdrbench(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
+def freeze(config, out):
+    source = out.with_name("started.json")
+    source.write_text(json.dumps(config))
+    return kdrbench("freeze-config", "--config", source, "--out", out)
+
+
 @pytest.fixture
 def results(tmp_path):
     """Results of the first of two runs, beside the frozen configuration."""
-    assert kdrbench("freeze-config", "--config", json.dumps(CONFIG), "--out", tmp_path / "config.json").exit_code == 0
+    assert freeze(CONFIG, tmp_path / "config.json").exit_code == 0
     _add(tmp_path, 0)
     return tmp_path
 
@@ -44,15 +50,14 @@ def _add(results, number):
     grid = load_grid(CONFIG)
     (batch,), (bundle,) = grid.batches(), grid.bundles()
     hashes = batch.identity
-    rows = [tiny_record(half, number=number, **hashes) for half in ("first", "second")]
+    rows = [tiny_record(half, number=number, timed=True, **hashes) for half in ("first", "second")]
     append_records(results / "runs" / f"{bundle.path}.jsonl", rows)
 
 
 def test_a_frozen_configuration_is_complete_and_checked(tmp_path):
-    done = kdrbench("freeze-config", "--config", json.dumps(CONFIG), "--out", tmp_path / "config.json")
+    done = freeze(CONFIG, tmp_path / "config.json")
     assert (done.exit_code, json.loads((tmp_path / "config.json").read_text())) == (0, CONFIG)
-    wrong = json.dumps(CONFIG | {"sead": 1})
-    done = kdrbench("freeze-config", "--config", wrong, "--out", tmp_path / "other.json")
+    done = freeze(CONFIG | {"sead": 1}, tmp_path / "other.json")
     assert (done.exit_code, done.stderr[:39]) == (2, "kdrbench: config: unknown key: 'sead'. ")
     assert not (tmp_path / "other.json").exists()
 
