@@ -79,4 +79,6 @@ def bundled(name: str, n_samples: int = 60) -> Dataset:
     rows = np.sort(np.concatenate([np.flatnonzero(codes == code)[:each] for code in np.unique(codes)]))
     features = np.ascontiguousarray(np.asarray(read.data, dtype=float)[order][rows])
     names = tuple(map(str, read.feature_names))
-    return Dataset(f"{name}-{n_samples}", features, codes[rows].astype(np.int64), names, tuple(map(str, read.target_names)))
+    return Dataset(
+        f"{name}-{n_samples}", features, codes[rows].astype(np.int64), names, tuple(map(str, read.target_names))
+    )

@@ -49,7 +49,9 @@ class Present:
         canaries = {}
         for name, canary in self.canaries.items():
             old = before.get(name, {}).get("values", {})
-            values = {key: old[key] if key in old and is_same(old[key], new) else new for key, new in canary.values.items()}
+            values = {
+                key: old[key] if key in old and is_same(old[key], new) else new for key, new in canary.values.items()
+            }
             revisions = {component: self.revision(component) for component in sorted(canary.components)}
             canaries[name] = {"revisions": revisions, "values": values}
         components = {name: self.revision(name) for name in sorted(self.components)}
@@ -67,7 +69,9 @@ def is_same(old: Value, new: Value) -> bool:
 
 def differences(old: Mapping[str, Value], new: Mapping[str, Value]) -> list[str]:
     """Return in words which numbers differ."""
-    names = [name for name in sorted({*old, *new}) if name not in old or name not in new or not is_same(old[name], new[name])]
+    names = [
+        name for name in sorted({*old, *new}) if name not in old or name not in new or not is_same(old[name], new[name])
+    ]
     return [f"{name}: {_shown(old.get(name))} is now {_shown(new.get(name))}" for name in names]
 
 
@@ -100,7 +104,9 @@ def compare(stored: Mapping[str, Any], present: Present) -> Verdict:
     explained = {one for name in changed for one in present.canaries[name].components}
     explained |= {one for name in edited for one in present.importers.get(name, ())}
     for name in sorted(raised - explained):
-        verdict.faults.append(f"numbers of {name} is raised to {present.revision(name)}, but none of its canaries differs")
+        verdict.faults.append(
+            f"numbers of {name} is raised to {present.revision(name)}, but none of its canaries differs"
+        )
     _say_what_is_new(stored, present, verdict)
     return verdict
 
@@ -112,7 +118,9 @@ def _judge(what: str, components: Iterable[str], raised: set[str], verdict: Verd
     else:
         named = list(components)
         more = f" or {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        verdict.faults.append(f"{what}. Undo it, or raise numbers of {' or '.join(named[:_NAMED])}{more} in kdrbench.revisions")
+        verdict.faults.append(
+            f"{what}. Undo it, or raise numbers of {' or '.join(named[:_NAMED])}{more} in kdrbench.revisions"
+        )
 
 
 def _refuse_revisions(stored: Mapping[str, Any], present: Present, verdict: Verdict) -> None:
@@ -121,7 +129,9 @@ def _refuse_revisions(stored: Mapping[str, Any], present: Present, verdict: Verd
         verdict.faults.append(f"REVISIONS names {name!r}, a component that no canary has")
     for name, before in stored["revisions"].items():
         if present.revision(name) < before:
-            verdict.faults.append(f"numbers of {name} was {before} and is {present.revision(name)}; revisions only rise")
+            verdict.faults.append(
+                f"numbers of {name} was {before} and is {present.revision(name)}; revisions only rise"
+            )
 
 
 def _say_what_is_new(stored: Mapping[str, Any], present: Present, verdict: Verdict) -> None:

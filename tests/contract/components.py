@@ -17,7 +17,12 @@ from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS
 from support.selection import reached_by
 
 _STAGES = "kdrbench.stages"
-_EVALUATION_FILES = {"class_sums": "gaussian_sums", "pairwise_sum": "pairs", "autograd": "on_request", "monomial_sums": "streaming.monomial_sums"}
+_EVALUATION_FILES = {
+    "class_sums": "gaussian_sums",
+    "pairwise_sum": "pairs",
+    "autograd": "on_request",
+    "monomial_sums": "streaming.monomial_sums",
+}
 
 
 def modules() -> dict[str, str]:
@@ -35,7 +40,10 @@ def modules() -> dict[str, str]:
         **{f"baseline/{name}": place.partition(":")[0] for name, place in BASELINES.items()},
         **{f"learner/{name}": learner.__module__ for name, learner in LEARNERS.items()},
         **{f"divergence/{name}": f"kdrbench.lowrank.{name}" for name in DIVERGENCES},
-        **{f"projection/{name}": f"kdrbench.lowrank.{'newton' if name == 'newton' else 'learn'}" for name in PROJECTIONS},
+        **{
+            f"projection/{name}": f"kdrbench.lowrank.{'newton' if name == 'newton' else 'learn'}"
+            for name in PROJECTIONS
+        },
         **{f"reducer/{name}": "kdrbench.reduction.methods" for name in METHODS},
         **{f"figure/{number}": f"{_STAGES}.kpca_figures.compute" for number in (2, 3, 4, 5)},
         **{f"splits/{name}": f"{_STAGES}.ikdr.folds" for name in ("folds", "none", "subsets")},

@@ -38,13 +38,19 @@ from kdrbench.metric_learning import (
     kdne,
     kernel_pca,
     knca,
+    lmnn_objective,
+    lmnn_optimum,
     polynomial_grid,
 )
 from kdrbench.reduction.methods import METHODS, build_reducer
 
 SWEEPS = 4
 # Few steps of what descends: LMNN and NCA part company with themselves after many, where rounding differs.
-LEARNERS: dict[str, list[dict[str, Any]]] = {"nca": [{"max_iterations": 4}], "lmnn": [{"max_iterations": 4}], "dne": [{}, {"n_neighbours": 3}]}
+LEARNERS: dict[str, list[dict[str, Any]]] = {
+    "nca": [{"max_iterations": 4}],
+    "lmnn": [{"max_iterations": 4}],
+    "dne": [{}, {"n_neighbours": 3}],
+}
 
 
 def _constraints(factor: Any) -> tuple[Any, float]:
@@ -53,7 +59,12 @@ def _constraints(factor: Any) -> tuple[Any, float]:
     n, r = factor.shape
     other = factor @ (np.eye(r) + 0.2 * rng.standard_normal((r, r)))
     parts = []
-    for build, width, sense in ((squared_distances, 2, "<="), (similarities, 2, ">="), (relative_distances, 3, "<="), (diagonal, 1, "=")):
+    for build, width, sense in (
+        (squared_distances, 2, "<="),
+        (similarities, 2, ">="),
+        (relative_distances, 3, "<="),
+        (diagonal, 1, "="),
+    ):
         for _ in range(4):
             chosen = rng.choice(n, width, replace=False)
             given = chosen if width == 1 else chosen[None, :]
@@ -116,6 +127,7 @@ def _by_kernel_tricks() -> dict[str, Any]:
     return {
         "KDNE": solution.values[:2],
         "KNCA": point.value,
+        "LMNN": lmnn_optimum(lmnn_objective(features, codes, 2), 1e-12, 4).value,
         "slope": np.linalg.norm(point.gradient),
         "coordinates": np.linalg.norm(coordinates[:, None] - coordinates, axis=2),
     }
@@ -125,7 +137,9 @@ def _chosen_kernels() -> dict[str, Any]:
     features, codes = samples()
     pairs, grid = SamplePairs(features, features), gaussian_grid(6)[6:12] + polynomial_grid(3)
     chosen, accuracies = cross_validated_kernel(grid, DNE(), pairs, codes, np.random.default_rng(1), n_folds=3)
-    weights = [align([pairs.gram(kernel) for kernel in grid], codes, centred=centred).weights for centred in (False, True)]
+    weights = [
+        align([pairs.gram(kernel) for kernel in grid], codes, centred=centred).weights for centred in (False, True)
+    ]
     return {"chosen": grid.index(chosen), "accuracies": accuracies, "aligned": weights[0], "centred": weights[1]}
 
 
@@ -224,7 +238,9 @@ CANARIES = [
         for name, choices in LEARNERS.items()
         for number, options in enumerate(choices)
     ),
-    Canary("learner kernel tricks", ("learner/dne", "learner/nca", "selection/plain"), _by_kernel_tricks),
+    Canary(
+        "learner kernel tricks", ("learner/dne", "learner/nca", "learner/lmnn", "selection/plain"), _by_kernel_tricks
+    ),
     Canary("selection kernels", ("selection/cross_validated", "selection/aligned", "learner/dne"), _chosen_kernels),
     *(Canary(f"reducer {name}", (f"reducer/{name}",), partial(_projected, name)) for name in METHODS),
     *(Canary(f"baseline {name}", (f"baseline/{name}",), partial(_of_baseline, name)) for name in BASELINES),

@@ -9,7 +9,9 @@ import numpy as np
 from contract.canary import Canary, projection, samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import build_kernel, gram_matrix, terms_of
+from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.paradigms import build_task
 from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
 from kdrbench.problems.contract import hessian_of, hessian_vectors_of, surrogate_products_of
@@ -99,14 +101,18 @@ def _of_start(name: str) -> dict[str, Any]:
     problem = task.first_problem(_kernel_on({"family": "gaussian"}, features, codes))
     start = make_start(name, problem, 2, np.random.default_rng(2))
     wide, labels = samples(24, 40)
-    in_rows = build_problem(TraceObjective(wide, _kernel_on({"family": "gaussian"}, wide, labels), supervised_gamma(labels)))
+    in_rows = build_problem(
+        TraceObjective(wide, _kernel_on({"family": "gaussian"}, wide, labels), supervised_gamma(labels))
+    )
     of_wide = make_start(name, in_rows, 2, np.random.default_rng(2))
     return {"projector": start @ start.T, "wide": of_wide @ of_wide.T}
 
 
 def _of_second_order() -> dict[str, Any]:
     features, codes = samples()
-    problem = build_problem(TraceObjective(features, _kernel_on({"family": "gaussian"}, features, codes), supervised_gamma(codes)))
+    problem = build_problem(
+        TraceObjective(features, _kernel_on({"family": "gaussian"}, features, codes), supervised_gamma(codes))
+    )
     certificate = certify(problem, projection())
     return {name: getattr(certificate, name) for name in ("curvature", "eigengap", "eigengap_needed")} | {
         "components": eigengap_components(problem.initial_surrogate())
@@ -126,7 +132,38 @@ def _of_gammas() -> dict[str, Any]:
     }
 
 
+def _streamed() -> dict[str, Any]:
+    """Return the oracles of standardised samples in parts, which begin at 4096 rows, as a cluster would add them."""
+    features, codes = samples(9000, 4)
+    kernel = build_kernel({"family": "polynomial", "degree": 2}, features[:80], 2)
+    objective = TraceObjective(ArraySamples(features).standardised(), kernel, supervised_gamma(codes))
+    return oracles_of(build_problem(objective, Evaluation(engine=ThreadEngine(1))), projection(4))
+
+
+def _rough(evaluator: str, q: int) -> dict[str, Any]:
+    """Return what sums with a tolerance say, whose error depends on their basis."""
+    features, codes = samples(300, 6)
+    kernel = _kernel_on({"family": "gaussian"}, features, codes)
+    asked = Evaluation(evaluator=evaluator, tolerance=1e-3)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)), asked)
+    return oracles_of(problem, projection(6, q))
+
+
+def _medians() -> dict[str, Any]:
+    """Return medians of so many samples that distances are counted, and that groups are drawn."""
+    features = samples(2500, 3)[0]
+    estimate = estimated_median_distance(samples(6000, 3)[0], np.random.default_rng(1))
+    return {"counted": median_distance(features), "estimate": estimate.value, "error": estimate.standard_error}
+
+
 CANARIES = [
+    Canary("evaluation dask in parts", ("evaluation/dask", "evaluation/monomial_sums"), _streamed),
+    *(
+        Canary(f"evaluation {evaluator} rough {q}", (f"evaluation/{evaluator}",), partial(_rough, evaluator, q))
+        for evaluator in ("class_sums", "low_rank")
+        for q in (1, 3)
+    ),
+    Canary("kernel gaussian medians", ("kernel/gaussian",), _medians),
     *(
         Canary(f"kernel {family} {number}", (f"kernel/{family}",), partial(_of_kernel, {"family": family, **options}))
         for family, choices in KERNELS.items()
@@ -141,7 +178,10 @@ CANARIES = [
         for evaluator, families in EVALUATED.items()
         for family in families
     ),
-    *(Canary(f"start {name}", (f"start/{name}", "kernel/gaussian", "evaluation/dense"), partial(_of_start, name)) for name in STARTS),
+    *(
+        Canary(f"start {name}", (f"start/{name}", "kernel/gaussian", "evaluation/dense"), partial(_of_start, name))
+        for name in STARTS
+    ),
     Canary("referee second order", ("referee/ikdr",), _of_second_order),
     Canary("paradigm supervised gammas", ("paradigm/supervised",), _of_gammas),
 ]

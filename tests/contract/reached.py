@@ -17,7 +17,9 @@ PACKAGE = ROOT / "src" / "kdrbench"
 # What decides numbers: the library, and of the systems what draws, runs and scores.
 DECIDING = (
     *(f"{name}/*" for name in ("kernels", "problems", "evaluation", "solvers", "paradigms", "metric_learning")),
-    *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples", "league", "inference")),
+    *(f"inference/{name}.py" for name in ("permutation", "refits", "statistics")),
+    *(f"league/{name}.py" for name in ("judges", "protocol")),
+    *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples")),
     *("bench/seeds.py", "datasets/dataset.py", "stages/noise/stage.py"),
     *(f"stages/ikdr/{name}.py" for name in ("fold", "folds", "rounds", "sampling", "scores", "monitor", "definition")),
     *("stages/ikdr/*_run.py", "stages/kpca_trick/*.py", "stages/kpca_figures/*.py", "stages/low_rank/run.py"),
@@ -98,9 +100,10 @@ def unreached(seen: set[CodeType]) -> tuple[dict[str, str], int]:
 
 def fingerprint(function: _Function) -> str:
     """Return a hash of what a function does: not of its words, annotations and local names."""
-    tree = _Bare().visit(copy.deepcopy(function))
+    tree = ast.fix_missing_locations(_Bare().visit(copy.deepcopy(function)))
     _rename_locals(tree)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+    # As text, which is the same in all versions of Python.
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
 
 
 class _Bare(ast.NodeTransformer):
@@ -109,8 +112,10 @@ class _Bare(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         node.returns = None
         if ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-        return self.generic_visit(node)
+            node.body = node.body[1:]
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
 
     def visit_arg(self, node: ast.arg) -> Any:
         node.annotation = None
@@ -130,8 +135,12 @@ def _rename_locals(function: _Function) -> None:
     """Number the names that a function assigns; its parameters keep theirs, by which it is called."""
     stored = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     parameters = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-    outside = {name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    numbers = {name: f"local{number}" for number, name in enumerate(dict.fromkeys(stored)) if name not in parameters | outside}
+    outside = {
+        name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
+    }
+    numbers = {
+        name: f"local{number}" for number, name in enumerate(dict.fromkeys(stored)) if name not in parameters | outside
+    }
     for node in ast.walk(function):
         if isinstance(node, ast.Name):
             node.id = numbers.get(node.id, node.id)

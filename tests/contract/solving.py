@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from contract.canary import Canary, projection, samples
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.kernels import build_kernel
@@ -58,6 +60,26 @@ def _wide() -> dict[str, Any]:
     return {"cost": -problem.value(end)}
 
 
+def _many_samples() -> dict[str, Any]:
+    """Return where the solver leads that begins with a problem of fewer samples, where there are many."""
+    features, codes = samples(2100, 5)
+    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)))
+    end = _solved({"method": "ism_safeguarded", "tolerance": 1e-7}, problem, 200).projection
+    return {"cost": -problem.value(end)}
+
+
+def _escaped(name: str) -> dict[str, Any]:
+    """Return where a search ends that leaves saddles: a constant feature beside the best component."""
+    features, codes = samples()
+    widened = np.hstack([features, np.zeros((len(features), 2))])
+    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
+    problem = build_problem(TraceObjective(widened, kernel, supervised_gamma(codes)))
+    start = np.vstack([projection(), np.zeros((2, 2))])
+    result = solve(build_solver({"method": name, "escape": True}), problem, start, IterationMonitor(3000))
+    return {"cost": -problem.value(result.projection), "status": str(result.status)}
+
+
 def _steps_canary(name: str, family: str, **options: Any) -> Canary:
     components = (f"solver/{name}", f"kernel/{family}", "evaluation/dense", "paradigm/supervised")
     words = " ".join(("steps", name, family, *map(str, options.values())))
@@ -80,5 +102,7 @@ CANARIES = [
         for name in SEARCHES
         if name != "ism_2018"
     ),
+    *(Canary(f"escape {name}", (f"solver/{name}", "kernel/gaussian"), partial(_escaped, name)) for name in VARIED),
+    Canary("optimum of many samples", ("solver/ism_safeguarded", "kernel/gaussian"), _many_samples),
     Canary("optimum in the row space", ("solver/ism_safeguarded", "kernel/gaussian"), _wide),
 ]

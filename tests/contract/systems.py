@@ -27,7 +27,9 @@ LEFT_OUT = ("_s", "evaluation", "feasibility", "problem", "compiled_sweeps", "du
 REST = 1e-5
 
 
-def results_of(system: str, dataset: Dataset, definition: Mapping[str, Any], number: int = 0, rows: Any = ((),)) -> dict[str, Any]:
+def results_of(
+    system: str, dataset: Dataset, definition: Mapping[str, Any], number: int = 0, rows: Any = ((),)
+) -> dict[str, Any]:
     """Return what run ``number`` of a batch leaves, by column and key."""
     batch = Batch(system, "contract", dataset.name, "", (), dict(definition), (number,), rows, 0, 1)
     with TemporaryDirectory() as folder:
@@ -43,7 +45,9 @@ def results_of(system: str, dataset: Dataset, definition: Mapping[str, Any], num
             raise RuntimeError(f"{system} {key}: {result.message}")
         columns = {**shared, **result.columns, "status": str(result.status)}
         words = " ".join(map(str, key))
-        kept = {name: value for name, value in columns.items() if not name.endswith(LEFT_OUT) and value not in (None, "")}
+        kept = {
+            name: value for name, value in columns.items() if not name.endswith(LEFT_OUT) and value not in (None, "")
+        }
         found |= {f"{words} {name}".strip(): _rested(value) for name, value in kept.items()}
     return found
 
@@ -53,9 +57,23 @@ def _rested(value: Any) -> Any:
 
 
 SAMPLING = {
-    "folds": {"split": "folds", "n_folds": 3, "n_rows": None, "partitions": 2, "stratified": True, "scaling": "training"},
+    "folds": {
+        "split": "folds",
+        "n_folds": 3,
+        "n_rows": None,
+        "partitions": 2,
+        "stratified": True,
+        "scaling": "training",
+    },
     "none": {"split": "none", "n_folds": 1, "n_rows": None, "partitions": 1, "stratified": True, "scaling": "training"},
-    "subsets": {"split": "subsets", "n_folds": 2, "n_rows": 45, "partitions": 1, "stratified": True, "scaling": "training"},
+    "subsets": {
+        "split": "subsets",
+        "n_folds": 2,
+        "n_rows": 45,
+        "partitions": 1,
+        "stratified": True,
+        "scaling": "training",
+    },
 }
 
 
@@ -81,7 +99,7 @@ def _labelled(data: str) -> Dataset:
 
 def _solver(name: str, components: tuple[str, ...], **asked: Any) -> Canary:
     solver = asked.get("method", {"method": "ism"})["method"]
-    always = (f"solver/{solver}", "referee/ikdr", "evaluation/dense")
+    always = (f"solver/{solver}", "referee/ikdr", f"evaluation/{asked.get('evaluation', {}).get('evaluator', 'dense')}")
     kernel = asked.get("kernel", {"family": "gaussian"})["family"]
     start = asked.get("start", "surrogate")
     split = asked.get("split", "folds")
@@ -96,15 +114,27 @@ def _clustering(paradigm: str, rounds: str, **asked: Any) -> Canary:
     method = {"method": "ism", "max_iterations": 8}
     options = {"split": "none", "paradigm": paradigm, "parameters": parameters, "method": method, **asked}
     components = (f"paradigm/{paradigm}", f"rounds/{rounds}")
-    return _solver(f"{paradigm} {rounds}", components, **options)
+    words = " ".join(
+        (paradigm, rounds, *(str(*part.values()) for part in (asked.get("kernel"), asked.get("evaluation")) if part))
+    )
+    return _solver(words, components, **options)
 
 
 def _baseline(name: str, paradigm: str, split: str) -> Canary:
     shown = 0.2 if paradigm == "semi_supervised" else None
     parameters = {} if paradigm == "supervised" else {"n_clusters": 3}
-    asked = {"kind": "baseline", "kernel": {}, "start": "", "paradigm": paradigm, "shown": shown, "parameters": parameters}
+    asked = {
+        "kind": "baseline",
+        "kernel": {},
+        "start": "",
+        "paradigm": paradigm,
+        "shown": shown,
+        "parameters": parameters,
+    }
     measure = partial(ikdr, method={"method": name}, split=split, **asked)
-    return Canary(f"ikdr {name}", (f"baseline/{name}", f"splits/{split}", "referee/ikdr", f"paradigm/{paradigm}"), measure)
+    return Canary(
+        f"ikdr {name}", (f"baseline/{name}", f"splits/{split}", "referee/ikdr", f"paradigm/{paradigm}"), measure
+    )
 
 
 def _tricks(learner: str) -> dict[str, Any]:
@@ -128,7 +158,9 @@ def _figure(number: int) -> dict[str, Any]:
         definition |= {"n_train": 40}
     else:
         definition |= {"degrees": [2], "sizes": [25], "neighbours": [2]}
-    return {name: value for name, value in results_of("kpca_figures", bundled("wine"), definition).items() if _is_sure(name)}
+    return {
+        name: value for name, value in results_of("kpca_figures", bundled("wine"), definition).items() if _is_sure(name)
+    }
 
 
 def _is_sure(name: str) -> bool:
@@ -146,7 +178,9 @@ def _gram_target(**method: Any) -> dict[str, Any]:
     data = bundled("iris", 45)
     gram = data.features @ data.features.T + 0.1 * np.eye(len(data.labels))
     definition = {"method": {**method, "max_sweeps": 4}, "constraints": [20], "draw": "gram", "kind": "kernel"}
-    return results_of("low_rank", replace(data, features=gram), definition, rows=((20,),))
+    found = results_of("low_rank", replace(data, features=gram), definition, rows=((20,),))
+    # From the identity all samples are alike: which are nearest hangs on rounding.
+    return {name: value for name, value in found.items() if "nmi" not in name and not name.endswith("20 accuracy")}
 
 
 def _league(method: str, rules: str) -> dict[str, Any]:
@@ -175,6 +209,10 @@ CANARIES = [
     _solver("supervised, first axes", ("paradigm/supervised",), start="identity", method={"method": "start_alone"}),
     _clustering("unsupervised", "published", parameters={"n_clusters": 3}),
     _clustering("unsupervised", "joint", parameters={"n_clusters": 3}),
+    _clustering(
+        "unsupervised", "published", parameters={"n_clusters": 3, "centred": False}, evaluation={"evaluator": "panels"}
+    ),
+    _clustering("unsupervised", "published", parameters={"n_clusters": 3}, kernel={"family": "polynomial"}),
     _clustering("semi_supervised", "published", shown=0.2, parameters={"n_clusters": 3}),
     _clustering("semi_supervised", "joint", shown=2, parameters={"n_clusters": 3}),
     _clustering("alternative", "published", labellings={"given": "classes", "sought": "halves"}),
@@ -185,12 +223,22 @@ CANARIES = [
     *(
         Canary(
             f"kpca_trick {learner}",
-            (f"learner/{learner}", "selection/plain", "selection/cross_validated", "selection/aligned", "splits/kpca_trick", "referee/kpca_trick"),
+            (
+                f"learner/{learner}",
+                "selection/plain",
+                "selection/cross_validated",
+                "selection/aligned",
+                "splits/kpca_trick",
+                "referee/kpca_trick",
+            ),
             partial(_tricks, learner),
         )
         for learner in ("dne", "lmnn")
     ),
-    *(Canary(f"kpca_figures {number}", (f"figure/{number}", "learner/dne"), partial(_figure, number)) for number in (2, 3, 4, 5)),
+    *(
+        Canary(f"kpca_figures {number}", (f"figure/{number}", "learner/dne"), partial(_figure, number))
+        for number in (2, 3, 4, 5)
+    ),
     *(
         Canary(
             f"low_rank {divergence}",
@@ -205,9 +253,17 @@ CANARIES = [
         partial(_gram_target, step="symmetric", rule="kkt"),
     ),
     *(
-        Canary(f"league {method} {rules}", (f"reducer/{method}", "splits/league", "judge/league"), partial(_league, method, rules))
+        Canary(
+            f"league {method} {rules}",
+            (f"reducer/{method}", "splits/league", "judge/league"),
+            partial(_league, method, rules),
+        )
         for method, rules in (("lda", "tuned"), ("kdr_gaussian", "default"))
     ),
     Canary("noise lda", ("noise/permutation", "reducer/lda"), _noise),
-    Canary("atlas linear", ("atlas/starts", "solver/ism", "kernel/linear", "start/random", "start/surrogate", "splits/folds"), _atlas),
+    Canary(
+        "atlas linear",
+        ("atlas/starts", "solver/ism", "kernel/linear", "start/random", "start/surrogate", "splits/folds"),
+        _atlas,
+    ),
 ]
