@@ -1,4 +1,6 @@
-"""Compare the results of the canaries with the stored ones: ``PYTHONPATH=tests python -m contract [--update] [--list]``.
+"""Compare the results of the canaries with the stored ones.
+
+    PYTHONPATH=tests python -m contract [--update] [--list]
 
 The exit status is 1 where results changed without a raised revision, a revision was raised without a change, or
 something has to be stored.

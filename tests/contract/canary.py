@@ -8,7 +8,7 @@ import numpy as np
 
 from kdrbench.datasets import Dataset
 
-# A number, a word or nothing; or a number with the natural size by which its error is judged, where it may be near zero.
+# A number, a word or nothing; or a number that may be near zero, with the natural size by which its error is judged.
 Value = float | int | str | bool | None | list[float]
 
 

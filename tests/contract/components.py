@@ -77,8 +77,7 @@ def _reaches() -> dict[str, frozenset[str]]:
 
 def _file_of(module: str) -> Path:
     spec = find_spec(module)
-    assert spec and spec.origin, module
-    return Path(spec.origin)
+    return Path(spec.origin if spec and spec.origin else "")
 
 
 def importers_of(function: str) -> tuple[str, ...]:

@@ -141,10 +141,10 @@ def _streamed() -> dict[str, Any]:
 
 
 def _rough(evaluator: str, q: int) -> dict[str, Any]:
-    """Return what sums with a tolerance say, whose error depends on their basis."""
+    """Return what sums with a tolerance say: their error depends on their basis. A larger one means single precision."""
     features, codes = samples(300, 6)
     kernel = _kernel_on({"family": "gaussian"}, features, codes)
-    asked = Evaluation(evaluator=evaluator, tolerance=1e-3)
+    asked = Evaluation(evaluator=evaluator, tolerance=9e-6)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)), asked)
     return oracles_of(problem, projection(6, q))
 

@@ -1,4 +1,6 @@
-"""Time the canaries beside those of another commit, in turn: ``PYTHONPATH=tests python -m contract.speed [--base COMMIT]``.
+"""Time the canaries beside those of another commit, in turn.
+
+    PYTHONPATH=tests python -m contract.speed [--base COMMIT] [--only WORD]
 
 Each canary is timed in CPU seconds in two processes that live side by side: one imports the package of this tree, the
 other that of the base, and both the canaries of this tree. A component whose canaries take ``SLOWER`` times as long
@@ -131,7 +133,8 @@ def main() -> int:
     components = {canary.name: canary.components for canary in all_canaries() if chosen.only in canary.name}
     with TemporaryDirectory() as folder:
         base_commit = chosen.base or merge_base()
-        tarfile.open(fileobj=BytesIO(_git("archive", base_commit, "src"))).extractall(folder, filter="data")
+        with tarfile.open(fileobj=BytesIO(_git("archive", base_commit, "src"))) as archive:
+            archive.extractall(folder, filter="data")
         before, now = Path(folder, "src"), ROOT / "src"
         here, base = Side(now), Side(before)
         ratios = {}
