@@ -141,7 +141,7 @@ def _streamed() -> dict[str, Any]:
 
 
 def _rough(evaluator: str, q: int) -> dict[str, Any]:
-    """Return what sums with a tolerance say: their error depends on their basis. A larger one means single precision."""
+    """Return what sums with a tolerance say. A larger tolerance means single precision."""
     features, codes = samples(300, 6)
     kernel = _kernel_on({"family": "gaussian"}, features, codes)
     asked = Evaluation(evaluator=evaluator, tolerance=9e-6)
