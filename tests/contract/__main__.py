@@ -1,0 +1,93 @@
+"""Compare the results of the canaries with the stored ones.
+
+    PYTHONPATH=tests python -m contract [--update] [--list]
+
+The exit status is 1 where results changed without a raised revision, a revision was raised without a change, or
+something has to be stored.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+# One thread, before numpy is loaded: its sums are then added in one order.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from contract.canary import Canary, values_of
+from contract.comparison import Measured, Present, compare
+from contract.reached import profiled, unreached
+
+STORED = Path(__file__).with_name("stored.json")
+SUBJECTS = ("oracles", "solving", "learning", "systems")
+_NOTHING: dict[str, Any] = {"canaries": {}, "revisions": {}, "unreached": {}}
+
+
+def all_canaries() -> list[Canary]:
+    """Return the canaries of all subjects, whose import executes functions of the library, too."""
+    return [canary for subject in SUBJECTS for canary in import_module(f"contract.{subject}").CANARIES]
+
+
+def measured(canaries: list[Canary]) -> dict[str, Measured]:
+    """Return the numbers of canaries by name, made in a random order, which must not matter."""
+    order = random.sample(canaries, len(canaries))
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for canary in order:
+            found[canary.name] = Measured(canary.components, values_of(canary.measure()))
+    return dict(sorted(found.items()))
+
+
+def present() -> tuple[Present, int]:
+    """Return what a run of the canaries finds, and the number of functions that are looked at."""
+    # What imports the library comes after the profiler.
+    with profiled() as seen:
+        found = measured(all_canaries())
+    from contract.components import importers_of
+    from kdrbench.revisions import REVISIONS
+
+    not_executed, count = unreached(seen)
+    revisions = {name: revision.numbers for name, revision in REVISIONS.items() if revision.numbers > 1}
+    importers = {name: importers_of(name) for name in not_executed}
+    return Present(found, not_executed, revisions, importers), count
+
+
+def main() -> int:
+    """Run, compare, say what is found, and store it where that is asked for and allowed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--update", action="store_true", help="store new canaries, and differences whose component is raised"
+    )
+    parser.add_argument("--list", action="store_true", help="list the functions that no canary executes")
+    chosen = parser.parse_args()
+    began = time.process_time()
+    now, count = present()
+    stored = json.loads(STORED.read_text()) if STORED.exists() else _NOTHING
+    verdict = compare(stored, now)
+    for line in [*verdict.faults, *([] if chosen.update else verdict.due), *verdict.notes]:
+        print(line)
+    if chosen.list:
+        print(*now.unreached, sep="\n")
+    from contract import components
+
+    if without := sorted(set(components.modules()) - now.components):
+        print(f"components without a canary: {', '.join(without)}")
+    print(
+        f"{len(now.canaries)} canaries of {len(now.components)} components in {time.process_time() - began:.0f} CPU s; "
+        f"{len(now.unreached)} of {count} functions are executed by none"
+    )
+    if chosen.update and not verdict.faults:
+        STORED.write_text(json.dumps(now.to_store(stored), indent=1) + "\n")
+        return 0
+    return int(bool(verdict.faults or verdict.due))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Canaries of solvers: a few steps that no rounding can turn, and the value of an optimum that all of them reach."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from contract.canary import Canary, projection, samples
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.kernels import build_kernel
+from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, solve
+from kdrbench.solvers.geometry.stiefel import relative_stationarity
+
+# Rivals have the rules of their papers as well.
+VARIED = ("dimension_growth", "grassmann_trust_region", "stiefel_cayley")
+SEARCHES = (
+    *(*VARIED, "grassmann_conjugate_gradient", "riemannian_lbfgs", "scipy_lbfgs"),
+    *("ism", "ism_2018", "ism_safeguarded"),
+)
+CONTROLS = ("discriminant_axes", "principal_axes", "shuffled_labels", "start_alone")
+STEPS = 5
+
+
+def _problem(family: str, n_samples: int = 40) -> Any:
+    features, codes = samples(n_samples)
+    kernel = build_kernel({"family": family}, features, 2)
+    return build_problem(TraceObjective(features, kernel, supervised_gamma(codes)), Evaluation(evaluator="dense"))
+
+
+def _solved(definition: dict[str, Any], problem: Any, steps: int, q: int = 2) -> Any:
+    start = projection(problem.n_features, q)
+    return solve(build_solver(definition), problem, start, IterationMonitor(steps))
+
+
+def _some_steps(family: str, definition: dict[str, Any]) -> dict[str, Any]:
+    """Return where a few steps lead, and what they took."""
+    problem = _problem(family, 16 if definition["method"] == "ism_2018" else 40)
+    result = _solved(definition, problem, STEPS)
+    end = result.projection
+    stationarity = relative_stationarity(end, problem.gradient(end))
+    counted = {f"{name} calls": count for name, count in result.counters.items()}
+    at_rest = {"stationarity": stationarity} if stationarity > 1e-5 else {}
+    return {"cost": -problem.value(end), "iterations": result.iterations, "projector": end @ end.T} | counted | at_rest
+
+
+def _optimum(family: str, definition: dict[str, Any]) -> dict[str, Any]:
+    """Return the value where a search ends by itself: an error of its gradient enters squared."""
+    problem = _problem(family, 16 if definition["method"] == "ism_2018" else 40)
+    result = _solved(definition, problem, 3000)
+    return {"cost": -problem.value(result.projection), "status": str(result.status)}
+
+
+def _wide() -> dict[str, Any]:
+    """Return what solving in the row space of more features than samples leads to."""
+    features, codes = samples(24, 70)
+    kernel = build_kernel({"family": "gaussian", "sigma": 12.0}, features, 2)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)))
+    end = _solved({"method": "ism_safeguarded"}, problem, 1000).projection
+    return {"cost": -problem.value(end)}
+
+
+def _many_samples() -> dict[str, Any]:
+    """Return where the solver leads that begins with a problem of fewer samples, where there are many."""
+    features, codes = samples(2100, 5)
+    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
+    problem = build_problem(TraceObjective(features, kernel, supervised_gamma(codes)))
+    end = _solved({"method": "ism_safeguarded", "tolerance": 1e-7}, problem, 200).projection
+    return {"cost": -problem.value(end)}
+
+
+def _escaped(name: str) -> dict[str, Any]:
+    """Return where a search ends that leaves saddles: a constant feature beside the best component."""
+    features, codes = samples()
+    widened = np.hstack([features, np.zeros((len(features), 2))])
+    kernel = build_kernel({"family": "gaussian", "sigma": 2.0}, features, 2)
+    problem = build_problem(TraceObjective(widened, kernel, supervised_gamma(codes)))
+    start = np.vstack([projection(), np.zeros((2, 2))])
+    result = solve(build_solver({"method": name, "escape": True}), problem, start, IterationMonitor(3000))
+    return {"cost": -problem.value(result.projection), "status": str(result.status)}
+
+
+def _steps_canary(name: str, family: str, **options: Any) -> Canary:
+    components = (f"solver/{name}", f"kernel/{family}", "evaluation/dense", "paradigm/supervised")
+    words = " ".join(("steps", name, family, *map(str, options.values())))
+    return Canary(words, components, partial(_some_steps, family, {"method": name, **options}))
+
+
+CANARIES = [
+    *(_steps_canary(name, family) for name in SEARCHES for family in ("gaussian", "polynomial")),
+    *(_steps_canary(name, "gaussian", variant="published") for name in VARIED),
+    *(_steps_canary("ism", "polynomial", variant=variant) for variant in ("published", "published_1_d")),
+    _steps_canary("grassmann_trust_region", "gaussian", derivatives="autograd"),
+    _steps_canary("ism_safeguarded", "gaussian", portfolio=3, seed=1),
+    *(_steps_canary(name, "gaussian") for name in CONTROLS),
+    *(
+        Canary(
+            f"optimum {name}",
+            (f"solver/{name}", "kernel/multiquadric", "evaluation/dense"),
+            partial(_optimum, "multiquadric", {"method": name}),
+        )
+        for name in SEARCHES
+        if name != "ism_2018"
+    ),
+    *(Canary(f"escape {name}", (f"solver/{name}", "kernel/gaussian"), partial(_escaped, name)) for name in VARIED),
+    Canary("optimum of many samples", ("solver/ism_safeguarded", "kernel/gaussian"), _many_samples),
+    Canary("optimum in the row space", ("solver/ism_safeguarded", "kernel/gaussian"), _wide),
+]

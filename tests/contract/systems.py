@@ -1,0 +1,269 @@
+"""Canaries of whole runs of each system: samples, problem, method and referee, in this process."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from contract.canary import Canary, bundled
+from kdrbench.bench.batch import Batch
+from kdrbench.bench.isolation.limits import Limits, Pauses
+from kdrbench.bench.referee import Referee
+from kdrbench.bench.run import Judged
+from kdrbench.bench.run_files import RunFiles
+from kdrbench.bench.stage import RunContext
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.dataset import Labelling
+from kdrbench.stages import build_stage
+
+LIMITS = Limits(time_s=3600.0, memory_mib=1024)
+# Times, and what is rounding alone or is in words of how the problem was evaluated.
+LEFT_OUT = ("_s", "evaluation", "feasibility", "problem", "compiled_sweeps", "dual_change", "message")
+# What stands for nothing beside numbers of this size: a gradient at an optimum, a violation, a gap.
+REST = 1e-5
+
+
+def results_of(
+    system: str, dataset: Dataset, definition: Mapping[str, Any], number: int = 0, rows: Any = ((),)
+) -> dict[str, Any]:
+    """Return what run ``number`` of a batch leaves, by column and key."""
+    batch = Batch(system, "contract", dataset.name, "", (), dict(definition), (number,), rows, 0, 1)
+    with TemporaryDirectory() as folder:
+        stage, referee = build_stage(system), Referee(LIMITS, 0.0, Pauses(), RunFiles(Path(folder)))
+        run = stage.prepare(batch, dataset, RunContext(LIMITS))(number)
+        results = {result.key: result for result in run.run(referee)}
+        if isinstance(run, Judged):
+            results = run.judged(referee.files, results)
+        shared = {**stage.describe(batch, dataset, number), **run.score(referee.files)}
+    found: dict[str, Any] = {}
+    for key, result in results.items():
+        if result.status == "failed":
+            raise RuntimeError(f"{system} {key}: {result.message}")
+        columns = {**shared, **result.columns, "status": str(result.status)}
+        words = " ".join(map(str, key))
+        kept = {
+            name: value for name, value in columns.items() if not name.endswith(LEFT_OUT) and value not in (None, "")
+        }
+        found |= {f"{words} {name}".strip(): _rested(value) for name, value in kept.items()}
+    return found
+
+
+def _rested(value: Any) -> Any:
+    return 0.0 if isinstance(value, float) and abs(value) < REST else value
+
+
+SAMPLING = {
+    "folds": {
+        "split": "folds",
+        "n_folds": 3,
+        "n_rows": None,
+        "partitions": 2,
+        "stratified": True,
+        "scaling": "training",
+    },
+    "none": {"split": "none", "n_folds": 1, "n_rows": None, "partitions": 1, "stratified": True, "scaling": "training"},
+    "subsets": {
+        "split": "subsets",
+        "n_folds": 2,
+        "n_rows": 45,
+        "partitions": 1,
+        "stratified": True,
+        "scaling": "training",
+    },
+}
+
+
+def defined(split: str = "folds", **changes: Any) -> dict[str, Any]:
+    """Return the definition of a cell of interpretable kernel dimension reduction, with these changes."""
+    usual: dict[str, Any] = {"kind": "solver", "paradigm": "supervised", "parameters": {}, "labellings": {}}
+    usual |= {"n_components": 2, "shown": None, "kernel": {"family": "gaussian"}, "method": {"method": "ism"}}
+    return usual | {"start": "surrogate", "evaluation": {}, "starts": 1, **SAMPLING[split]} | changes
+
+
+def ikdr(number: int = 0, **asked: Any) -> dict[str, Any]:
+    """Return the results of a run of such a cell."""
+    return results_of("ikdr", _labelled("wine"), defined(**asked), number)
+
+
+@cache
+def _labelled(data: str) -> Dataset:
+    """Return a bundled set with a second labelling, by the median of a feature."""
+    dataset = bundled(data)
+    codes = (dataset.features[:, 1] > np.median(dataset.features[:, 1])).astype(np.int64)
+    return replace(dataset, labellings=(Labelling("halves", codes, ("low", "high")),))
+
+
+def _solver(name: str, components: tuple[str, ...], **asked: Any) -> Canary:
+    solver = asked.get("method", {"method": "ism"})["method"]
+    always = (f"solver/{solver}", "referee/ikdr", f"evaluation/{asked.get('evaluation', {}).get('evaluator', 'dense')}")
+    kernel = asked.get("kernel", {"family": "gaussian"})["family"]
+    start = asked.get("start", "surrogate")
+    split = asked.get("split", "folds")
+    listed = (*always, f"kernel/{kernel}", f"start/{start}", f"splits/{split}", *components)
+    return Canary(f"ikdr {name}", tuple(dict.fromkeys(listed)), partial(ikdr, **asked))
+
+
+def _clustering(paradigm: str, rounds: str, **asked: Any) -> Canary:
+    """Return a canary of a paradigm of clustering: the papers' rounds, or some towards a joint optimum."""
+    joint = {"rule": "joint", "tolerance": 1e-6, "max_rounds": 3} if rounds == "joint" else {"max_rounds": 4}
+    parameters = {**joint, **asked.pop("parameters", {})}
+    method = {"method": "ism", "max_iterations": 8}
+    options = {"split": "none", "paradigm": paradigm, "parameters": parameters, "method": method, **asked}
+    components = (f"paradigm/{paradigm}", f"rounds/{rounds}")
+    words = " ".join(
+        (paradigm, rounds, *(str(*part.values()) for part in (asked.get("kernel"), asked.get("evaluation")) if part))
+    )
+    return _solver(words, components, **options)
+
+
+def _baseline(name: str, paradigm: str, split: str) -> Canary:
+    shown = 0.2 if paradigm == "semi_supervised" else None
+    parameters = {} if paradigm == "supervised" else {"n_clusters": 3}
+    asked = {
+        "kind": "baseline",
+        "kernel": {},
+        "start": "",
+        "paradigm": paradigm,
+        "shown": shown,
+        "parameters": parameters,
+    }
+    measure = partial(ikdr, method={"method": name}, split=split, **asked)
+    return Canary(
+        f"ikdr {name}", (f"baseline/{name}", f"splits/{split}", "referee/ikdr", f"paradigm/{paradigm}"), measure
+    )
+
+
+def _tricks(learner: str) -> dict[str, Any]:
+    variants = ("plain", "cross_validated", "aligned", "centred")
+    definition = {
+        "learners": [learner],
+        "variants": list(variants),
+        "candidates": {"sigmas": [0.3, 1.0, 10.0]},
+        "n_train": 40,
+        "n_folds": 3,
+        "test_selected": True,
+    }
+    return results_of("kpca_trick", bundled("iris"), definition, rows=tuple((learner, variant) for variant in variants))
+
+
+def _figure(number: int) -> dict[str, Any]:
+    definition: dict[str, Any] = {"figure": number}
+    if number == 2:
+        definition |= {"learners": ["dne"], "n_train": 40}
+    elif number == 3:
+        definition |= {"n_train": 40}
+    else:
+        definition |= {"degrees": [2], "sizes": [25], "neighbours": [2]}
+    return {
+        name: value for name, value in results_of("kpca_figures", bundled("wine"), definition).items() if _is_sure(name)
+    }
+
+
+def _is_sure(name: str) -> bool:
+    """Return whether a number of the kernel trick can be compared: those of a singular matrix are rounding."""
+    return not name.endswith(("disagreement", "condition")) and " qz " not in name
+
+
+def _low_rank(**method: Any) -> dict[str, Any]:
+    definition = {"method": {**method, "max_sweeps": 4}, "constraints": [0, 15], "draw": "iris", "kind": "features"}
+    return results_of("low_rank", bundled("iris", 45), definition, rows=((0,), (15,)))
+
+
+def _gram_target(**method: Any) -> dict[str, Any]:
+    """Return the same for the rows of a kernel matrix, which is to be found again."""
+    data = bundled("iris", 45)
+    gram = data.features @ data.features.T + 0.1 * np.eye(len(data.labels))
+    definition = {"method": {**method, "max_sweeps": 4}, "constraints": [20], "draw": "gram", "kind": "kernel"}
+    found = results_of("low_rank", replace(data, features=gram), definition, rows=((20,),))
+    # From the identity all samples are alike: which are nearest hangs on rounding.
+    return {name: value for name, value in found.items() if "nmi" not in name and not name.endswith("20 accuracy")}
+
+
+def _league(method: str, rules: str) -> dict[str, Any]:
+    definition = {"method": method, "rules": rules, "folds": 3, "most_rows": 45}
+    return results_of("league", bundled("wine"), definition, 4, rows=((2,),))
+
+
+def _noise() -> dict[str, Any]:
+    return results_of("noise", bundled("iris", 45), {"method": "lda", "components": 1, "permutations": 9})
+
+
+def _atlas() -> dict[str, Any]:
+    definition = {"solvers": {"ism": defined(kernel={"family": "linear"})}, "starts": 3, "n_problems": 3}
+    return results_of("atlas", bundled("wine"), definition, 1, rows=(("ism",),))
+
+
+CANARIES = [
+    _solver("supervised", ("paradigm/supervised",)),
+    _solver("supervised, second partition", ("paradigm/supervised",), number=4),
+    _solver("supervised, polynomial", ("paradigm/supervised",), kernel={"family": "polynomial"}),
+    _solver("supervised, not stratified", ("paradigm/supervised",), stratified=False, scaling="own"),
+    _solver("supervised, integers", ("paradigm/supervised",), parameters={"labels": "integers"}, split="none"),
+    _solver("supervised, subset", ("paradigm/supervised",), split="subsets", number=1),
+    _solver("supervised, eigengap", ("paradigm/supervised",), split="none", n_components="eigengap"),
+    _solver("supervised, random start", ("paradigm/supervised",), start="random", starts=2),
+    _solver("supervised, first axes", ("paradigm/supervised",), start="identity", method={"method": "start_alone"}),
+    _clustering("unsupervised", "published", parameters={"n_clusters": 3}),
+    _clustering("unsupervised", "joint", parameters={"n_clusters": 3}),
+    _clustering(
+        "unsupervised", "published", parameters={"n_clusters": 3, "centred": False}, evaluation={"evaluator": "panels"}
+    ),
+    _clustering("unsupervised", "published", parameters={"n_clusters": 3}, kernel={"family": "polynomial"}),
+    _clustering("semi_supervised", "published", shown=0.2, parameters={"n_clusters": 3}),
+    _clustering("semi_supervised", "joint", shown=2, parameters={"n_clusters": 3}),
+    _clustering("alternative", "published", labellings={"given": "classes", "sought": "halves"}),
+    _clustering("alternative", "joint", labellings={"given": "halves", "sought": "classes"}),
+    *(_baseline(name, "supervised", "folds") for name in ("svm", "lda")),
+    _baseline("spectral_clustering", "unsupervised", "none"),
+    _baseline("label_spreading", "semi_supervised", "none"),
+    *(
+        Canary(
+            f"kpca_trick {learner}",
+            (
+                f"learner/{learner}",
+                "selection/plain",
+                "selection/cross_validated",
+                "selection/aligned",
+                "splits/kpca_trick",
+                "referee/kpca_trick",
+            ),
+            partial(_tricks, learner),
+        )
+        for learner in ("dne", "lmnn")
+    ),
+    *(
+        Canary(f"kpca_figures {number}", (f"figure/{number}", "learner/dne"), partial(_figure, number))
+        for number in (2, 3, 4, 5)
+    ),
+    *(
+        Canary(
+            f"low_rank {divergence}",
+            (f"divergence/{divergence}", "projection/cyclic", "splits/low_rank", "referee/low_rank"),
+            partial(_low_rank, divergence=divergence, solver="cyclic", rule="published"),
+        )
+        for divergence in ("burg", "von_neumann")
+    ),
+    Canary(
+        "low_rank definite_boost",
+        ("boosting/definite_boost", "splits/low_rank", "referee/low_rank"),
+        partial(_gram_target, step="symmetric", rule="kkt"),
+    ),
+    *(
+        Canary(
+            f"league {method} {rules}",
+            (f"reducer/{method}", "splits/league", "judge/league"),
+            partial(_league, method, rules),
+        )
+        for method, rules in (("lda", "tuned"), ("kdr_gaussian", "default"))
+    ),
+    Canary("noise lda", ("noise/permutation", "reducer/lda"), _noise),
+    Canary(
+        "atlas linear",
+        ("atlas/starts", "solver/ism", "kernel/linear", "start/random", "start/surrogate", "splits/folds"),
+        _atlas,
+    ),
+]
