@@ -21,13 +21,13 @@ SEARCHES = (
 CONTROLS = ("discriminant_axes", "principal_axes", "shuffled_labels", "start_alone")
 # A first look at a search, and one that meets the further rules of its line search; more steps would enlarge rounding.
 STEPS, MORE_STEPS = 5, 15
-# A Gaussian on which steps that are too long lose.
+# A Gaussian of half the bandwidth, with more components, on which steps that are too long lose.
 NARROW = "narrow gaussian"
 
 
 def _problem(family: str, n_samples: int = 40) -> Any:
     features, codes = samples(n_samples)
-    definition = {"family": "gaussian", "sigma": "0.3 median"} if family == NARROW else {"family": family}
+    definition = {"family": "gaussian", "sigma": "0.5 median"} if family == NARROW else {"family": family}
     kernel = build_kernel(definition, features, 2)
     return build_problem(TraceObjective(features, kernel, supervised_gamma(codes)), Evaluation(evaluator="dense"))
 
@@ -40,7 +40,7 @@ def _solved(definition: dict[str, Any], problem: Any, steps: int, q: int = 2) ->
 def _some_steps(family: str, definition: dict[str, Any], steps: int) -> dict[str, Any]:
     """Return where a few steps lead, and what they took."""
     problem = _problem(family, 16 if definition["method"] == "ism_2018" else 40)
-    result = _solved(definition, problem, steps)
+    result = _solved(definition, problem, steps, 4 if family == NARROW else 2)
     end = result.projection
     stationarity = relative_stationarity(end, problem.gradient(end))
     counted = {f"{name} calls": count for name, count in result.counters.items()}
