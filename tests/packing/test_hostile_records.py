@@ -15,7 +15,7 @@ from kdrbench.cli import main
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import write_text
 from kdrbench.packing import arrays, folder
-from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.layers import record_at
 from kdrbench.packing.unpack import opened, unpack
 
 
@@ -177,7 +177,7 @@ def test_each_fault_is_said_and_nothing_is_written_elsewhere(packed, tmp_path, p
         record = shutil.copytree(packed, folder / "in/packed")
         work(record)
         with pytest.raises(KdrbenchError, match=said):
-            unpack(PackedFolder(record), folder / "out/results")
+            unpack(record_at(record), folder / "out/results")
         # Nor is anything that could be taken for results.
         written = {path for path in tmp_path.rglob("*") if "in" not in path.relative_to(tmp_path).parts}
         assert written <= {folder, folder / "out", folder / "out/results"}, said
@@ -195,16 +195,16 @@ def test_a_killed_unpacking_leaves_no_results(record, tmp_path, monkeypatch):
     child = os.fork()
     if child == 0:
         monkeypatch.setattr("kdrbench.bench.publish.write_text", killed)
-        unpack(PackedFolder(record), out)
+        unpack(record_at(record), out)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert not (out / "config.json").exists()
     assert not (out / "runs").exists()
     (out / "data").mkdir()
-    assert unpack(PackedFolder(record), out) == ["first", "second"]
+    assert unpack(record_at(record), out) == ["first", "second"]
     assert {path.name for path in out.iterdir() if path.name.startswith(".")} == set()
     with pytest.raises(KdrbenchError, match="holds results"):
-        unpack(PackedFolder(record), out)
+        unpack(record_at(record), out)
 
 
 def test_a_trace_that_is_cut_is_said_by_its_path(results, tmp_path):
@@ -225,14 +225,14 @@ def test_a_record_includes_no_other(record):
 def test_what_unfolds_to_more_than_is_read_is_refused(record, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_MOST_UNFOLDED", 1000)
     with pytest.raises(KdrbenchError, match="unfolds to more than 1000 bytes"):
-        unpack(PackedFolder(record), tmp_path / "out")
+        unpack(record_at(record), tmp_path / "out")
 
 
 def test_sizes_of_arrays_are_added_up_before_any_is_read(record, tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "_MOST_DECLARED", 13 * 4 * 4 + 1)
     monkeypatch.setattr(arrays, "array_of", None)
     with pytest.raises(KdrbenchError, match="with it the arrays take more than 209 bytes"):
-        unpack(PackedFolder(record), tmp_path / "out")
+        unpack(record_at(record), tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", [ROWS, TRACES, ARRAYS])
@@ -242,7 +242,7 @@ def test_a_table_of_too_many_lines_is_refused(record, tmp_path, monkeypatch, nam
     rewrite(record, name, (text + (text.splitlines()[-1] + "\n") * max(others)).encode())
     monkeypatch.setattr(folder, "MOST_LINES", max(others))
     with pytest.raises(KdrbenchError, match=f"{name} has [0-9]+ lines; at most {max(others)} are read"):
-        unpack(PackedFolder(record), tmp_path / "out")
+        unpack(record_at(record), tmp_path / "out")
 
 
 def test_a_record_larger_than_memory_is_refused(record, tmp_path, monkeypatch):
@@ -251,5 +251,5 @@ def test_a_record_larger_than_memory_is_refused(record, tmp_path, monkeypatch):
 
     monkeypatch.setattr("kdrbench.packing.unpack.read_traces", none)
     with pytest.raises(KdrbenchError, match="needs more memory than there is"):
-        unpack(PackedFolder(record), tmp_path / "out")
+        unpack(record_at(record), tmp_path / "out")
     assert not (tmp_path / "out/config.json").exists()

@@ -18,6 +18,7 @@ from kdrbench.errors import DamagedError
 from kdrbench.league.judges import largest_angle
 from kdrbench.packing.arrays import ArrayWriter
 from kdrbench.packing.folder import PackedFolder, Writer
+from kdrbench.packing.layers import record_at
 from kdrbench.packing.other_limits import read_other_limits
 from kdrbench.packing.unpack import opened, unpack
 from kdrbench.reports.records import read_runs
@@ -52,7 +53,7 @@ def test_what_was_unpacked_is_packed_into_the_same_bytes(packed, tmp_path):
 
 
 def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
-    unpack(PackedFolder(whole), tmp_path / "results")
+    unpack(record_at(whole), tmp_path / "results")
     before, after = files_in(results), files_in(tmp_path / "results")
     archives = {name for name in before if name.endswith(".npz")}
     assert {name: after[name] for name in before if name not in archives | {"config.json"}} == {
@@ -83,11 +84,11 @@ def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
 
 def test_a_record_may_be_reached_by_a_link(packed, tmp_path):
     (tmp_path / "linked").symlink_to(packed)
-    assert "second" in unpack(PackedFolder(tmp_path / "linked"), tmp_path / "results")
+    assert "second" in unpack(record_at(tmp_path / "linked"), tmp_path / "results")
 
 
 def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):
-    unpack(PackedFolder(packed), tmp_path / "results")
+    unpack(record_at(packed), tmp_path / "results")
     for name in ("merged/first.csv", "merged/second.csv", "ikdr.csv", "runs/second/wine/gaussian/ism/0-3.jsonl"):
         assert (tmp_path / "results" / name).read_bytes() == (results / name).read_bytes()
     kept, made = arrays_in(tmp_path / "results/findings"), arrays_in(results / "findings")
@@ -167,7 +168,7 @@ def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
     write_results(tmp_path / "stopped", config, time_limit_s=3600.0, status="time_limit", message="stopped")
     assert kdrbench("pack", tmp_path / "stopped", "--out", tmp_path / "again").exit_code == 0
     assert "other limits" not in (tmp_path / "again/README.md").read_text()
-    unpack(PackedFolder(tmp_path / "packed"), tmp_path / "fresh")
+    unpack(record_at(tmp_path / "packed"), tmp_path / "fresh")
     assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
 
 
@@ -179,7 +180,7 @@ def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
     assert not manifest["complete"]
     assert list(manifest["experiments"]) == ["first"]
     # To go on, all is asked for; to read it, what is there.
-    unpack(PackedFolder(tmp_path / "packed"), tmp_path / "fresh")
+    unpack(record_at(tmp_path / "packed"), tmp_path / "fresh")
     assert json.loads((tmp_path / "fresh/config.json").read_text())["run"] == ["first", "second"]
     assert not (tmp_path / "fresh/ikdr.csv").exists()
     with opened(tmp_path / "packed") as folder:

@@ -10,7 +10,7 @@ from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.cli import main
 from kdrbench.datasets import load_dataset
-from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.layers import record_at
 from kdrbench.packing.unpack import unpack
 from kdrbench.stages.config import load_grid
 from support.configs import ikdr_config
@@ -80,7 +80,7 @@ def packed_place(made, tmp_path_factory):
 def made_packed(packed_place, tmp_path_factory):
     """The folder of the same record, packed and unpacked: projections in float32, traces thinned."""
     results = tmp_path_factory.mktemp("unpacked") / "results"
-    unpack(PackedFolder(packed_place), results, to_go_on=False)
+    unpack(record_at(packed_place), results, to_go_on=False)
     return results
 
 

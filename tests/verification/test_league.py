@@ -12,7 +12,7 @@ from kdrbench.bench.publish import JobFiles, merge_records
 from kdrbench.cli import main
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
-from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.layers import record_at
 from kdrbench.packing.unpack import unpack
 from kdrbench.stages import build_stage
 from kdrbench.stages.config import load_grid
@@ -56,7 +56,7 @@ def played(tmp_path_factory):
     (results / "config.json").write_text(json.dumps(grid.config))
     place, unpacked = (tmp_path_factory.mktemp(name) / "results" for name in ("packed", "unpacked"))
     assert CliRunner().invoke(main, ["pack", str(results), "--out", str(place)]).exit_code == 0
-    unpack(PackedFolder(place), unpacked, to_go_on=False)
+    unpack(record_at(place), unpacked, to_go_on=False)
     return {"whole": results, "packed": unpacked}
 
 

@@ -42,9 +42,10 @@ def crate(results: Path, out: Path, authors: tuple[str, ...], licence: str | Non
 
 def _licence_of(results: Path, said: str | None) -> str:
     """Return the licence of a record: a packed one has its own, of another it is what is said."""
-    from kdrbench.packing.folder import PackedFolder, is_packed
+    from kdrbench.packing import is_packed
+    from kdrbench.packing.layers import record_at
 
-    own = PackedFolder(results).licence if is_packed(results) else None
+    own = record_at(results).base.licence if is_packed(results) else None
     if own and said and said != own:
         raise InputError(f"{results} is under {own}, not {said}: leave --licence out, or pack its results under {said}")
     return own or said or DEFAULT

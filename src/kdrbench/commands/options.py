@@ -15,7 +15,7 @@ import click
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.licences import check_licence
-from kdrbench.packing import MANIFEST, check_there
+from kdrbench.packing import check_there, is_packed
 from kdrbench.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Record(click.Path):
         if ctx is None or ctx.resilient_parsing:
             return place
         check_there(place)
-        if not (place / MANIFEST).is_file():
+        if not is_packed(place):
             return place
         from kdrbench.bench.isolation.core_lock import leave_when_told
         from kdrbench.packing.unpack import opened

@@ -178,14 +178,6 @@ class _Stored:
         return self._read[experiment, kind]
 
 
-def jobs_in(arrays: Mapping[str, Arrays], jobs: set[str]) -> Iterator[tuple[str, Arrays]]:
-    """Yield the arrays of each of the ``jobs``; ``DamagedError`` where others have any."""
-    if others := sorted(set(arrays) - jobs):
-        raise DamagedError(f"the record has arrays of {visible(others[0][:100])!r}, a job without rows")
-    for job in sorted(jobs):
-        yield job, arrays.get(job, {})
-
-
 def type_name(dtype: np.dtype[Any]) -> str:
     """Return how files name a type: f4, f8, i1, U12."""
     return dtype.str.lstrip("<>|=")

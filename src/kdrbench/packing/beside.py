@@ -32,7 +32,7 @@ from kdrbench.bench.untrusted import arrays_in
 from kdrbench.datasets.own import registry_of
 from kdrbench.errors import InputError, visible
 from kdrbench.files import write_bytes, write_text
-from kdrbench.packing import check_there, place_of
+from kdrbench.packing import check_there, is_packed, place_of
 from kdrbench.packing.same_problems import alike_kernels, differing_kernels, of_ikdr, part_beside, read_part
 from kdrbench.packing.unpack import opened
 from kdrbench.stages.ikdr.definition import NO_KERNEL
@@ -59,7 +59,7 @@ def opened_beside(results: Path, store: Path, reference: str) -> Iterator[tuple[
     """
     place = place_of(reference)
     check_there(place)
-    if not place.is_dir():
+    if not (place.is_dir() or is_packed(place)):
         raise InputError(f"there is no reference {place}: name the folder of a record, as `kdrbench pack` writes it")
     mine = read_results(results)
     _check_names(results, mine)

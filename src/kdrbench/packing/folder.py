@@ -23,7 +23,7 @@ from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
 from kdrbench.licences import is_licence, licence_head
-from kdrbench.packing import MANIFEST, check_there
+from kdrbench.packing import MANIFEST
 
 FORMAT, VERSION = "kdrbench-packed-record", 2
 README, LICENCE = "README.md", "LICENSE"
@@ -45,7 +45,7 @@ _ENDING = ".xz"
 
 @dataclass(frozen=True)
 class PackedFolder:
-    """The folder of a packed record."""
+    """The folder of a packed record, or of one of its layers."""
 
     place: Path
 
@@ -62,6 +62,16 @@ class PackedFolder:
                 f"{self.place / MANIFEST} is no manifest of a packed record ({in_words(error)})"
             ) from error
         return dict(manifest)
+
+    @property
+    def dropped(self) -> list[str]:
+        """What a layer drops of those below (:mod:`kdrbench.packing.layers`)."""
+        return list(self.manifest.get("dropped", []))
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments of which rows are here."""
+        return [name.removesuffix(".csv") for name in self.names(ROWS)]
 
     @property
     def licence(self) -> str | None:
@@ -133,19 +143,6 @@ class PackedFolder:
         if (n_lines := content.count(b"\n")) > MOST_LINES:
             raise DamagedError(f"{self.place / name} has {n_lines} lines; at most {MOST_LINES} are read")
         return content
-
-
-def packed_at(place: Path) -> PackedFolder:
-    """Return the packed record in a folder; ``InputError`` where none is."""
-    check_there(place)
-    if not is_packed(place):
-        raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
-    return PackedFolder(place)
-
-
-def is_packed(place: Path) -> bool:
-    """Return whether a folder is a packed record, sound or not."""
-    return place.is_dir() and (place / MANIFEST).is_file()
 
 
 class Writer:
@@ -230,5 +227,5 @@ def _faults(files: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterato
         if not isinstance(one, dict) or not isinstance(one.get("sha256"), str):
             yield f"it has no SHA-256 of {name}"
     for name, one in experiments.items():
-        if not re.fullmatch(NAME, name) or not isinstance(one, dict) or f"{ROWS}/{name}.csv" not in files:
-            yield f"it has no rows of the experiment {visible(name[:100])!r}"
+        if not re.fullmatch(NAME, name) or not isinstance(one, dict):
+            yield f"it says nothing of the experiment {visible(name[:100])!r}"

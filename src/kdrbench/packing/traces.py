@@ -16,10 +16,14 @@ from kdrbench.packing.folder import TRACES, PackedFolder, Writer
 from kdrbench.packing.thinning import Ranges, Trace, thinned
 from kdrbench.status import Status
 
-# By cell and run the points of a job, as publishing writes them.
-Points = dict[tuple[str, int], list[dict[str, Any]]]
+# A cell, as traces and arrays name it, and the number of a run.
+Run = tuple[str, int]
+# By run the points of a job, as publishing writes them.
+Points = dict[Run, list[dict[str, Any]]]
 # The best cost known of a problem (experiment, data set, kernel and run), of those that were seen and others.
 BestKnown = Callable[[tuple[str, str, str, int], Iterable[float]], float]
+# The rows of a job and its points.
+Made = tuple[Sequence[Record], Points]
 _COLUMNS = ("job", "cell", "run", "time_s", "cost", "stationarity", "calls")
 _NUMBERS = _COLUMNS[3:6]
 
@@ -38,16 +42,25 @@ class _Run:
     cost: float | None
 
 
+def run_of(record: Record) -> Run:
+    """Return the run that a row is of."""
+    return "/".join((record.dataset, *(str(getattr(record, name)) for name in record.CELL))), record.run
+
+
 def write_traces(
     writer: Writer,
     experiment: str,
-    jobs: Mapping[str, tuple[Sequence[Record], Points]],
+    jobs: Mapping[str, Made],
     known: BestKnown,
     *,
+    beside: Mapping[str, Made],
     drawn: bool,
     whole: bool,
 ) -> None:
-    """Write the traces of an experiment's jobs, thinned unless ``whole``; ``drawn`` says whether figures show them."""
+    """Write the traces of an experiment's jobs, thinned unless ``whole``; ``drawn`` says whether figures show them.
+
+    Those of the jobs ``beside`` them are in the same figures, and written elsewhere.
+    """
     if not any(points for _, points in jobs.values()):
         return
     if whole:
@@ -58,16 +71,14 @@ def write_traces(
             for point in points
         ]
     else:
-        lines = list(_thinned_lines([run for job in jobs.items() for run in _runs(*job)], known, drawn=drawn))
+        runs, others = ([run for job in of.items() for run in _runs(*job)] for of in (jobs, beside))
+        lines = list(_thinned_lines(runs, others, known, drawn=drawn))
     writer.table(f"{TRACES}/{experiment}.csv", _COLUMNS, lines)
 
 
-def _runs(job: str, of_job: tuple[Sequence[Record], Points]) -> Iterator[_Run]:
+def _runs(job: str, of_job: Made) -> Iterator[_Run]:
     records, by_run = of_job
-    of_run = {}
-    for record in records:
-        cell = "/".join((record.dataset, *(str(getattr(record, name)) for name in record.CELL)))
-        of_run[cell, record.run] = record
+    of_run = {run_of(record): record for record in records}
     for (cell, number), points in by_run.items():
         made, trace = of_run.get((cell, number)), _trace(points)
         kernel, cost = getattr(made, "kernel", None), getattr(made, "cost", None)
@@ -83,10 +94,12 @@ def _trace(points: Sequence[Mapping[str, Any]]) -> Trace:
     return Trace(*(np.array(column) for column in (*columns, calls)))
 
 
-def _thinned_lines(runs: Sequence[_Run], known: BestKnown, *, drawn: bool) -> Iterator[tuple[Any, ...]]:
-    lowest = _lowest(runs, known)
+def _thinned_lines(
+    runs: Sequence[_Run], beside: Sequence[_Run], known: BestKnown, *, drawn: bool
+) -> Iterator[tuple[Any, ...]]:
+    lowest = _lowest([*runs, *beside], known)
     panels = defaultdict[tuple[Any, ...], list[_Run]](list)
-    for run in runs:
+    for run in (*runs, *beside):
         panels[run.panel].append(run)
     ranges = {
         panel: Ranges.of([one.trace for one in group], [lowest[one.problem] for one in group]) if drawn else None

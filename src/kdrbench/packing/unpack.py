@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,22 +15,21 @@ from joblib import Parallel, delayed
 
 from kdrbench.bench.attestation import ATTESTATIONS
 from kdrbench.bench.publish import JobFiles, write_table
-from kdrbench.bench.record import Record, no_number, record_json
+from kdrbench.bench.record import no_number, record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, write_bytes, write_text
-from kdrbench.packing import check_there
-from kdrbench.packing.arrays import NOT_STORED, jobs_in, read_arrays
-from kdrbench.packing.folder import CHARTS, CONFIGURATION, NAME, OTHERS, ROWS, PackedFolder, is_packed
+from kdrbench.packing import check_there, is_packed
+from kdrbench.packing.folder import CHARTS, OTHERS
+from kdrbench.packing.jobs import rows_of
+from kdrbench.packing.layers import PackedRecord, record_at
 from kdrbench.packing.other_limits import OTHER_LIMITS, stated
 from kdrbench.packing.part import Part
 from kdrbench.packing.stated import Stated
-from kdrbench.packing.traces import read_traces
-from kdrbench.stages import STAGES, build_stage, system_of
-from kdrbench.stages.merged_tables import merged_lines, read_merged
+from kdrbench.stages import STAGES, system_of
+from kdrbench.stages.merged_tables import merged_lines
 from kdrbench.stages.results import CONFIG, MERGED, read_frozen, write_systems
 
-_JOB = re.compile(rf"{NAME}(?:/{NAME}){{1,8}}")
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
 
@@ -50,12 +48,12 @@ def opened(place: Path, n_jobs: int = 1, wanted: Callable[[Config], Part] | None
         return
     with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
         folder = Path(root, place.absolute().name)
-        unpack(PackedFolder(place), folder, to_go_on=False, n_jobs=n_jobs, wanted=wanted)
+        unpack(record_at(place), folder, to_go_on=False, n_jobs=n_jobs, wanted=wanted)
         yield folder
 
 
 def unpack(
-    packed: PackedFolder,
+    packed: PackedRecord,
     results: Path,
     *,
     to_go_on: bool = True,
@@ -70,12 +68,12 @@ def unpack(
     Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
     Nothing is in the folder then: what is unpacked comes into it at the end, the configuration last.
     """
-    config = _configuration(packed)
+    config = packed.config
     name = str(config.get("name", "")) if to_go_on else ""
     with locked(results / f"{_UNPACKING}.lock"):
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
-        packed.check_texts()
+        packed.base.check_texts()
         with _unpacked_into(results) as made:
             try:
                 return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
@@ -107,7 +105,7 @@ def _move_into(results: Path, place: Path) -> None:
 
 
 def _unpack(
-    packed: PackedFolder,
+    packed: PackedRecord,
     config: Config,
     results: Path,
     name: str,
@@ -146,26 +144,13 @@ def _unpack(
     write_systems(place, config, tables)
     if part is None:
         _write_others(packed, results)
-    if (attestations := packed.place / ATTESTATIONS).is_file():
+    if (attestations := packed.base.place / ATTESTATIONS).is_file():
         write_bytes(results / ATTESTATIONS, attestations.read_bytes(), durable=False)
     return complete
 
 
-def _configuration(packed: PackedFolder) -> Config:
-    """Return the configuration of a record; ``read_frozen`` checks the rest of it where it is written."""
-    try:
-        config = json.loads(packed.content(CONFIGURATION).decode("utf-8"))
-        if not re.fullmatch(rf"|{NAME}", str(config.get("name", ""))) or not all(
-            re.fullmatch(NAME, name) for name in config["run"]
-        ):
-            raise ValueError("its name, or that of an experiment, is none")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedError(f"{packed.place} has no configuration ({in_words(error)})") from error
-    return dict(config)
-
-
 def _write_experiment(
-    packed: PackedFolder,
+    packed: PackedRecord,
     results: Path,
     config: Config,
     name: str,
@@ -181,57 +166,26 @@ def _write_experiment(
     system = system_of(config["experiments"][name])
     if system not in STAGES:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
-    records = _records(packed, name, system, part)
-    jobs: dict[str, list[Record]] = {}
-    for record in records:
-        jobs.setdefault(_job(record, name), []).append(record)
-    lines, arrays_of = read_traces(packed, name), read_arrays(packed, name)
-    if part is not None:
-        # Of rows that are not wanted the jobs have traces and arrays too.
-        lines = {job: lines[job] for job in jobs if job in lines}
-        arrays_of = {job: arrays_of[job] for job in jobs if job in arrays_of}
-    if others := sorted(set(lines) - set(jobs)):
-        raise DamagedError(f"{packed.place} has a trace of {visible(others[0][:100])!r}, a job without rows")
+    jobs = packed.jobs(name, system, part)
     # To compress takes longer than to read, and what is read alone is removed soon.
-    save, not_stored = np.savez_compressed if to_go_on else np.savez, 0
-    for job, arrays in jobs_in(arrays_of, set(jobs)):
-        files = JobFiles.of(results, job)
+    save = np.savez_compressed if to_go_on else np.savez
+    for path, job in jobs.items():
+        files = JobFiles.of(results, path)
         buffer = io.BytesIO()
-        save(buffer, allow_pickle=False, **arrays)
-        not_stored += sum(f"/{NOT_STORED}_" in name for name in arrays)
+        save(buffer, allow_pickle=False, **job.arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
-        write_text(files.traces, _text(map(json.dumps, lines.get(job, []))), durable=False)
-        write_text(files.records, _text(map(record_json, jobs[job])), durable=False)
+        write_text(files.traces, _text(map(json.dumps, job.lines)), durable=False)
+        write_text(files.records, _text(map(record_json, job.records)), durable=False)
     if table:
-        write_table(table, merged_lines(records))
-    return not_stored
+        write_table(table, merged_lines(rows_of(jobs)))
+    return sum(job.not_stored for job in jobs.values())
 
 
 def _text(lines: Iterator[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _records(packed: PackedFolder, name: str, system: str, part: Part | None) -> list[Record]:
-    with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
-        table = Path(folder, f"{name}.csv")
-        table.write_bytes(packed.table(f"{ROWS}/{name}.csv"))
-        records = list(read_merged(table, build_stage(system).record, part.has if part else None))
-    if others := {record.experiment for record in records} - {name}:
-        raise DamagedError(f"{packed.place} has a row of {visible(min(others)[:100])!r} among those of {name}")
-    return records
-
-
-def _job(record: Record, experiment: str) -> str:
-    """Return the path of a row's job, which is that of its trace."""
-    job, dot, ending = record.provenance.trace_file.rpartition(".")
-    if f"{dot}{ending}" != ".jsonl" or not _JOB.fullmatch(job) or not job.startswith(f"{experiment}/"):
-        raise DamagedError(
-            f"a row of {experiment} names the trace {visible(record.provenance.trace_file[:100])!r}, which is no job's"
-        )
-    return job
-
-
-def _write_others(packed: PackedFolder, results: Path) -> None:
+def _write_others(packed: PackedRecord, results: Path) -> None:
     for name in packed.names(CHARTS):
         write_bytes(results / CHARTS / name, _json(packed, f"{CHARTS}/{name}"), durable=False)
     for name in packed.names(OTHERS):
@@ -240,7 +194,7 @@ def _write_others(packed: PackedFolder, results: Path) -> None:
         write_bytes(results / folder / own, content, durable=False)
 
 
-def _json(packed: PackedFolder, name: str) -> bytes:
+def _json(packed: PackedRecord, name: str) -> bytes:
     """Return the bytes of a file of JSON of the record; ``DamagedError`` for one that holds anything else."""
     content = packed.content(name)
     try:

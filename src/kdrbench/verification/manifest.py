@@ -46,7 +46,7 @@ def _counted(grid: Grid, rows_of: Rows, stated: Stated) -> dict[str, dict[str, A
     found = {}
     for name in grid.experiments:
         bundles, kind = grid.bundles(name), build_stage(grid.config["experiments"][name]["system"]).record
-        jobs = sum(any(rows_of.get(batch.path) for batch in bundle.batches) for bundle in bundles)
+        jobs = sum(all(len(rows_of.get(one.path, ())) == len(one.axes) for one in bundle.batches) for bundle in bundles)
         batches = [batch for bundle in bundles for batch in bundle.batches]
         rows = [row for batch in batches for _, row in rows_of.get(batch.path, ())]
         found[name] = {
