@@ -105,7 +105,7 @@ def completed(*words, incomplete=""):
 def test_names_are_completed(tmp_path):
     assert completed("run", incomplete="wi") == ["wine"]
     assert completed("run", "wine", incomplete="gau") == ["gaussian"]
-    assert completed("run", "wine", "gaussian", incomplete="ism_s") == ["ism_safeguarded"]
+    assert completed("run", "wine", "gaussian", incomplete="ism_c") == ["ism_converged"]
     assert completed("check", incomplete="lm") == ["lmnn"]
     assert "doctor" in completed(incomplete="d")
     (tmp_path / "ikdr.csv").write_text("experiment,dataset,kernel,method,run\ne,wine,gaussian,ism,0\n")

@@ -42,7 +42,7 @@ def cell_config(
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
     families = resolved.get("kernels", {})
-    family = dict(families[kernel] if kernel in families else {"family": kernel}) | settings["kernel_options"]
+    family = dict(families.get(kernel, {"family": kernel})) | settings["kernel_options"]
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]

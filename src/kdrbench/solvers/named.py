@@ -68,7 +68,7 @@ def definition_of(name: str, own: Mapping[str, Mapping[str, Any]] | None = None)
 
 
 def unknown_solver(name: str, known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say that a name is none of the ``known`` solvers', and which names are near: of a method, those of its solvers."""
+    """Say that a name is none of the ``known`` ones, and which are near: of a method those of its solvers."""
     near = [solver for solver, definition in known.items() if definition.get("method") == name]
     if near and name in _methods():
         return f"unknown solver {name!r}: it is a method, and these are solvers with it: {', '.join(near)}."
