@@ -18,6 +18,7 @@ from kdrbench.commands.cell import cell_config
 from kdrbench.commands.options import read_configs, read_options
 from kdrbench.commands.run import _in_words
 from kdrbench.errors import InputError
+from kdrbench.solvers.named import NAMED, method_of
 from kdrbench.stages.config import load_grid
 from support.own_methods import write_all
 from support.products import by_section
@@ -117,7 +118,7 @@ FAULTS = [
         "unknown data set 'wines'. Did you mean 'wine'.*One of your own is named path",
     ),
     (["wine", "gausian", "ism"], "unknown kernel family 'gausian'"),
-    (["wine", "gaussian", "imm"], "unknown solver method 'imm'"),
+    (["wine", "gaussian", "imm"], "unknown solver 'imm'"),
     (["wine", "gaussian", "ism", "--components", "99"], "data set 'wine' has 13 features"),
     (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
     (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
@@ -248,7 +249,7 @@ def test_names_mean_first_what_the_configuration_says():
     assert plain["limits"] == {"time_s": 5.0, "memory_mib": 4096}
     (batch,) = load_grid(plain).batches()
     asked = batch.definition
-    assert (asked["method"], asked["start"], asked["n_components"]) == ({"method": "ism"}, "random", 3)
+    assert (asked["method"], asked["start"], asked["n_components"]) == (method_of(NAMED["ism"]), "random", 3)
     assert batch.runs == tuple(range(10))
 
 

@@ -234,7 +234,7 @@ def test_an_early_end_is_a_warning():
         ({"solver": 3}, "solver must be a name or a dict of options, got 3"),
         ({"solver": "imm"}, "unknown solver 'imm'"),
         ({"start": "phi"}, "unknown start 'phi'"),
-        ({"tol": -1.0}, "tol must be a finite number > 0, got -1.0"),
+        ({"tol": -1.0}, "tol must be None or a finite number > 0, got -1.0"),
     ],
 )
 def test_bad_parameters_are_named(options, message):
