@@ -37,7 +37,7 @@ def test_every_run_leaves_a_row_and_nothing_is_left_to_do(finished):
 
 
 def test_a_change_reruns_what_it_decides(finished):
-    solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
+    solvers = overlay()["solvers"] | {"Raises": {"method": "ism", "tolerance": 0.5}}
     assert finished.planned(*ROWS, **tiny("ism", "Raises", solvers=solvers))["run_batch"] == 1
     assert finished.planned(*ROWS, **tiny("ism", "Raises", seed=7))["run_batch"] == 2
     assert "run_batch" not in finished.planned(*ROWS, **tiny("ism", "Raises", limits={"time_s": 9, "memory_mib": 512}))
@@ -48,7 +48,7 @@ OTHERS = {
     "seed": {"seed": 7},
     "q": {"experiments": {"table4_supervised": EXPERIMENT | {"components": {"wine": 3}}}},
     "folds": {"experiments": {"table4_supervised": EXPERIMENT | {"folds": 3}}},
-    "option": {"solvers": overlay()["solvers"] | {"ism": {"tolerance": 0.5}, "Raises": {"method": "ism"}}},
+    "option": {"solvers": overlay()["solvers"] | {"Raises": {"method": "ism", "tolerance": 0.5}}},
 }
 
 
@@ -56,7 +56,7 @@ OTHERS = {
 def test_stale_rows_are_found_whatever_snakemake_remembers(finished, other):
     grid, lost = tiny("ism", "Raises") | OTHERS[other], finished.folder / "lost"
     # A third fold is a job of its own.
-    count = 4 if other == "folds" else 2
+    count = {"folds": 4, "option": 1}.get(other, 2)
     assert finished.planned("--rerun-triggers", "mtime", *ROWS, **grid)["run_batch"] == count
     (finished.folder / ".snakemake").rename(lost)
     try:
