@@ -34,14 +34,6 @@ Places = dict[tuple[str, bytes], tuple[str, int]]
 _PROJECTION = re.compile(r"(?P<cell>.*/)(?P<kind>projection(?:_[0-9]+)?)_(?P<run>[0-9]+)")
 _SAID_NOT_STORED = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
 _SMALL_INTEGERS = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
-_TYPE = re.compile(r"[biufcU][0-9]{1,4}")
-_ARRAY_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
-_SHAPE, _COUNT = re.compile(r"(?:[0-9]{1,18}(?:x[0-9]{1,18})*)?F?"), re.compile(r"[0-9]{1,18}")
-_MOST_AXES = 8
-# Of all arrays of an experiment, in bytes as they are read: values that are stored once may be named by many lines.
-_MOST_DECLARED = 2**30
-# Bytes of the largest number.
-_MOST_WIDE = 16
 
 
 @dataclass
@@ -116,14 +108,8 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     if f"{experiment}.csv" not in packed.names(ARRAYS):
         return {}
     jobs: dict[str, Arrays] = defaultdict(dict)
-    stored, lines, declared = _Stored(packed, experiment), packed.rows(f"{ARRAYS}/{experiment}.csv"), 0
-    # All of them before any is read: at the last line the memory may be gone already.
-    for number, line in enumerate(lines, 2):
-        with _naming(packed, experiment, number):
-            declared += _declared(line)
-            if declared > _MOST_DECLARED:
-                raise ValueError(f"with it the arrays take more than {_MOST_DECLARED} bytes")
-    for number, line in enumerate(lines, 2):
+    stored = _Stored(packed, experiment)
+    for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
         with _naming(packed, experiment, number):
             name, array = stored.array(line)
             if name in jobs[line["job"]]:
@@ -137,7 +123,7 @@ def _naming(packed: PackedFolder, experiment: str, number: int) -> Iterator[None
     """Raise what goes wrong at a line of an experiment's table of arrays as ``DamagedError``."""
     try:
         yield
-    except (KeyError, ValueError, TypeError, OverflowError, MemoryError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         raise DamagedError(
             f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
         ) from error
@@ -152,8 +138,6 @@ class _Stored:
     def array(self, line: Mapping[str, str]) -> tuple[str, NDArray[Any]]:
         """Return the name of an array and the array."""
         name = line["name"]
-        if not _ARRAY_NAME.fullmatch(name) or ".." in name:
-            raise ValueError(f"its name is {visible(name[:100])!r}")
         if not line["stored"]:
             return _said_not_stored(name)
         in_columns, shape = line["shape"].endswith("F"), _shape(line)
@@ -161,11 +145,10 @@ class _Stored:
         values = self._values(line["of"] or self.experiment, line["stored"])
         if begin + size > len(values):
             raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {line['shape']}")
-        flat = values[begin : begin + size].astype(_dtype(line["type"]), casting="safe")
+        flat = values[begin : begin + size].astype(np.dtype(line["type"]), casting="safe")
         return name, flat.reshape(shape, order="F" if in_columns else "C")
 
     def _values(self, experiment: str, kind: str) -> NDArray[Any]:
-        _dtype(kind)
         if (experiment, kind) not in self._read:
             name = f"{ARRAYS}/{experiment}.{kind}.npy"
             try:
@@ -183,31 +166,9 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return dtype.str.lstrip("<>|=")
 
 
-def _dtype(word: str) -> np.dtype[Any]:
-    if not _TYPE.fullmatch(word):
-        raise ValueError(f"its type is {visible(word[:40])!r}")
-    return np.dtype(word)
-
-
 def _shape(line: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the shape of an array by its line; ``ValueError`` for a line without one, or without a beginning."""
-    if not _SHAPE.fullmatch(line["shape"]) or not _COUNT.fullmatch(line["begin"]):
-        raise ValueError(f"its values begin at {line['begin'][:20]!r}, of the shape {visible(line['shape'][:80])!r}")
     sizes = line["shape"].rstrip("F")
-    shape = tuple(map(int, sizes.split("x"))) if sizes else ()
-    if len(shape) > _MOST_AXES:
-        raise ValueError(f"it has {len(shape)} axes")
-    return shape
-
-
-def _declared(line: Mapping[str, str]) -> int:
-    """Return the bytes that an array will take by its line; ``ValueError`` for words that are stored as numbers."""
-    if not line["stored"]:
-        return 0
-    kind, stored = _dtype(line["type"]), _dtype(line["stored"])
-    if (kind.kind == "U") is not (stored.kind == "U") or kind.itemsize > max(stored.itemsize, _MOST_WIDE):
-        raise ValueError(f"it holds {line['type']}, which are stored as {line['stored']}")
-    return math.prod(_shape(line)) * kind.itemsize
+    return tuple(map(int, sizes.split("x"))) if sizes else ()
 
 
 def _for_angles(projection: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,6 @@
-"""The files of a packed record: written with a manifest of their hashes, and read as from anywhere.
+"""The files of a packed record: written with a manifest of their hashes, and read with a check of these.
 
-A record may be a stranger's. Names are taken from the manifest only where they are those of this format, links are not
-followed, each file must have the hash that the manifest names, and what it unfolds to is bounded.
+What is damaged is said by its path. Names are taken from the manifest only where they are those of this format.
 """
 
 from __future__ import annotations
@@ -10,19 +9,16 @@ import hashlib
 import json
 import lzma
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kdrbench.bench.record import no_number
-from kdrbench.bench.untrusted import UnreadableError, content_of
 from kdrbench.csv_files import csv_text, parse_csv
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
-from kdrbench.licences import is_licence, licence_head
+from kdrbench.licences import is_licence
 from kdrbench.packing import MANIFEST
 
 FORMAT, VERSION = "kdrbench-packed-record", 2
@@ -36,10 +32,6 @@ _OTHER = rf"others/(?:checks-{NAME}\.json|optima-{NAME}\.npz)"
 _FILE = re.compile(
     rf"{CONFIGURATION}|(?:rows|traces|arrays)/{NAME}\.csv|arrays/{NAME}\.{_KIND}\.npy|charts/{NAME}\.json|{_OTHER}"
 )
-# The record of the papers has some 20 MB in a few hundred files, of which the largest unfolds to 100 MB.
-_MOST_MANIFEST, _MOST_FILES, _MOST_FILE, _MOST_UNFOLDED = 2**24, 20_000, 2**28, 2**30
-# Of a text for people, and of lines: each becomes some hundreds of bytes.
-_MOST_TEXT, MOST_LINES = 2**20, 1_000_000
 _ENDING = ".xz"
 
 
@@ -53,11 +45,9 @@ class PackedFolder:
     def manifest(self) -> dict[str, Any]:
         """What the record says of itself and of its files; ``DamagedError`` for a manifest that is none."""
         try:
-            content = content_of(self.place / MANIFEST, _MOST_MANIFEST)
-            text = (content or b"").decode("utf-8")
-            manifest = json.loads(text, parse_constant=no_number, object_pairs_hook=_each_once)
+            manifest = json.loads((self.place / MANIFEST).read_text(encoding="utf-8"))
             _check(manifest)
-        except (UnreadableError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise DamagedError(
                 f"{self.place / MANIFEST} is no manifest of a packed record ({in_words(error)})"
             ) from error
@@ -80,25 +70,9 @@ class PackedFolder:
         return word if is_licence(word) else None
 
     def check_texts(self) -> None:
-        """Raise ``DamagedError`` unless README and LICENSE are those of the manifest, and of its licence."""
-        plain = self.manifest.get("plain")
-        for name in (README, LICENCE):
-            content = self._plain(name)
-            if not isinstance(plain, dict) or hashlib.sha256(content).hexdigest() != plain.get(name):
-                raise DamagedError(
-                    f"{self.place / name} has not the SHA-256 that the manifest names; take the whole record again"
-                )
-        if self.licence is None or not content.decode("utf-8", "replace").startswith(licence_head(self.licence)):
-            raise DamagedError(f"{self.place / LICENCE} is not of the licence that the manifest names")
-
-    def _plain(self, name: str) -> bytes:
-        try:
-            content = content_of(self.place / name, _MOST_TEXT)
-        except UnreadableError as error:
-            raise DamagedError(f"{self.place / name} cannot be read: {error}") from error
-        if content is None:
-            raise DamagedError(f"{self.place / name} is missing; take the whole record again from where it comes")
-        return content
+        """Raise ``DamagedError`` unless README and LICENSE are those of the manifest; a layer has none."""
+        for name, sha256 in self.manifest.get("plain", {}).items():
+            _content(self.place / name, sha256)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""
@@ -111,38 +85,22 @@ class PackedFolder:
         return path.stat().st_size if path.is_file() else 0
 
     def content(self, name: str) -> bytes:
-        """Return what a file of the record unfolds to.
-
-        Raises ``DamagedError`` where it is missing, differs from the manifest, or unfolds to more than is read.
-        """
+        """Return what a file of the record unfolds to; ``DamagedError`` where it is missing or has another hash."""
         path = self.place / f"{name}{_ENDING}"
         if name not in self.manifest["files"]:
             raise DamagedError(f"{self.place / MANIFEST} names no {visible(name[:200])}; take the whole record again")
+        packed = _content(path, self.manifest["files"][name]["sha256"])
         try:
-            # The record itself may be reached by a link, which is its reader's.
-            if path.parent != self.place and path.parent.is_symlink():
-                raise UnreadableError(f"{path.parent.name} is a link to another folder")
-            packed = content_of(path, _MOST_FILE)
-        except UnreadableError as error:
-            raise DamagedError(f"{path} cannot be read: {error}") from error
-        if packed is None or hashlib.sha256(packed).hexdigest() != self.manifest["files"][name]["sha256"]:
-            fault = "is missing" if packed is None else "has not the SHA-256 that the manifest names"
-            raise DamagedError(f"{path} {fault}; take the whole record again from where it comes")
-        return _unfolded(path, packed)
+            return lzma.decompress(packed, lzma.FORMAT_XZ)
+        except lzma.LZMAError as error:
+            raise DamagedError(f"{path} is no file of xz: {in_words(error)}") from error
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """Return the rows of a table of the record; ``DamagedError`` for one that is none, or too long."""
+        """Return the rows of a table of the record; ``DamagedError`` for one that is none."""
         try:
-            return parse_csv(self.table(name).decode("utf-8"))[1]
+            return parse_csv(self.content(name).decode("utf-8"))[1]
         except ValueError as error:
             raise DamagedError(f"{self.place / name} is no table: {in_words(error)}") from error
-
-    def table(self, name: str) -> bytes:
-        """Return the bytes of a table of the record; ``DamagedError`` for one of too many lines."""
-        content = self.content(name)
-        if (n_lines := content.count(b"\n")) > MOST_LINES:
-            raise DamagedError(f"{self.place / name} has {n_lines} lines; at most {MOST_LINES} are read")
-        return content
 
 
 class Writer:
@@ -189,22 +147,18 @@ def _filters(name: str) -> list[dict[str, int]]:
     return [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, **coding}]
 
 
-def _unfolded(path: Path, packed: bytes) -> bytes:
-    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_FILE)
+def _content(path: Path, sha256: str) -> bytes:
+    """Return the bytes of a file of the record; ``DamagedError`` where it is not there, or not that of the manifest."""
     try:
-        content = decoder.decompress(packed, _MOST_UNFOLDED)
-    except lzma.LZMAError as error:
-        raise DamagedError(f"{path} is no file of xz: {in_words(error)}") from error
-    if not decoder.eof or decoder.unused_data:
-        raise DamagedError(f"{path} is cut, or unfolds to more than {_MOST_UNFOLDED} bytes")
+        content = path.read_bytes()
+    except OSError as error:
+        fault = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise DamagedError(f"{path} {fault}; take the whole record again from where it comes") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DamagedError(
+            f"{path} has not the SHA-256 that the manifest names; take the whole record again from where it comes"
+        )
     return content
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a mapping; ``ValueError`` for a key that is there twice, of which readers take either."""
-    if doubled := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
-        raise ValueError(f"the key {visible(doubled[0][:100])!r} is there twice")
-    return dict(pairs)
 
 
 def _check(manifest: Any) -> None:
@@ -214,7 +168,7 @@ def _check(manifest: Any) -> None:
     if manifest.get("version") != VERSION:
         raise ValueError(f"its version is {str(manifest.get('version'))[:20]}, this kdrbench reads {VERSION}")
     files, experiments = manifest.get("files"), manifest.get("experiments")
-    if not isinstance(files, dict) or len(files) > _MOST_FILES or not isinstance(experiments, dict):
+    if not isinstance(files, dict) or not isinstance(experiments, dict):
         raise ValueError("it lists no files or no experiments")
     for fault in _faults(files, experiments):
         raise ValueError(fault)

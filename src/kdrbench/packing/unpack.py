@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 from kdrbench.bench.attestation import ATTESTATIONS
 from kdrbench.bench.publish import JobFiles, write_table
-from kdrbench.bench.record import no_number, record_json
+from kdrbench.bench.record import record_json
 from kdrbench.bench.stage import Config
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, write_bytes, write_text
@@ -75,10 +75,7 @@ def unpack(
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
         packed.base.check_texts()
         with _unpacked_into(results) as made:
-            try:
-                return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
-            except MemoryError as error:
-                raise DamagedError(f"{packed.place} needs more memory than there is to be unpacked") from error
+            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
 
 
 @contextmanager
@@ -119,7 +116,7 @@ def _unpack(
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
     if not to_go_on:
         config = {**config, "name": "", "run": [name for name in config["run"] if name in experiments]}
-        # A stranger's record decides no path that is read here.
+        # What it includes is a place where it was made.
         config.pop("include", None)
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
     try:
@@ -187,18 +184,7 @@ def _text(lines: Iterator[str]) -> str:
 
 def _write_others(packed: PackedRecord, results: Path) -> None:
     for name in packed.names(CHARTS):
-        write_bytes(results / CHARTS / name, _json(packed, f"{CHARTS}/{name}"), durable=False)
+        write_bytes(results / CHARTS / name, packed.content(f"{CHARTS}/{name}"), durable=False)
     for name in packed.names(OTHERS):
         folder, _, own = name.partition("-")
-        content = _json(packed, f"{OTHERS}/{name}") if name.endswith(".json") else packed.content(f"{OTHERS}/{name}")
-        write_bytes(results / folder / own, content, durable=False)
-
-
-def _json(packed: PackedRecord, name: str) -> bytes:
-    """Return the bytes of a file of JSON of the record; ``DamagedError`` for one that holds anything else."""
-    content = packed.content(name)
-    try:
-        json.loads(content.decode("utf-8"), parse_constant=no_number)
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{packed.place / name} is no JSON ({in_words(error)})") from error
-    return content
+        write_bytes(results / folder / own, packed.content(f"{OTHERS}/{name}"), durable=False)
