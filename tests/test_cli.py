@@ -52,7 +52,7 @@ def test_a_mistyped_command_is_told_the_nearest():
 
 def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
     files = [word for name in ("data", "results") for word in (f"--{name}", tmp_path / name)]
-    done = kdrbench("batch", "--job", "{}", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")
+    done = kdrbench("batch", tmp_path / "order.json", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")
     words = "--time-limit-s is 0; it must be a finite number greater than 0: give such a number"
     assert (done.returncode, done.stderr) == (2, f"kdrbench: {words}\n")
     assert not list(tmp_path.iterdir())

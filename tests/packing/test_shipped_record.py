@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kdrbench.bench.attestation import ATTESTATIONS
+from kdrbench.bench.evidence import EVIDENCE
 from kdrbench.packing import MANIFEST
 from kdrbench.packing.folder import PackedFolder
 
@@ -25,7 +27,8 @@ def test_the_record_is_small_and_has_the_files_of_its_manifest():
     assert 1_000_000 < sum(path.stat().st_size for path in files_of(REFERENCE).values()) <= MOST_BYTES
     manifest, files = PackedFolder(REFERENCE).manifest, files_of(REFERENCE)
     hashes = {f"{name}.xz": one["sha256"] for name, one in manifest["files"].items()} | manifest["plain"]
-    assert set(files) == {*hashes, MANIFEST, MARK}
+    audited = {ATTESTATIONS, *(name for name in files if name.startswith(f"{EVIDENCE}/"))}
+    assert set(files) == {*hashes, MANIFEST, MARK} | audited
     wrong = [name for name, known in hashes.items() if hashlib.sha256(files[name].read_bytes()).hexdigest() != known]
     assert wrong == []
     assert len(hashes) > 100

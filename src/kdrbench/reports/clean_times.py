@@ -73,7 +73,7 @@ def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which runs have times of an implementation that became faster or slower since."""
     if "revisions" not in runs:
         return np.zeros(len(runs), dtype=bool)
-    words = runs["revisions"].fillna("").astype(str)
+    words = runs["revisions"].map(lambda word: word if isinstance(word, str) else "").astype(object)
     earlier = {word: has_earlier_speed(word) for word in words.unique()}
     return words.map(earlier).to_numpy(dtype=bool)
 
