@@ -1,4 +1,4 @@
-"""The record of the papers as it is committed, with its layers: small, whole, alone; and reports need neither data nor a network."""
+"""The record of the papers as it is committed, with its layers: small, whole, alone; reports need no data."""
 
 import hashlib
 import shutil
