@@ -193,7 +193,8 @@ def fits(name: str) -> dict[str, float]:
     features, labels, q = load(case.data)
     warm_up(case, Evaluation())
     kernel = None if case.kernel == "gaussian" else kernel_of(case, features, q)
-    model = InterpretableKDR(q, kernel=kernel or "gaussian", solver=case.method, tol=TOLERANCES[case.method])
+    solver = {"method": case.method}
+    model = InterpretableKDR(q, kernel=kernel or "gaussian", solver=solver, tol=TOLERANCES[case.method])
     spent: dict[str, float] = {}
     for _ in range(3):
         for n_jobs in (1, CORES):

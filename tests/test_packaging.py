@@ -154,7 +154,7 @@ def test_the_table_of_extras_is_that_of_pyproject():
     ("lacking", "words", "code", "said"),
     [
         (NO_WORKFLOW, ["data", "list"], 0, "wine"),
-        (NO_WORKFLOW, ["list", "solvers"], 0, "ism_safeguarded"),
+        (NO_WORKFLOW, ["list", "solvers"], 0, "ism_converged"),
         pytest.param(
             *(NO_WORKFLOW, ["run", "wine", "linear", "ism", "--time-limit", "9"], 0, "^converged"),
             marks=pytest.mark.whole,
@@ -163,7 +163,7 @@ def test_the_table_of_extras_is_that_of_pyproject():
         (NO_WORKFLOW, ["compare", "ism", "dg"], 2, r"needs the package pandas.*'.*\[workflow\]'$"),
         (["data"], ["data", "fetch", "ionosphere"], 2, r"needs the package pooch.*'.*\[data\]'"),
         pytest.param(
-            *(["rivals"], ["run", "wine", "linear", "grassmann_trust_region"], 2, r"pymanopt.*'.*\[rivals\]'$"),
+            *(["rivals"], ["run", "wine", "linear", "gm_converged"], 2, r"pymanopt.*'.*\[rivals\]'$"),
             marks=pytest.mark.whole,
         ),
         (OF_USERS, ["--help"], 2, r"^kdrbench: the program kdrbench needs the package click.*'.*\[cli\]'$"),
@@ -184,8 +184,8 @@ def test_the_program_works_without_an_extra_or_names_it(lacking, words, code, sa
 
 
 CALLS = {
-    "InterpretableKDR(2, solver='grassmann_trust_region').fit(X, y)": "grassmann_trust_region needs the package",
-    "InterpretableKDR(2, solver='grassmann_conjugate_gradient').fit(X, y)": "needs the package pymanopt",
+    "InterpretableKDR(2, solver='gm_converged').fit(X, y)": "grassmann_trust_region needs the package",
+    "InterpretableKDR(2, solver='cg_converged').fit(X, y)": "needs the package pymanopt",
     "InterpretableKDR(2, evaluation={'evaluator': 'autograd'}).fit(X, y)": "evaluator autograd needs the package",
     "load_dataset('ionosphere')": r"a download needs the package pooch.*: pip install '.*\[data\]'$",
     "unique_colours(None, width=1, height=1)": r"is an image needs the package PIL.*'.*\[data\]'$",

@@ -150,18 +150,6 @@ def test_disturbed_runs_of_a_place_alone(disturbed):
     assert left_of(disturbed, "polynomial/ism") == ([0, 1], [0, 1])
 
 
-@pytest.mark.parametrize(("name", "words"), [("dimension_growth", []), ("DG", ["--disturbed"])])
-def test_a_solver_is_forgotten_by_any_of_its_names(disturbed, name, words):
-    table = pd.read_csv(disturbed / "merged/first.csv", keep_default_na=False)
-    table.assign(timed=True, drifted=True).to_csv(disturbed / "merged/first.csv", index=False)
-    done = kdrbench("forget", f"first/wine/gaussian/{name}", *words, "--results", disturbed)
-    assert done.exit_code == 0, done.output
-    assert "of first/wine/gaussian/dg again" in done.stdout
-    folder = disturbed / ".workspace/first/wine/gaussian/dg"
-    assert not [*folder.rglob("run-*")]
-    assert left_of(disturbed, "gaussian/ism") == left_of(disturbed, "polynomial/dg") == ([0, 1], [0, 1])
-
-
 def test_only_what_is_there_is_forgotten(workspaces, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -211,16 +211,6 @@ def test_show_takes_the_name_of_a_configuration(results):
     assert "config.json: unknown experiment 'f'; allowed: e" in said
 
 
-@pytest.mark.parametrize("name", ["stiefel_cayley", "SM"])
-def test_a_solver_is_compared_and_shown_by_any_of_its_names(tmp_path, name):
-    rows = folds("sm", [-3.0, -2.0], [1.0, 1.0]) + folds("b", [-2.0, -1.0], [2.0, 2.0])
-    pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
-    append_records(tmp_path / "runs/e/cheap.jsonl", [record("wine", "sm", 0, message="well")])
-    said = json.loads(kdrbench("compare", name, "b", "--results", tmp_path, "--json").stdout)
-    assert {one["metric"]: one["wins"] for one in said}["cost"] == 2
-    assert "converged - well" in kdrbench("show", f"e/wine/gaussian/{name}/0", "--results", tmp_path).stdout
-
-
 def test_without_results_the_workflow_is_named(tmp_path):
     assert (
         "run the workflow first, or name its folder with --results"

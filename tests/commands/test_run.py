@@ -18,6 +18,7 @@ from kdrbench.commands.cell import cell_config
 from kdrbench.commands.options import read_configs, read_options
 from kdrbench.commands.run import _in_words
 from kdrbench.errors import InputError
+from kdrbench.solvers.named import NAMED, method_of
 from kdrbench.stages.config import load_grid
 from support.own_methods import write_all
 from support.products import by_section
@@ -48,7 +49,7 @@ def kdrbench(*words):
 
 @pytest.mark.slow("the command for one run")
 def test_a_cell_is_run_and_said_in_words():
-    done = kdrbench("wine", "gaussian", "ism_safeguarded", "--components", "4")
+    done = kdrbench("wine", "gaussian", "ism_converged", "--components", "4")
     assert done.exit_code == 0, done.output
     # The cost of ISM+'s Table 5, which the README prints too.
     assert "converged - relative stationarity" in done.stdout
@@ -117,7 +118,7 @@ FAULTS = [
         "unknown data set 'wines'. Did you mean 'wine'.*One of your own is named path",
     ),
     (["wine", "gausian", "ism"], "unknown kernel family 'gausian'"),
-    (["wine", "gaussian", "imm"], "unknown solver method 'imm'"),
+    (["wine", "gaussian", "imm"], "unknown solver 'imm'"),
     (["wine", "gaussian", "ism", "--components", "99"], "data set 'wine' has 13 features"),
     (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
     (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
@@ -127,7 +128,7 @@ FAULTS = [
     (["wine", "gaussian", "ism", "--time-limit", "1e300"], "^kdrbench: --time-limit is 1e.300; it must be"),
     (["wine", "gaussian", "ism", "--kernel-option", "a=1"], "^kdrbench: --kernel-option: unknown option of"),
     (["wine", "gaussian", "ism", "--option", "tolerance=-1"], "^kdrbench: --option: solver option tolerance"),
-    (["wine", "gaussian", "imm"], "^kdrbench: SOLVER: unknown solver method 'imm'. Did you mean 'ism'"),
+    (["wine", "gaussian", "imm"], "^kdrbench: unknown solver 'imm'. Did you mean 'ism'"),
     (["wine", "gaussian", "ism", "--folds", "2", "--unsupervised"], "--folds and --unsupervised exclude each"),
     (
         ["wine", "gaussian", "ism", "--folds", "1"],
@@ -170,7 +171,7 @@ def test_a_configuration_is_checked_as_the_workflow_does(tmp_path):
 
 @pytest.mark.whole
 def test_options_replace_the_limits_of_a_configuration(tmp_path):
-    (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {dg: {tolerance: 1.0e-3}}\n")
+    (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {mine: {tolerance: 1.0e-3}}\n")
     words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
     assert "stopped at the time limit of 1e-06 s" in kdrbench(*words).stdout
     assert "converged" in kdrbench(*words, "--time-limit", "30").stdout
@@ -248,7 +249,7 @@ def test_names_mean_first_what_the_configuration_says():
     assert plain["limits"] == {"time_s": 5.0, "memory_mib": 4096}
     (batch,) = load_grid(plain).batches()
     asked = batch.definition
-    assert (asked["method"], asked["start"], asked["n_components"]) == ({"method": "ism"}, "random", 3)
+    assert (asked["method"], asked["start"], asked["n_components"]) == (method_of(NAMED["ism"]), "random", 3)
     assert batch.runs == tuple(range(10))
 
 

@@ -16,7 +16,7 @@ from kdrbench.commands import doctor as doctor_module
 from kdrbench.commands.doctor import Answer
 from kdrbench.datasets import load_registry
 from kdrbench.reports.progress import losing_lines
-from kdrbench.solvers import CONTROLS, SOLVERS
+from kdrbench.solvers.named import NAMED
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.ikdr.controls import LosingCell
 from support.configs import table_4_config
@@ -31,8 +31,7 @@ def kdrbench(*words, **options):
 
 def test_list_names_everything_with_a_line_on_each():
     said = json.loads(kdrbench("list", "--json", "--config", ROOT / "config.yaml").output)
-    assert list(said["solvers"]) == sorted(SOLVERS)
-    assert list(said["controls"]) == sorted(CONTROLS)
+    assert list({**said["solvers"], **said["controls"]}) == list(NAMED)
     assert list(said["datasets"]) == list(load_registry())
     assert said["metric-learners"].keys() == {"nca", "lmnn", "dne"}
     assert said["experiments"]["table4_supervised"].startswith("Supervised IKDR")
@@ -46,7 +45,7 @@ def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
     lines = done.output.splitlines()
     assert lines[0] == "controls:"
     assert lines[-2:] == ["experiments:", "  none"]
-    assert "  start_alone        The start, as it is." in lines
+    assert "  random             start_alone, start random: The start, as it is." in lines
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest_one():
@@ -105,7 +104,7 @@ def completed(*words, incomplete=""):
 def test_names_are_completed(tmp_path):
     assert completed("run", incomplete="wi") == ["wine"]
     assert completed("run", "wine", incomplete="gau") == ["gaussian"]
-    assert completed("run", "wine", "gaussian", incomplete="ism_s") == ["ism_safeguarded"]
+    assert completed("run", "wine", "gaussian", incomplete="ism_c") == ["ism_converged"]
     assert completed("check", incomplete="lm") == ["lmnn"]
     assert "doctor" in completed(incomplete="d")
     (tmp_path / "ikdr.csv").write_text("experiment,dataset,kernel,method,run\ne,wine,gaussian,ism,0\n")

@@ -20,12 +20,13 @@ from typing import Any
 # One thread, before numpy is loaded: its sums are then added in one order.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from contract.canary import Canary, values_of
+from contract.canary import Canary, Value, values_of
 from contract.comparison import Measured, Present, compare
 from contract.reached import profiled, unreached
 
 STORED = Path(__file__).with_name("stored.json")
 SUBJECTS = ("oracles", "solving", "learning", "systems")
+_MOST_LINES = 20
 _NOTHING: dict[str, Any] = {"canaries": {}, "revisions": {}, "unreached": {}}
 
 
@@ -41,8 +42,16 @@ def measured(canaries: list[Canary]) -> dict[str, Measured]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for canary in order:
-            found[canary.name] = Measured(canary.components, values_of(canary.measure()))
+            found[canary.name] = Measured(canary.components, _values(canary))
     return dict(sorted(found.items()))
+
+
+def _values(canary: Canary) -> dict[str, Value]:
+    """Return a canary's numbers, or what it raises, which differs from what is stored."""
+    try:
+        return values_of(canary.measure())
+    except Exception as error:
+        return {"raised": f"{type(error).__name__}: {error}"}
 
 
 def present() -> tuple[Present, int]:
@@ -59,6 +68,11 @@ def present() -> tuple[Present, int]:
     return Present(found, not_executed, revisions, importers), count
 
 
+def _shortened(lines: list[str]) -> list[str]:
+    """Return as many lines as are read."""
+    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"... and {len(lines) - _MOST_LINES} more"]
+
+
 def main() -> int:
     """Run, compare, say what is found, and store it where that is asked for and allowed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -71,7 +85,7 @@ def main() -> int:
     now, count = present()
     stored = json.loads(STORED.read_text()) if STORED.exists() else _NOTHING
     verdict = compare(stored, now)
-    for line in [*verdict.faults, *([] if chosen.update else verdict.due), *verdict.notes]:
+    for line in [*_shortened(verdict.faults), *([] if chosen.update else _shortened(verdict.due)), *verdict.notes]:
         print(line)
     if chosen.list:
         print(*now.unreached, sep="\n")

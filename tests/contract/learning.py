@@ -128,6 +128,7 @@ def _by_kernel_tricks() -> dict[str, Any]:
     return {
         "KDNE": solution.values[:2],
         "KNCA": point.value,
+        "LMNN value": pushed.value_and_gradient(np.eye(6))[0],
         "LMNN": pushed.value_and_gradient(np.eye(6))[1],
         "LMNN at least": pushed.lower_bound(np.eye(6)),
         "slope": np.linalg.norm(point.gradient),

@@ -4,7 +4,7 @@
 
 Each canary is timed in CPU seconds in two processes that live side by side: one imports the package of this tree, the
 other that of the base, and both the canaries of this tree. A component whose canaries take ``SLOWER`` times as long
-asks for a raise of its ``speed``. Canaries that the base cannot run are left out.
+asks for a raise of its ``speed``, if other pairs of processes agree. Canaries that the base cannot run are left out.
 """
 
 import argparse
@@ -16,12 +16,13 @@ import tarfile
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOWER, ROUNDS, TURN_S = 1.10, 5, 0.3
+SLOWER, ROUNDS, TURN_S, CONFIRMED = 1.10, 5, 0.3, 2
 
 
 def answer() -> None:
@@ -79,15 +80,30 @@ class Side:
 
 
 def ratio(here: Side, base: Side, name: str) -> float | None:
-    """Return the median ratio of interleaved turns, after one that warms both; each side begins every other turn."""
+    """Return the ratio of the least times of interleaved turns, after one that warms both.
+
+    Each side begins every other turn. Other work of the machine makes times longer, never shorter.
+    """
     if here.seconds(name) is None or base.seconds(name) is None:
         return None
-    ratios = []
+    taken: dict[Side, list[float]] = {here: [], base: []}
     for number in range(ROUNDS):
-        sides = (here, base) if number % 2 else (base, here)
-        taken = {side: side.seconds(name) for side in sides}
-        ratios.append((taken[here] or 0.0) / (taken[base] or 1.0))
-    return statistics.median(ratios)
+        for side in (here, base) if number % 2 else (base, here):
+            taken[side].append(side.seconds(name) or 0.0)
+    return min(taken[here]) / min(taken[base])
+
+
+def ratios_of(names: Iterable[str], before: Path) -> dict[str, float]:
+    """Return by name the ratios of canaries that both sides can run, in two new processes."""
+    here, base = Side(ROOT / "src"), Side(before)
+    found = {}
+    for name in names:
+        if (one := ratio(here, base, name)) is not None:
+            found[name] = one
+            print(f"{one:6.2f}  {name}", flush=True)
+    here.close()
+    base.close()
+    return found
 
 
 def slower(ratios: dict[str, float], components: dict[str, tuple[str, ...]]) -> dict[str, float]:
@@ -135,16 +151,14 @@ def main() -> int:
         base_commit = chosen.base or merge_base()
         with tarfile.open(fileobj=BytesIO(_git("archive", base_commit, "src"))) as archive:
             archive.extractall(folder, filter="data")
-        before, now = Path(folder, "src"), ROOT / "src"
-        here, base = Side(now), Side(before)
-        ratios = {}
-        for name in components:
-            if (one := ratio(here, base, name)) is not None:
-                ratios[name] = one
-                print(f"{one:6.2f}  {name}", flush=True)
-        here.close()
-        base.close()
-        old, new = raised(before), raised(now)
+        before = Path(folder, "src")
+        ratios = ratios_of(components, before)
+        # Again in other processes: where memory lies makes one of two equal ones slower by a tenth or two.
+        doubtful = slower(ratios, components)
+        again = [name for name in ratios if set(components[name]) & set(doubtful)]
+        for _ in range(CONFIRMED if doubtful else 0):
+            ratios |= {name: min(one, ratios[name]) for name, one in ratios_of(again, before).items()}
+        old, new = raised(before), raised(ROOT / "src")
     asked = {name: one for name, one in slower(ratios, components).items() if new.get(name, 1) <= old.get(name, 1)}
     for name, one in asked.items():
         print(f"{name} takes {one:.2f} times as long as at {base_commit[:12]}: raise its speed in kdrbench.revisions")

@@ -39,6 +39,13 @@ def test_a_difference_without_a_raise_fails_and_names_the_components():
     assert not due
 
 
+def test_the_component_whose_canaries_differ_is_suggested():
+    canaries = {name: Measured(("solver/ism", f"kernel/{name}"), {"cost": 1.0}) for name in ("linear", "squared")}
+    changed = canaries | {"squared": Measured(("solver/ism", "kernel/squared"), {"cost": 2.0})}
+    verdict = compare(Present(canaries, {}).to_store({}), Present(changed, {}))
+    assert verdict.notes == ["revisions that would explain all differing canaries: kernel/squared"]
+
+
 def test_a_raise_without_a_difference_fails():
     (fault,), due = failing(present(solver__ism=2))
     assert fault == f"numbers of {SOLVER} is raised to 2, but none of its canaries differs"
@@ -97,6 +104,15 @@ def test_new_and_missing_canaries_are_due_to_be_stored(other):
     faults, due = failing(Present(changed, now.unreached))
     assert not faults
     assert len(due) == (1 if other == "new" else 2)
+
+
+def test_a_further_number_of_a_canary_is_due_to_be_stored():
+    now = present()
+    more = Measured((KERNEL,), {"trace": 2.0, "rank": 1})
+    assert failing(Present(now.canaries | {"kernel": more}, now.unreached)) == (
+        [],
+        ["canary 'kernel' has further numbers: make contract UPDATE=1 stores it"],
+    )
 
 
 def test_numbers_near_zero_are_judged_by_their_natural_size():

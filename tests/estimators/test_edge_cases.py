@@ -20,7 +20,7 @@ def certified(model, features, labels):
     assert model.status_ is Status.CONVERGED
     assert np.isfinite(model.objective_)
     assert model.certificate_.feasibility <= 1e-12
-    assert model.certificate_.stationarity <= model.tol
+    assert model.certificate_.stationarity <= (model.tol or 1e-6)
     assert model.certificate_.curvature >= -1e-6
     return model
 
@@ -48,7 +48,7 @@ def test_one_component_and_all_of_them(kernel):
     features, labels = random_samples()
     # All orthonormal square W are one subspace.
     problem = supervised_problem(features, labels, Polynomial(degree=3, offset=1.0, scale=1 / 6))
-    for solver in ("ism", "ism_safeguarded"):
+    for solver in ("ism", "ism_converged"):
         one = InterpretableKDR(1, kernel=kernel, solver=solver).fit(features, labels)
         assert one.components_.shape == (1, 6)
         every = InterpretableKDR(6, kernel=kernel, solver=solver).fit(features, labels)
@@ -155,7 +155,7 @@ def test_one_class_is_refused():
         InterpretableKDR(2).fit(features, ["a"] * 40)
 
 
-@pytest.mark.parametrize("solver", ["ism", "ism_safeguarded", "stiefel_cayley", "grassmann_trust_region"])
+@pytest.mark.parametrize("solver", ["ism", "ism_converged", "sm_converged", "gm_converged"])
 def test_a_constant_kernel_has_nothing_to_gain(solver):
     features, labels = random_samples()
     model = InterpretableKDR(2, kernel=CONSTANT, solver=solver).fit(features, labels)

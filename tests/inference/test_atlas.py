@@ -28,7 +28,7 @@ def test_the_optima_are_the_local_maxima_of_a_scan():
     angles, values = maxima_of_all_directions()
     assert len(angles) == 3
     # A method of small steps ends on the hill where it began.
-    climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="riemannian_lbfgs")
+    climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="lbfgs_converged")
     found = atlas(climber, X, Y, n_starts=40, random_state=0)
     assert len(found.optima) == len(angles)
     order = np.argsort(-values)
@@ -56,7 +56,7 @@ def test_safeguarded_ism_finds_the_best_maximum():
 
 
 def test_optima_turn_with_the_data_in_any_order():
-    climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="riemannian_lbfgs")
+    climber = InterpretableKDR(1, kernel_params={"sigma": 1.5}, solver="lbfgs_converged")
     turn = np.linalg.qr(RNG.standard_normal((2, 2)))[0]
     order = np.random.default_rng(5).permutation(len(X))
     found, turned, permuted = (

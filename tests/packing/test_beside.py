@@ -173,7 +173,7 @@ def test_a_reference_without_its_traces_is_refused_in_words(own, results, tmp_pa
 
 
 def test_a_method_is_not_compared_with_itself(own):
-    done = kdrbench("compare", "dg", "dimension_growth", "--results", own)
+    done = kdrbench("compare", "dg", "dg", "--results", own)
     assert done.exit_code == 2
     assert "both solvers are 'dg'; name two that differ" in done.stderr
 

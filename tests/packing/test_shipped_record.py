@@ -14,13 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "results/reference"
 # By this empty file a folder is known as made by `kdrbench pack`.
 MARK = ".kdrbench-packed"
+# What lies below a record or beside its files, and is added to.
+BESIDE = ("layers", "attestations.jsonl", "evidence")
 # Of the base, and of all layers.
 MOST_BYTES, MOST_OF_LAYERS = 20_000_000, 5_000_000
 
 
 def files_of(folder):
     names = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path for name, path in names.items() if not name.startswith("layers/")}
+    return {name: path for name, path in names.items() if name.split("/")[0] not in BESIDE}
 
 
 def test_the_record_is_small_and_has_the_files_of_its_manifests():

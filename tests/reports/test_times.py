@@ -1,14 +1,19 @@
 """A time is one quantity, the first solve's, in every table and figure that shows it, and has one name."""
 
+import json
+
 import pandas as pd
 import pytest
 
+from kdrbench import revisions
 from kdrbench.reports.answers.side_by_side import compare_solvers
+from kdrbench.reports.clean_times import clean_times, steady_times, warning_of
 from kdrbench.reports.dashboard.runs import all_runs, run_data
 from kdrbench.reports.figures.cost_against_time import cost_against_time
 from kdrbench.reports.figures.performance_profile import performance_profile
 from kdrbench.reports.tables.ikdr_cells import compared_cells
 from kdrbench.reports.tables.paired_tests import paired_tests
+from kdrbench.revisions import Revision
 from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line
 
@@ -55,3 +60,12 @@ def test_a_cell_a_curve_and_the_list_of_runs_show_the_same_time(runs, tmp_path):
     profile = performance_profile(runs, tmp_path).panels[0]
     steps = {series.label.lower(): series.x[0] if series.y[0] else series.x[-1] for series in profile.series}
     assert steps["dg"] / steps["ism"] == pytest.approx(shown["dg"] / shown["ism"])
+
+
+def test_times_of_an_earlier_speed_do_not_count_and_are_named(runs, monkeypatch):
+    words = json.dumps({"solver/ism": "1.1"})
+    runs["revisions"] = [words if method == "ism" else "" for method in runs["method"]]
+    assert len(clean_times(runs)) == len(runs)
+    monkeypatch.setattr(revisions, "REVISIONS", {"solver/ism": Revision(1, 2)})
+    assert set(clean_times(runs)["method"]) == set(steady_times(runs)["method"]) == {"dg"}
+    assert "6 of 12 runs were timed with an earlier implementation" in warning_of(runs)

@@ -1,75 +1,112 @@
-"""One solver has one name in results, by whichever of its names it is asked for."""
+"""A solver's name means the same wherever it is asked for, or is refused with the names that are near."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.cli import main
 from kdrbench.commands.cell import cell_config
-from kdrbench.errors import ConfigError
+from kdrbench.commands.experiment import new_experiment
+from kdrbench.commands.options import read_configs
+from kdrbench.errors import ConfigError, InputError
+from kdrbench.estimators import InterpretableKDR
+from kdrbench.estimators.fitting import solver_of
 from kdrbench.reports.tables.labels import method_label
 from kdrbench.solvers import build_solver
-from kdrbench.solvers.registry import SHORT, SOLVERS, known_as
-from kdrbench.stages.config import load_grid
-from support.configs import changed_config
+from kdrbench.solvers.named import NAMED, check_meanings, definition_of, in_words, method_of
+from kdrbench.stages.config import check_part, load_grid
+from kdrbench.stages.config_file import read_config_file
+from support.configs import ROOT, changed_config, whole_config
 
-NAMES = ("dg", "DG", "dimension_growth", "Dimension_Growth")
-
-
-def test_short_names_are_those_of_registered_solvers():
-    assert set(SHORT.values()) <= set(SOLVERS)
-    assert not set(SHORT) & set(SOLVERS)
+FILES = ("config.yaml", "config.papers.yaml", "config.demo.yaml")
+SETTINGS = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "start"])
+SETTINGS |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
 
 
-def test_names_that_mean_the_same():
-    for name, known, means in [
-        *((name, ["ism", "dg"], "dg") for name in NAMES),
-        *((name, ["ism", "dimension_growth"], "dimension_growth") for name in NAMES),
-        ("dimension_growth_converged", ["dg", "dg_converged"], "dg_converged"),
-        ("GM_escaping", ["gm_escaping"], "gm_escaping"),
-        # A name that is known means itself; one that is not stays for the error.
-        ("dg", ["dg", "dimension_growth"], "dg"),
-        ("dgg", ["dg"], "dgg"),
-        ("dimension_growth_2", ["dg"], "dimension_growth_2"),
-    ]:
-        assert known_as(name, known) == means
+def run(name, resolved):
+    """The definition and the row's name of the solver that `kdrbench run` makes of a name."""
+    ((row, definition),) = cell_config(resolved, "wine", "gaussian", name, SETTINGS)["solvers"].items()
+    return row, definition
 
 
-def test_the_library_builds_it_by_each_name():
-    for name in NAMES:
-        assert build_solver({"method": name}) == build_solver({"method": "dimension_growth"})
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_means_the_same_everywhere(name):
+    meant = NAMED[name]
+    assert whole_config()["solvers"][name] == meant
+    for file in FILES:
+        assert read_configs((ROOT / "config.yaml", ROOT / file))["solvers"][name] == meant
+        assert run(name, read_config_file(ROOT / file)) == (name, meant)
+    # In an experiment the name alone: what it means is that of config.yaml, over which the experiment is laid.
+    text = new_experiment("mine", [name], ROOT)[1]
+    assert re.search(rf'solvers: \[.*"{name}"', text)
+    assert "\nsolvers:" not in text
+    asked = solver_of(InterpretableKDR(solver=name), np.random.default_rng(0))
+    assert (asked.solver, asked.start, asked.starts) == (
+        build_solver(method_of(meant)),
+        meant.get("start"),
+        meant.get("starts", 1),
+    )
 
 
-def test_an_experiment_runs_it_under_the_configured_name():
-    for name in NAMES:
-        place = "experiments.table4_supervised.solvers"
-        paths = {batch.path for batch in load_grid(changed_config(place, [name])).batches("table4_supervised")}
-        assert "table4_supervised/wine/gaussian/dg/0-9" in paths
-        # So finished runs of the one are those of the other.
-        asked, given = (load_grid(changed_config(place, [one])).batches() for one in (name, "dg"))
-        assert [batch.sha256 for batch in asked] == [batch.sha256 for batch in given]
+def test_the_list_has_each_name_and_no_other():
+    kinds = json.loads(CliRunner().invoke(main, ["list", "solvers", "controls", "--json"]).stdout)
+    listed = {**kinds["solvers"], **kinds["controls"]}
+    assert list(kinds["controls"]) == [*NAMED][-5:]
+    assert [*listed] == [*NAMED]
+    assert all(line.startswith(in_words(NAMED[name])) for name, line in listed.items())
 
 
-def test_a_mistyped_name_is_an_error_with_the_nearest_one():
-    with pytest.raises(ConfigError, match=r"unknown solver 'DGG'.*"):
-        load_grid(changed_config("experiments.table4_supervised.solvers", ["DGG"]))
-    with pytest.raises(ConfigError, match="Did you mean 'dg_converged'"):
-        load_grid(changed_config("experiments.table4_supervised.solvers", ["dg_convergd"]))
+def test_the_default_of_the_library_has_one_name():
+    default = InterpretableKDR().solver
+    assert default == "ism_converged"
+    assert method_label(default) == "ISM, converged"
 
 
-def test_commands_take_each_name():
-    for name in NAMES:
-        settings = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "start"])
-        settings |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
-        resolved = {"solvers": {"dg": {"method": "dimension_growth", "variant": "published"}}}
-        named = cell_config(resolved, "wine", "gaussian", name, settings)
-        assert named["solvers"] == {"dg": {"method": "dimension_growth", "variant": "published"}}
-        (batch,) = load_grid(cell_config({}, "wine", "gaussian", name, settings)).batches()
-        assert batch.definition["method"] == {"method": "dimension_growth"}
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "dimension_growth",
+            "a method, and these are solvers with it: dg, dg_converged, dg_greedy, dg_escaping, dg_10",
+        ),
+        ("ism_safeguarded", "it is a method, and these are solvers with it: ism_converged"),
+        ("DG", "unknown solver 'DG'. Did you mean 'dg'"),
+        ("dg_convergd", "unknown solver 'dg_convergd'. Did you mean 'dg_converged'"),
+    ],
+)
+def test_any_other_name_is_refused_with_those_that_are_near(name, message):
+    for asked in (
+        lambda: run(name, {}),
+        lambda: InterpretableKDR(1, solver=name).fit([[0.0], [1.0], [0.0]], [0, 1, 0]),
+        lambda: load_grid(changed_config("experiments.table4_supervised.solvers", [name])),
+    ):
+        with pytest.raises((InputError, ConfigError), match=re.escape(message)):
+            asked()
 
 
-def test_the_list_and_the_tables_say_both():
-    done = CliRunner().invoke(main, ["list", "solvers", "--json"])
-    assert json.loads(done.stdout)["solvers"]["dimension_growth"].endswith("(short: dg)")
-    assert method_label("dimension_growth_converged") == method_label("dg_converged") == "DG, converged"
+def test_a_method_has_its_registered_name_alone():
+    with pytest.raises(InputError, match="unknown solver method 'dg'"):
+        build_solver({"method": "dg"})
+
+
+@pytest.mark.parametrize(
+    ("solvers", "message"),
+    [
+        ({"dg": {"variant": "converged"}}, "solvers.dg.variant is 'converged', and dg means dimension_growth, variant"),
+        ({"ism": {"method": "ism_safeguarded"}}, "define yours by another name, such as ism_own"),
+        ({"ism": {"tolerance": 0.5}}, "solvers.ism.tolerance is 0.5, and ism means ism, tolerance 0.01"),
+        ({"stiefel_cayley": {"method": "ism"}}, "it is a method, and these are solvers with it: sm, .*another name"),
+    ],
+)
+def test_a_name_is_given_no_other_meaning(solvers, message):
+    with pytest.raises(ConfigError, match=message):
+        check_part({"solvers": solvers})
+
+
+def test_names_of_ones_own_are_free():
+    check_meanings(whole_config()["solvers"] | {"mine": {"method": "ism", "tolerance": 0.5}})
+    assert definition_of("mine", {"mine": {"method": "ism"}}) == {"method": "ism"}
+    assert definition_of("my_solver.py") == {"method": "my_solver.py"}

@@ -52,7 +52,7 @@ def test_an_edited_solver_reruns_its_own_batch_alone(workflow):
     assert {name: len(found) for name, found in before.items()} == {"ism": 2, "mine": 2, "svm": 2}
     assert "out of date" not in workflow.status()
     (workflow.folder / "mine.py").write_text(CODE + "\n    note = 2\n")
-    assert "2 out of date: code or packages have changed since" in workflow.status()
+    assert "2 out of date: your solver mine:Mine changed" in workflow.status()
     assert workflow.planned(*ROWS, **grid("ism", "mine"))["run_batch"] == 1
     succeeds(workflow, **grid("ism", "mine"))
     after = lines(workflow)

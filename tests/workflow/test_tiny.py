@@ -1,6 +1,7 @@
 """Snakemake run for real on a tiny grid: the few of these tests that are made every day."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -36,10 +37,34 @@ def test_every_run_leaves_a_row_and_nothing_is_left_to_do(finished):
 
 
 def test_a_change_reruns_what_it_decides(finished):
-    solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
+    solvers = overlay()["solvers"] | {"Raises": {"method": "ism", "tolerance": 0.5}}
     assert finished.planned(*ROWS, **tiny("ism", "Raises", solvers=solvers))["run_batch"] == 1
     assert finished.planned(*ROWS, **tiny("ism", "Raises", seed=7))["run_batch"] == 2
     assert "run_batch" not in finished.planned(*ROWS, **tiny("ism", "Raises", limits={"time_s": 9, "memory_mib": 512}))
+
+
+EXPERIMENT = tiny("ism", "Raises")["experiments"]["table4_supervised"]
+OTHERS = {
+    "seed": {"seed": 7},
+    "q": {"experiments": {"table4_supervised": EXPERIMENT | {"components": {"wine": 3}}}},
+    "folds": {"experiments": {"table4_supervised": EXPERIMENT | {"folds": 3}}},
+    "option": {"solvers": overlay()["solvers"] | {"Raises": {"method": "ism", "tolerance": 0.5}}},
+}
+
+
+@pytest.mark.parametrize("other", ["seed", *(pytest.param(one, marks=pytest.mark.whole) for one in [*OTHERS][1:])])
+def test_stale_rows_are_found_whatever_snakemake_remembers(finished, other):
+    grid, lost = tiny("ism", "Raises") | OTHERS[other], finished.folder / "lost"
+    # A third fold is a job of its own.
+    count = {"folds": 4, "option": 1}.get(other, 2)
+    assert finished.planned("--rerun-triggers", "mtime", *ROWS, **grid)["run_batch"] == count
+    (finished.folder / ".snakemake").rename(lost)
+    try:
+        assert finished.planned(*ROWS, **grid)["run_batch"] == count
+        assert "run_batch" not in finished.planned(*ROWS, **tiny("ism", "Raises"))
+    finally:
+        shutil.rmtree(finished.folder / ".snakemake", ignore_errors=True)
+        lost.rename(finished.folder / ".snakemake")
 
 
 def test_a_deleted_file_is_made_again_with_the_same_rows(finished):

@@ -234,7 +234,7 @@ def test_a_dry_run_prints_no_whole_configuration(finished):
 
 
 def test_another_option_reruns_the_cells_of_that_solver(finished):
-    solvers = overlay()["solvers"] | {"ism": {"tolerance": 0.5}}
+    solvers = overlay()["solvers"] | {"Sleeps": {"method": "ism", "tolerance": 0.5}}
     planned = finished.planned(solvers=solvers)
     assert planned["run_batch"] == 1
     baselines = overlay()["baselines"] | {"svm": {"penalty": 9.0}}

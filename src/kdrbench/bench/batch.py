@@ -79,7 +79,7 @@ class Batch:
         return hashlib.sha256(json.dumps([self.definition_sha256, numbers]).encode()).hexdigest()
 
     @property
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> dict[str, Any]:
         """The columns of rows that say what they were made for."""
         return {
             "batch_sha256": self.sha256,

@@ -85,11 +85,10 @@ def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, known: Known = _
     return found
 
 
-def has_earlier_speed(revisions: str, batch: Batch) -> bool:
-    """Return whether a row has times of an earlier ``speed`` of one of its components."""
-    words = json.loads(revisions or "{}")
-    pairs = ((words.get(name, _first(words)), word) for name, word in batch.revisions.items() if "." in word)
-    return any(_numbers(old)[1] != _numbers(new)[1] for old, new in pairs)
+def has_earlier_speed(revisions: str) -> bool:
+    """Return whether a row has times of an earlier speed of a component; ``revisions`` is its column."""
+    words = {name: word for name, word in json.loads(revisions or "{}").items() if "." in word}
+    return any(_numbers(words[name])[1] < now.speed for name, now in revisions_of(words).items())
 
 
 def _of_definition(row: Mapping[str, Any], batch: Batch, stored: Batch | None) -> Iterator[str]:

@@ -175,7 +175,7 @@ class Workspace(Generic[AnyRecord]):
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
     def prepare_for(self, batch: Batch) -> None:
-        """Note which batch the work is for; unfinished runs of another batch begin anew."""
+        """Note which batch the work is for; unfinished runs of another batch start again."""
         before = self.made_for()
         if before is not None and before.sha256 == batch.sha256:
             return

@@ -37,13 +37,13 @@ def cell_config(
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
-    from kdrbench.solvers.registry import known_as
+    from kdrbench.solvers.named import definition_of
 
-    solver = known_as(solver, resolved.get("solvers", {}))
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
-    family = _named("family", kernel, resolved.get("kernels", {})) | settings["kernel_options"]
-    defined = _named("method", solver, resolved.get("solvers", {})) | settings["options"]
+    families = resolved.get("kernels", {})
+    family = dict(families.get(kernel, {"family": kernel})) | settings["kernel_options"]
+    defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]
     data_name, definitions = _data(dataset, resolved.get("datasets", {}))
@@ -67,10 +67,6 @@ def cell_config(
         "solvers": {names["solvers"]: defined},
         "experiments": {EXPERIMENT: experiment},
     }
-
-
-def _named(key: str, name: str, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(definitions[name]) if name in definitions else {key: name}
 
 
 def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

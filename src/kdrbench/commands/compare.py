@@ -87,11 +87,9 @@ def _two_solvers(
     first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
 ) -> None:
     from kdrbench.reports.answers.side_by_side import compare_solvers, without_result, without_time
-    from kdrbench.solvers.registry import known_as
 
     runs = _runs(folder, experiment)
     methods = list(map(str, runs["method"].unique()))
-    first, second = known_as(first, methods), known_as(second, methods)
     if first == second and first in methods:
         raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
     _check_included((first, second), methods, left_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -18,10 +19,25 @@ class PluginName(click.ParamType):  # type: ignore[type-arg]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that begin as what has been typed, and let the shell add files."""
+        names = [name for kind in self.kinds for name in self.names(kind) if name.startswith(incomplete)]
+        return [*(CompletionItem(name) for name in names), CompletionItem(incomplete, type="file")]
+
+    def names(self, kind: str) -> Iterable[str]:
+        """Return the names of plug-ins of a kind."""
         from kdrbench.conformance.subject import registered_names
 
-        names = [name for kind in self.kinds for name in registered_names(kind) if name.startswith(incomplete)]
-        return [*(CompletionItem(name) for name in names), CompletionItem(incomplete, type="file")]
+        return registered_names(kind)
+
+
+class SolverName(PluginName):
+    """A solver's name, which is none of a method, or a file of one's own."""
+
+    def names(self, kind: str) -> Iterable[str]:
+        """Return the names of solvers."""
+        from kdrbench.plugins import declared_names
+        from kdrbench.solvers.named import NAMED
+
+        return [*NAMED, *declared_names(kind)]
 
 
 class RunName(click.ParamType):  # type: ignore[type-arg]

@@ -21,7 +21,8 @@ from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
 from kdrbench.reports.claims.printed_tables import FOLDS, TABLE_4
 from kdrbench.reports.protocol import printed_components
-from kdrbench.solvers.registry import known_as
+from kdrbench.solvers.named import NAMED, unknown_solver
+from kdrbench.solvers.registry import CONTROLS, SOLVERS
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
 _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"), "solver": ("solvers", "method")}
@@ -35,7 +36,7 @@ def new_experiment(
 ) -> tuple[str, str]:
     """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
 
-    A part may be the name of a registered data set, which needs no definition.
+    A part may be the name of a registered data set or of a solver, which needs no definition.
     Of tables the columns ``drop`` are left out, and with ``drop_missing`` rows that lack a value. Raises ``InputError``
     for a name that is none, and for a part that is no solver, kernel, data set or table.
     """
@@ -47,7 +48,8 @@ def new_experiment(
         word = "--drop" if drop else "--drop-missing"
         raise InputError(f"{word} is for tables of data, and none is among the parts; leave it out")
     registered = list(dict.fromkeys(filter(None, map(_registered, parts))))
-    for part in (part for part in parts if not _registered(part)):
+    solvers = [part for part in dict.fromkeys(parts) if part in NAMED]
+    for part in (part for part in parts if part not in solvers and not _registered(part)):
         section, short, definition = _defined(part, options)
         if short in sections.setdefault(section, {}):
             raise InputError(f"two {section} would be called {short!r}; rename one of the files")
@@ -55,6 +57,7 @@ def new_experiment(
     named = {section: [*sections.get(section, {}), *beside] for section, beside in _BESIDE.items()}
     if data := [*registered, *sections.get("datasets", {})]:
         named["datasets"] = data
+    named["solvers"] = list(dict.fromkeys([*solvers, *named["solvers"]]))
     # Columns of like settings are side by side.
     named["solvers"] = sorted(named["solvers"], key=lambda solver: solver != _BESIDE["solvers"][0])
     file = f"config.{name}.yaml"
@@ -82,8 +85,7 @@ def command_of(path: Path) -> str:
 
 def _registered(part: str) -> str:
     """Return the name of a registered data set that a part is; empty for any other part."""
-    name = known_as(part, known := load_registry())
-    return name if name in known else ""
+    return next((name for name in load_registry() if name.casefold() == part.casefold()), "")
 
 
 def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -91,6 +93,8 @@ def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str,
     if table := table_of(part):
         short, definition = table
         return "datasets", short, {**definition, **options}
+    if part in {**SOLVERS, **CONTROLS}:
+        raise InputError(unknown_solver(part, NAMED))
     short = re.sub(r"[^A-Za-z0-9_-]", "_", Path(part.rpartition(":")[0] or part).stem)
     try_apart(lambda: find_subject(part), [part])
     if (kind := find_subject(part).kind) not in _SECTIONS:

@@ -37,7 +37,6 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
             "say which PLACE to forget: an experiment, experiment/dataset or a cell; or --disturbed or --stopped"
         )
     results, name = root_and_name(results, name)
-    place = _by_one_name(results, place)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
     for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
         for frozen, _ in frozen_that_run(results, experiment):
@@ -50,23 +49,6 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
         click.echo(f"the workflow will make {what} of {one} again")
     if not places:
         click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
-
-
-def _by_one_name(results: Path, place: str) -> str:
-    """Return the place with the name of the solver that its experiment gives it, where it is called by another."""
-    from kdrbench.solvers.registry import known_as
-    from kdrbench.stages import stage_of
-    from kdrbench.stages.results import frozen_that_run
-
-    parts = list(Path(place).parts)
-    for _, config in frozen_that_run(results, parts[0]) if parts else ():
-        experiment = config["experiments"][parts[0]]
-        axes = stage_of(experiment).record.axis_names()
-        if "method" in axes[: len(parts)]:
-            position = axes.index("method")
-            parts[position] = known_as(parts[position], experiment.get("solvers", ()))
-            place = "/".join(parts)
-    return place
 
 
 def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:

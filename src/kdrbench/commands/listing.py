@@ -40,8 +40,9 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
     from kdrbench.conformance.subject import registered_names
     from kdrbench.datasets import load_registry
+    from kdrbench.plugins import declared_names
     from kdrbench.solvers import CONTROLS
-    from kdrbench.solvers.registry import SHORT
+    from kdrbench.solvers.named import NAMED, in_words
 
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
@@ -52,13 +53,13 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     if kind == "datasets":
         registry = load_registry()
         return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}
-    if kind == "controls":
-        return {name: _said_of("solver", name) for name in CONTROLS}
-    names = [name for name in registered_names(kind.removesuffix("s")) if name not in CONTROLS]
-    if kind == "solvers":
-        short = {full: f" (short: {name})" for name, full in SHORT.items()}
-        return {name: _said_of("solver", name) + short.get(name, "") for name in names}
-    return {name: _said_of(kind.removesuffix("s"), name) for name in names}
+    if kind in ("solvers", "controls"):
+        meant = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
+        named = {name: f"{in_words(one)}: {_said_of('solver', one['method'])}" for name, one in meant.items()}
+        return named | (
+            {name: _said_of("solver", name) for name in declared_names("solver")} if kind == "solvers" else {}
+        )
+    return {name: _said_of(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
 
 
 def _said_of(kind: str, name: str) -> str:

@@ -44,6 +44,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     """
     from kdrbench.bench.forecast import data_bytes, forecast
     from kdrbench.conformance.trial import places_in, try_apart
+    from kdrbench.solvers.named import check_meanings
     from kdrbench.stages.config import load_grid
 
     bases = (_BASE, CHECKOUT / _BASE)
@@ -51,6 +52,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     config = _with_named(read_configs((*below, *configs)), targets)
     try_apart(lambda: load_grid(config), places_in(config))
     grid = load_grid(config)
+    check_meanings(config.get("solvers", {}))
     forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
     of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
     if as_json:

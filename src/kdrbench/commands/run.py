@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.commands.cell import REPEAT_FOR_S, by_options, cell_config
-from kdrbench.commands.completion import PluginName
+from kdrbench.commands.completion import PluginName, SolverName
 from kdrbench.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
 from kdrbench.errors import ConfigError, InputError, counted
 from kdrbench.progress import ProgressLine
@@ -35,7 +35,7 @@ _PLAIN_S = 1.0
 @click.command()
 @click.argument("dataset", type=PluginName("dataset"))
 @click.argument("kernel", type=PluginName("kernel"))
-@click.argument("solver", type=PluginName("solver"))
+@click.argument("solver", type=SolverName("solver"))
 @click.option(
     "--components",
     type=Number(least=1, whole=True),
@@ -63,7 +63,7 @@ def run(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Run SOLVER with KERNEL on DATASET: registered names, those of a configuration, or files of your own.
+    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list` or of a configuration, or files of your own.
 
     A table of your own is named with the column of its classes: my_data.csv:species; so are .parquet and .arff.
 

@@ -114,8 +114,6 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    from kdrbench.solvers.registry import known_as
-
     names_of_run = run.split("/")
     if name:
         _check_experiment(results / name / "config.json", names_of_run[0])
@@ -125,7 +123,6 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
         raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
     for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
-        word = known_as(word, names) if axis == "method" else word
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
             raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")

@@ -13,7 +13,6 @@ from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.solvers import CONTROLS, SOLVERS
-from kdrbench.solvers.registry import known_as
 
 # By the words of the command line: the word of messages, and the attributes that identify a class of the kind.
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -62,7 +61,7 @@ def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any]
 
 
 def _kinds_of_name(name: str) -> list[str]:
-    kinds = [kind for kind in KINDS if known_as(name, (known := registered_names(kind))) in known]
+    kinds = [kind for kind in KINDS if name in registered_names(kind)]
     if not kinds:
         every = sorted({registered for kind in KINDS for registered in registered_names(kind)})
         raise InputError(f"{unknown_name('name', name, every)} A plug-in of your own is named path/to/file.py")

@@ -27,11 +27,12 @@ from kdrbench.kernels import EXACT_SAMPLES, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
-from kdrbench.parameters import OPTIONS, Interval, check_names, check_value, optional
+from kdrbench.parameters import OPTIONS, Instance, Interval, check_names, check_value, optional
 from kdrbench.progress import fit_progress
 from kdrbench.samples import Samples
-from kdrbench.solvers import IterationMonitor, Monitor, Status, WatchedMonitor, seeded_solver
+from kdrbench.solvers import MOST_ITERATIONS, IterationMonitor, Monitor, Solver, Status, WatchedMonitor, build_solver
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
+from kdrbench.solvers.named import definition_of, method_of
 
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
@@ -52,6 +53,30 @@ class Fitted(NamedTuple):
     dtype: type[np.floating[Any]]
 
 
+class AskedSolver(NamedTuple):
+    """A solver, and the start that its name says, if any, with how many of these are drawn."""
+
+    solver: Solver
+    start: str | None
+    starts: int
+
+
+def solver_of(estimator: Any, rng: np.random.Generator) -> AskedSolver:
+    """Return what an estimator's ``solver`` means, with ``tol`` and ``max_iter`` where they are given.
+
+    The seed of a portfolio is drawn from ``rng`` where it is not given. Raises ``InputError`` for an unknown name or
+    option, a value of the wrong type, and for what is neither a name nor a definition.
+    """
+    check_value("solver", estimator.solver, Instance((str, Mapping), "a name or a dict of options"))
+    named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
+    method = method_of(named) or dict(estimator.solver)
+    asked = {"tolerance": estimator.tol, "max_iterations": estimator.max_iter}
+    method |= {option: value for option, value in asked.items() if value is not None}
+    if "portfolio" in method:
+        method.setdefault("seed", int(rng.integers(2**31)))
+    return AskedSolver(build_solver(method), named.get("start"), named.get("starts", 1))
+
+
 def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """Learn what an estimator's parameters ask for, and show how far that is where it is ``verbose``.
 
@@ -61,16 +86,19 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     """
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
-    with fit_progress(estimator, known.features.shape[0], estimator.tol) as progress:
-        most = estimator.max_iter
+    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
+    named = solver_of(estimator, rng)
+    with fit_progress(estimator, known.features.shape[0], getattr(named.solver, "tolerance", 0.0)) as progress:
+        most = estimator.max_iter or MOST_ITERATIONS
         monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
-        best, kernel, doubted = _outcomes(estimator, asked, known, monitor)
+        best, kernel, doubted = _outcomes(estimator, asked, known, named, monitor, rng)
         learned = exactly(best)
         if progress is not None:
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:
-        remedy = f"; raise max_iter, now {estimator.max_iter}, or scale the features"
+        now = f", now {estimator.max_iter}," if estimator.max_iter else ""
+        remedy = f"; raise max_iter{now} or scale the features"
         more = remedy if learned.status is Status.MAX_ITERATIONS else ""
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
     for doubt in doubted:
@@ -79,7 +107,12 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
 
 
 def _outcomes(
-    estimator: Any, asked: Definitions, known: Known, monitor: Callable[[], Monitor]
+    estimator: Any,
+    asked: Definitions,
+    known: Known,
+    named: AskedSolver,
+    monitor: Callable[[], Monitor],
+    rng: np.random.Generator,
 ) -> tuple[Learned, AnyKernel, list[str]]:
     """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
     features, shape = known.features, known.features.shape
@@ -90,16 +123,15 @@ def _outcomes(
     kernel_for = partial(resolved_kernel, estimator, asked, known, task)
     n_components = components_of(estimator.n_components, task, shape[1], kernel_for)
     check_projection_footprint(estimator, features, evaluation.evaluator, asked.family, n_components)
-    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
-    solver = seeded_solver(estimator.solver, rng, tolerance=estimator.tol, max_iterations=estimator.max_iter)
     starts: Iterable[FloatArray]
     if asked.searches:
-        found = searched_bandwidth(task, solver, n_components, monitor, rng)
+        found = searched_bandwidth(task, named.solver, n_components, monitor, rng)
         kernel, starts = found.kernel, [found.projection]
     else:
         kernel = kernel_for(n_components)
-        starts = starts_of(estimator, task.first_problem(kernel), n_components, rng)
-    best, compared = learn_from_all(task, kernel, solver, starts, monitor)
+        problem = task.first_problem(kernel)
+        starts = starts_of(estimator, problem, n_components, rng, named.start, named.starts)
+    best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
     doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
     return best, kernel, list(doubted)
 

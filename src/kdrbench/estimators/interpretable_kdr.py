@@ -60,21 +60,23 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Supervised: ``target_kernel`` for continuous y. The others: ``degrees``, ``centred``, ``rule``, ``tolerance``,
         ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
     solver : str or dict
-        ``ism_safeguarded`` (certified to first and second order) or another registered solver; a dict with options:
-        ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best of twenty starts.
+        A name of ``kdrbench list solvers``, by default ``ism_converged`` (certified to first and second order), or a
+        file of one's own; or a method with options: ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best
+        of twenty starts. How rounds of a clustering end is said by ``paradigm_params`` alone.
     start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
         Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
-        starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is
-        ``surrogate``, and for ``alternative`` the best of four starts.
+        starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is what
+        the solver's name says, else ``surrogate``, and for ``alternative`` the best of four starts.
     n_init : int
         Starts of ``multistart``.
     warm_start : bool
         Whether a fit starts at the last one's ``components_``, whatever ``start`` says. Where their shape does not
         suit it warns, and starts as a first fit does.
-    tol : float
-        The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues.
-    max_iter : int
-        Most iterations of the solver, in each round of a clustering.
+    tol : float or None
+        The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues. ``None`` is the
+        solver's own.
+    max_iter : int or None
+        Most iterations of the solver, in each round of a clustering; ``None`` is the solver's own.
     random_state : int, RandomState or None
         Used by random starts and portfolios. An integer also deals the groups that estimate a median.
     evaluation : dict or None
@@ -129,8 +131,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         "paradigm": PARADIGMS,
         "n_init": COUNT,
         "warm_start": FLAG,
-        "tol": POSITIVE,
-        "max_iter": COUNT,
+        "tol": optional(POSITIVE),
+        "max_iter": optional(COUNT),
         "evaluation": optional(OPTIONS),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -150,12 +152,12 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         n_clusters: int | None = None,
         mu: float | None = None,
         paradigm_params: Mapping[str, Any] | None = None,
-        solver: str | Mapping[str, Any] = "ism_safeguarded",
+        solver: str | Mapping[str, Any] = "ism_converged",
         start: str | ArrayLike | None = None,
         n_init: int = 10,
         warm_start: bool = False,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
+        tol: float | None = None,
+        max_iter: int | None = None,
         random_state: Any = None,
         evaluation: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,

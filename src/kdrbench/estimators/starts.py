@@ -27,9 +27,17 @@ _DEFAULT_STARTS = {"alternative": ("multistart", 4)}
 _SINGLE_PRECISION = 1e-5
 
 
-def starts_of(estimator: Any, problem: Problem, n_components: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def starts_of(
+    estimator: Any,
+    problem: Problem,
+    n_components: int,
+    rng: np.random.Generator,
+    own: str | None = None,
+    own_count: int = 1,
+) -> Iterator[FloatArray]:
     """Yield the d x q starts that an estimator asks for: the last W of a ``warm_start`` where it has the shape.
 
+    Where no start is asked for, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
     Warns where it has another, and then yields the starts of a first fit.
     """
     last = getattr(estimator, "components_", None) if estimator.warm_start else None
@@ -44,6 +52,8 @@ def starts_of(estimator: Any, problem: Problem, n_components: int, rng: np.rando
     if last is not None:
         return iter([_given(last, problem.n_features, n_components)])
     start, count = estimator.start, estimator.n_init
+    if start is None and own is not None:
+        return (make_start(own, problem, n_components, rng) for _ in range(own_count))
     if start is None:
         start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
     return starting_points(start, count, problem, n_components, rng)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.bench.identity import has_earlier_speed
 from kdrbench.bench.provenance import MOST_DRIFT
 from kdrbench.errors import counted
 from kdrbench.reports.records import REFERENCE
@@ -33,9 +34,10 @@ _MACHINE = ["experiment", "processor", "blas", "blas_threads"]
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs whose times count.
 
-    They owned their cores, did not wait for them, these did not drift, and their clocks cover what was worked.
+    They owned their cores, did not wait for them, these did not drift, their clocks cover what was worked, and no
+    component has become faster or slower since.
     """
-    return runs[~_marked(runs, (*_DISTURBED, *_UNACCOUNTED))]
+    return runs[~(_marked(runs, (*_DISTURBED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
 
 
 def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +46,7 @@ def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
     Like :func:`clean_times`, but with another reference: the calibrations before and after a run are within a tenth of
     each other, and of the median of their experiment on the same machine. A batch counts once for the median.
     """
-    own = runs[~_marked(runs, (*_SHARED, *_UNACCOUNTED))]
+    own = runs[~(_marked(runs, (*_SHARED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
     before, after = (own[name].astype(float) for name in ("calibration_before_s", "calibration_after_s"))
     times = own[["batch_sha256", *_MACHINE]].astype(str).assign(before=before, after=after)
     medians = times.drop_duplicates().melt(_MACHINE, ["before", "after"]).groupby(_MACHINE)["value"].median()
@@ -65,6 +67,15 @@ def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.
         if column in runs:
             found |= (runs[column].astype(str) == word).to_numpy()
     return found
+
+
+def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which runs have times of an implementation that became faster or slower since."""
+    if "revisions" not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    words = runs["revisions"].fillna("").astype(str)
+    earlier = {word: has_earlier_speed(word) for word in words.unique()}
+    return words.map(earlier).to_numpy(dtype=bool)
 
 
 def is_untimed(runs: pd.DataFrame) -> bool:
@@ -101,4 +112,6 @@ def warning_of(runs: pd.DataFrame) -> str:
         reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
     if worked := n_unaccounted(runs):
         reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
+    if earlier := int(_of_earlier_speed(runs).sum()):
+        reasons.append(f"{earlier} of {counted(len(runs), 'run')} were timed with an earlier implementation")
     return "; ".join(reasons)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
 from kdrbench.reports.tables.labels import dataset_label
+from kdrbench.solvers.named import NAMED
 from kdrbench.status import Status
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
 
 def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
     """Yield how a kernel or method differs from the one that the papers' name means."""
-    asked, ours = _declared()[section].get(name), config.get(section, {}).get(name)
+    asked = (NAMED if section == "solvers" else _declared()[section]).get(name)
+    ours = config.get(section, {}).get(name)
     if asked is None or not ours:
         return
     for key in {**asked, **ours}:

@@ -1,7 +1,7 @@
 """How F(W) = Tr(Gamma K_XW) is maximised over W'W = I; one solver a file."""
 
 from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
-from kdrbench.solvers.monitor import IterationMonitor, Monitor, WatchedMonitor
+from kdrbench.solvers.monitor import MOST_ITERATIONS, IterationMonitor, Monitor, WatchedMonitor
 from kdrbench.solvers.registry import (
     CONTROLS,
     SOLVERS,
@@ -9,11 +9,11 @@ from kdrbench.solvers.registry import (
     build_solver,
     eigengap_components,
     make_start,
-    seeded_solver,
 )
 
 __all__ = [
     "CONTROLS",
+    "MOST_ITERATIONS",
     "SOLVERS",
     "STARTS",
     "IterationMonitor",
@@ -27,6 +27,5 @@ __all__ = [
     "build_solver",
     "eigengap_components",
     "make_start",
-    "seeded_solver",
     "solve",
 ]

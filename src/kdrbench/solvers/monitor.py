@@ -21,6 +21,10 @@ Iterate = FloatArray | Callable[[], FloatArray]
 State = Mapping[str, NDArray[Any]]
 
 
+# Of a use as a library that names no number.
+MOST_ITERATIONS = 10_000
+
+
 class Monitor(Protocol):
     """Called by :func:`kdrbench.solvers.solve` at both ends and by the solver once an iterate.
 
@@ -84,7 +88,7 @@ class IterationMonitor:
     stop_status = Status.MAX_ITERATIONS
     resumed: State | None = None
 
-    def __init__(self, max_iterations: int = 10_000) -> None:
+    def __init__(self, max_iterations: int = MOST_ITERATIONS) -> None:
         self.max_iterations = max_iterations
         self.iterations = 0
         self.trace: list[tuple[float, float, float]] = []

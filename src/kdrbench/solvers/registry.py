@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
-from kdrbench.parameters import Instance, OneOf, check_value
+from kdrbench.parameters import OneOf, check_value
 from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.base import Solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
@@ -26,15 +26,6 @@ SOLVERS: dict[str, str] = {
     "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
-# Short names of the papers for the registered ones, in any letters: DG is dimension_growth.
-SHORT = {
-    "cg": "grassmann_conjugate_gradient",
-    "dg": "dimension_growth",
-    "gm": "grassmann_trust_region",
-    "lbfgs": "riemannian_lbfgs",
-    "scipy": "scipy_lbfgs",
-    "sm": "stiefel_cayley",
-}
 # Controls, which every solver should beat; tables include them where a configuration names them.
 CONTROLS: dict[str, str] = {
     "discriminant_axes": "kdrbench.solvers.controls:DiscriminantAxes",
@@ -45,49 +36,15 @@ CONTROLS: dict[str, str] = {
 CONTRACT = ("requires", "run")
 
 
-def known_as(name: str, known: Iterable[str]) -> str:
-    """Return the one of the ``known`` names that means what ``name`` does, or ``name`` itself where none does.
-
-    Large and small letters are alike, and so are short and registered names, also before a suffix: ``DG_converged``
-    and ``dimension_growth_converged`` both mean ``dg_converged``, where that is known.
-    """
-    names = list(known)
-    if name in names:
-        return name
-    by_folded = {one.casefold(): one for one in names}
-    given = name.casefold()
-    pairs = [*SHORT.items(), *((full, short) for short, full in SHORT.items())]
-    others = [new + given.removeprefix(old) for old, new in pairs if given == old or given.startswith(f"{old}_")]
-    return next((by_folded[one] for one in (given, *others) if one in by_folded), name)
-
-
 def build_solver(definition: Mapping[str, Any]) -> Solver:
     """Return the solver that ``definition`` (``method`` and options of it) names.
 
-    ``method`` is a registered name or a short one (:data:`SHORT`), a file, ``module:Class`` or an entry point's name
-    (:mod:`kdrbench.plugins`).
+    ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
 
     Raises ``InputError`` for an unknown method or option, or a value of the wrong type.
     """
-    registered = {**SOLVERS, **CONTROLS}
-    if isinstance(method := definition.get("method"), str):
-        definition = {**definition, "method": known_as(method, registered)}
-    solver: Solver = build_method("solver", definition, registered, CONTRACT)
+    solver: Solver = build_method("solver", definition, {**SOLVERS, **CONTROLS}, CONTRACT)
     return solver
-
-
-def seeded_solver(solver: str | Mapping[str, Any], rng: np.random.Generator, **options: Any) -> Solver:
-    """Return the solver of this name, or of this ``method`` with options; they come before ``options``.
-
-    The seed of a portfolio is drawn from ``rng`` where it is not given.
-
-    Raises ``InputError`` as :func:`build_solver` does, and for what is neither a name nor a definition.
-    """
-    check_value("solver", solver, Instance((str, Mapping), "a name or a dict of options"))
-    given: dict[str, Any] = {"method": solver} if isinstance(solver, str) else dict(solver)
-    if "portfolio" in given:
-        given.setdefault("seed", int(rng.integers(2**31)))
-    return build_solver({**options, **given})
 
 
 def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:

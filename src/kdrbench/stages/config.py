@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 from unicodedata import category
 
 from kdrbench.bench.grid import Grid
 from kdrbench.bench.stage import Config, Stage
 from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
-from kdrbench.solvers.registry import CONTROLS, SOLVERS, known_as
+from kdrbench.solvers.named import check_meanings
 from kdrbench.stages.registry import STAGES, build_stage, stage_of, system_of, table_of
 from kdrbench.stages.schema import check_schema, experiment_schema, general_schema, partial_schema, shown
 
@@ -42,13 +41,12 @@ def load_grid(config: Config) -> Grid:
 
 
 def checked(config: Config) -> Config:
-    """Return the configuration with every experiment's system filled in, and each solver called by one name.
+    """Return the configuration with every experiment's system filled in.
 
     Raises ``ConfigError`` naming the key, the value and what is allowed, for the first fault found.
     """
     _check_values(config, "")
     check_schema(config, general_schema())
-    config = _by_one_name(config)
     complete = {**config, "experiments": {}}
     for name, experiment in config["experiments"].items():
         complete["experiments"][name] = {**experiment, "system": system_of(experiment)}
@@ -73,29 +71,6 @@ def checked(config: Config) -> Config:
     if len({table_of(system) for system in systems}) < len(systems):
         raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")
     return complete
-
-
-def _by_one_name(config: Config) -> Config:
-    """Return the configuration with the names of solvers that it defines, and of methods that are registered.
-
-    What is no name at all is left for the schema to refuse.
-    """
-    solvers, changed = config.get("solvers"), dict(config)
-    if not isinstance(solvers, dict):
-        return config
-    changed["solvers"] = {name: _with_one_name(one, "method", {**SOLVERS, **CONTROLS}) for name, one in solvers.items()}
-    experiments = config["experiments"].items()
-    changed["experiments"] = {name: _with_one_name(one, "solvers", solvers) for name, one in experiments}
-    return changed
-
-
-def _with_one_name(values: Any, key: str, known: Iterable[str]) -> Any:
-    given = values.get(key) if isinstance(values, dict) else None
-    if isinstance(given, str):
-        return {**values, key: known_as(given, known)}
-    if isinstance(given, list) and all(isinstance(name, str) for name in given):
-        return {**values, key: [known_as(name, known) for name in given]}
-    return values
 
 
 def _check_stages(config: Config) -> None:
@@ -146,6 +121,7 @@ def check_part(config: Config) -> None:
     }
     for stage in dict.fromkeys(known):
         stage.check_sections(defined)
+    check_meanings(config.get("solvers", {}))
 
 
 def _stage(name: str, experiment: Config) -> Stage:

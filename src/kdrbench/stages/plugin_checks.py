@@ -15,7 +15,7 @@ from kdrbench.bench.own_code import own_code_sha256
 from kdrbench.bench.stage import Config
 from kdrbench.conformance.trial import places_of
 from kdrbench.plugins import load_class_module
-from kdrbench.stages.ikdr.solver_definitions import method_of
+from kdrbench.solvers.named import method_of
 
 # Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.
 _SECTIONS = {

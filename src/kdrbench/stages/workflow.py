@@ -22,6 +22,7 @@ from kdrbench.conformance.trial import places_in, try_apart
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
+from kdrbench.solvers.named import check_meanings
 from kdrbench.stages.config import load_grid
 from kdrbench.stages.config_file import check_config_files, lay_over, read_config_file
 from kdrbench.stages.origin import write_origin
@@ -72,7 +73,9 @@ def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
         # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
         if _is_first(workflow):
             try_apart(lambda: load_grid(named), places_in(named))
-        return load_grid(named)
+        grid = load_grid(named)
+        check_meanings(named["solvers"])
+        return grid
     except KdrbenchError as error:
         raise WorkflowError(str(error)) from None
 

@@ -104,7 +104,7 @@ def audit(
     """Make runs of ``n_cells`` cells again, those that can be made here, and compare each with its rows.
 
     ``folder`` is where they are made, ``limit_s`` the recorded seconds above which a run is passed over; ``look`` is
-    called with each run that was made. At ``least`` so many cells of each component come first, where there are.
+    called with each run that was made. First come ``least`` cells of each component, where there are any.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.reports.records import NO_KERNEL, REFERENCE
-from kdrbench.solvers.registry import SHORT, known_as
 
 CONVERGED = "converged"
 # Suffixes of names: how a method is run that has a published variant too.
@@ -79,6 +78,8 @@ _LOW_RANK = {
 }
 # Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+# Before the first underscore of a solver's name.
+_SOLVERS = frozenset({"cg", "dg", "gm", "ism", "lbfgs", "scipy", "sm"})
 # Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names
 # are their own.
 _ABBREVIATIONS = frozenset({"lda", "lfda", "pca", "save", "sir", "svm"}) | {
@@ -106,8 +107,8 @@ def method_label(name: str) -> str:
 
 def method_alone(name: str) -> str:
     """Return the name of the method without its variant; what is no abbreviation that is known is printed as it is."""
-    method = known_as(stem_of(name), SHORT)
-    abbreviated = method in _ABBREVIATIONS or method.partition("_")[0] in {*SHORT, "ism"}
+    method = stem_of(name)
+    abbreviated = method in _ABBREVIATIONS or method.partition("_")[0] in _SOLVERS
     return _METHODS.get(method) or (method.upper().replace("_", " ") if abbreviated else method)
 
 

@@ -26,7 +26,7 @@ _CHOSEN_FOR_OWN = ("autograd", *_GENERAL)
 
 
 def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, ...]:
-    """Return the components of a cell's definition on so many samples."""
+    """Return the components of a cell's definition and a number of samples."""
     method = definition["method"]["method"]
     shared = (f"splits/{definition['split']}", "referee/ikdr")
     if definition["kind"] == Kind.BASELINE:

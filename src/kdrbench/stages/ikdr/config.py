@@ -15,6 +15,7 @@ from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
 from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
+from kdrbench.solvers.named import method_of, unknown_solver
 from kdrbench.solvers.registry import build_solver
 from kdrbench.stages.ikdr.definition import (
     ALTERNATIVE,
@@ -29,7 +30,7 @@ from kdrbench.stages.ikdr.definition import (
 )
 from kdrbench.stages.ikdr.fold import CLASSES
 from kdrbench.stages.ikdr.sampling import check_samples, check_split
-from kdrbench.stages.ikdr.solver_definitions import check_names, method_of
+from kdrbench.stages.ikdr.solver_definitions import check_names
 
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
@@ -97,7 +98,6 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     for key, kind, allowed in (
         ("datasets", "data set", registry),
         ("kernels", "kernel", config.get("kernels", {})),
-        ("solvers", "solver", config.get("solvers", {})),
         ("baselines", "baseline", config.get("baselines", {})),
         ("components", "data set", registry),
         ("rows", "data set", registry),
@@ -105,6 +105,9 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         for name in experiment.get(key, []):
             if name not in allowed:
                 raise ConfigError(f"config: {place}.{key}: {unknown_name(kind, name, sorted(allowed))}")
+    for name in experiment["solvers"]:
+        if name not in (solvers := config.get("solvers", {})):
+            raise ConfigError(f"config: {place}.solvers: {unknown_solver(name, solvers)}")
     _check_kernels(place, experiment, config)
     _check_baselines(place, experiment, config)
     _check_scheduler(place, experiment, config)

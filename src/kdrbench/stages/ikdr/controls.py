@@ -11,9 +11,9 @@ import numpy as np
 
 from kdrbench.bench.stage import Config
 from kdrbench.errors import counted
+from kdrbench.solvers.named import method_of
 from kdrbench.solvers.registry import build_solver
 from kdrbench.stages.ikdr.scores import Metric
-from kdrbench.stages.ikdr.solver_definitions import method_of
 from kdrbench.status import Status
 
 # Costs as near as this, relative to the larger one, are the same cost.

@@ -22,15 +22,6 @@ class Settings(StrEnum):
     OTHER = "other"
 
 
-# What a solver's definition says to the bench, and not to the solver.
-_OF_BENCH = ("start", "starts", "rounds", "settings")
-
-
-def method_of(definition: Config) -> dict[str, Any]:
-    """Return what a solver definition says of the solver itself, without what is the bench's."""
-    return {key: value for key, value in definition.items() if key not in _OF_BENCH}
-
-
 def check_names(config: Config) -> None:
     """Raise ``ConfigError`` for the first solver or baseline with the name of a method of a reference."""
     for section in ("solvers", "baselines"):

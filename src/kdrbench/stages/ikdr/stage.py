@@ -21,6 +21,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.solvers import build_solver
+from kdrbench.solvers.named import method_of
 from kdrbench.stages.ikdr.baseline_run import make_baseline_run
 from kdrbench.stages.ikdr.clustering_run import make_clustering_run
 from kdrbench.stages.ikdr.components import components_of, plugins_of
@@ -40,7 +41,7 @@ from kdrbench.stages.ikdr.definition import (
 )
 from kdrbench.stages.ikdr.sampling import sampling_of
 from kdrbench.stages.ikdr.scores import Metric, classification_metric
-from kdrbench.stages.ikdr.solver_definitions import alternation_of, method_of
+from kdrbench.stages.ikdr.solver_definitions import alternation_of
 from kdrbench.stages.ikdr.solver_run import make_solver_run
 
 
