@@ -125,6 +125,8 @@ def test_a_layer_over_a_layer_supersedes_it(newer, layered, tmp_path):
     }
     assert commits_of(place) == commits["2027-01-01"]
     assert [one.name for one in parts_of(place)] == ["record", "2026-12-01", "2027-01-01"]
+    # Results in which superseded rows are left are not newer.
+    assert "holds nothing that" in add(newer, place, "2027-02-01").stderr
 
 
 def commits_of(place):
@@ -251,6 +253,11 @@ def test_a_layer_needs_a_base_of_the_same_configuration(results, layered, tmp_pa
     assert (done.exit_code, "a layer is packed as its base was" in done.stderr) == (2, True)
 
 
-def test_a_record_with_layers_is_not_packed_over(results, layered):
-    done = kdrbench("pack", results, "--out", layered)
-    assert (done.exit_code, "has layers: add another with --layer" in done.stderr) == (2, True)
+def test_the_record_of_the_papers_and_one_with_layers_are_not_packed_over(
+    results, packed, layered, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(packed, "results/reference")
+    for words in (("--out", layered), ()):
+        done = kdrbench("pack", results, *words)
+        assert (done.exit_code, "is not packed over: add what it lacks with --layer" in done.stderr) == (2, True)

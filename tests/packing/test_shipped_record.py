@@ -1,4 +1,4 @@
-"""The record of the papers as it is committed: small, whole, alone; and reports need neither data nor a network."""
+"""The record of the papers as it is committed, with its layers: small, whole, alone; reports need no data."""
 
 import hashlib
 import shutil
@@ -7,43 +7,47 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.bench.attestation import ATTESTATIONS
-from kdrbench.bench.evidence import EVIDENCE
 from kdrbench.packing import MANIFEST
-from kdrbench.packing.folder import PackedFolder
+from kdrbench.packing.layers import record_at
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "results/reference"
 # By this empty file a folder is known as made by `kdrbench pack`.
 MARK = ".kdrbench-packed"
-MOST_BYTES = 20_000_000
+# What lies below a record or beside its files, and is added to.
+BESIDE = ("layers", "attestations.jsonl", "evidence")
+# Of the base, and of all layers.
+MOST_BYTES, MOST_OF_LAYERS = 20_000_000, 5_000_000
 
 
 def files_of(folder):
-    return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    names = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path for name, path in names.items() if name.split("/")[0] not in BESIDE}
 
 
-def test_the_record_is_small_and_has_the_files_of_its_manifest():
-    assert 1_000_000 < sum(path.stat().st_size for path in files_of(REFERENCE).values()) <= MOST_BYTES
-    manifest, files = PackedFolder(REFERENCE).manifest, files_of(REFERENCE)
-    hashes = {f"{name}.xz": one["sha256"] for name, one in manifest["files"].items()} | manifest["plain"]
-    audited = {ATTESTATIONS, *(name for name in files if name.startswith(f"{EVIDENCE}/"))}
-    assert set(files) == {*hashes, MANIFEST, MARK} | audited
-    wrong = [name for name, known in hashes.items() if hashlib.sha256(files[name].read_bytes()).hexdigest() != known]
-    assert wrong == []
-    assert len(hashes) > 100
-    assert manifest["complete"] is True
+def test_the_record_is_small_and_has_the_files_of_its_manifests():
+    record = record_at(REFERENCE)
+    base, *layers = (sum(path.stat().st_size for path in files_of(part.place).values()) for part in record.parts)
+    assert 1_000_000 < base <= MOST_BYTES
+    assert sum(layers) <= MOST_OF_LAYERS
+    for part in record.parts:
+        manifest, files = part.manifest, files_of(part.place)
+        hashes = {f"{name}.xz": one["sha256"] for name, one in manifest["files"].items()} | manifest["plain"]
+        assert set(files) == {*hashes, MANIFEST, MARK}
+        found = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in hashes}
+        assert found == hashes
+    assert len(record.base.manifest["files"]) > 100
+    assert record.manifest["complete"] is True
 
 
 @pytest.mark.whole
 def test_every_row_was_made_of_committed_sources():
-    record = PackedFolder(REFERENCE)
-    found = {
-        name: sum(row["git_dirty"] == "True" for row in record.rows(f"rows/{name}.csv"))
-        for name in record.manifest["experiments"]
-    }
-    assert found == dict.fromkeys(record.manifest["experiments"], 0)
-    assert {name: one["uncommitted"] for name, one in record.manifest["experiments"].items()} == found
+    record = record_at(REFERENCE)
+    found = [
+        row["git_dirty"] for part in record.parts for name in part.experiments for row in part.rows(f"rows/{name}.csv")
+    ]
+    assert set(found) == {"False"}
+    assert not any(one["uncommitted"] for one in record.manifest["experiments"].values())
     assert "uncommitted" not in (REFERENCE / "README.md").read_text()
 
 

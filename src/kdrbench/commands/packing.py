@@ -18,7 +18,7 @@ from kdrbench.commands.options import (
 )
 from kdrbench.errors import InputError, counted
 from kdrbench.licences import DEFAULT
-from kdrbench.packing import LAYERS, PAPERS, shown
+from kdrbench.packing import PAPERS, is_packed, parts_of, shown
 
 if TYPE_CHECKING:
     from kdrbench.bench.grid import Grid
@@ -80,11 +80,11 @@ def pack(
 
 
 def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[str, Any]:
-    """Return how a record is packed; ``InputError`` where it would replace one with layers."""
+    """Return how a record is packed; ``InputError`` where it would replace that of the papers, or one with layers."""
     from kdrbench.packing.arrays import MOST_OF_A_CELL
 
-    if (out / LAYERS).is_dir():
-        raise InputError(f"{out} has layers: add another with --layer, or pack into a folder that is not there yet")
+    if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
+        raise InputError(f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out")
     most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
     return {"whole": whole, "most_of_a_cell": most, "licence": licence}
 

@@ -74,10 +74,8 @@ def read_jobs(packed: PackedFolder, experiment: str, system: str, part: Part | N
 
     Raises ``RecordError`` or ``DamagedError`` for a fault in rows, traces or arrays.
     """
-    if f"{experiment}.csv" not in packed.names(ROWS):
-        return {}
     jobs: Jobs = {}
-    for record in _records(packed, experiment, system, part):
+    for record in read_rows(packed, experiment, system, part):
         jobs.setdefault(_job(record, experiment), Job()).records.append(record)
     lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
     if part is None:
@@ -93,7 +91,10 @@ def _check_rows(packed: PackedFolder, jobs: Jobs, found: Iterable[str], what: st
         raise DamagedError(f"{packed.place} has {what} of {visible(others[0][:100])!r}, a job without rows")
 
 
-def _records(packed: PackedFolder, name: str, system: str, part: Part | None) -> list[Record]:
+def read_rows(packed: PackedFolder, name: str, system: str, part: Part | None = None) -> list[Record]:
+    """Return the rows of an experiment in a folder, or those of the ``part``."""
+    if f"{name}.csv" not in packed.names(ROWS):
+        return []
     with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
         table = Path(folder, f"{name}.csv")
         table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))

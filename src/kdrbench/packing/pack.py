@@ -18,7 +18,7 @@ from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.packing.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.packing.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
-from kdrbench.packing.jobs import Jobs, rows_of, without
+from kdrbench.packing.jobs import Jobs, read_rows, rows_of, without
 from kdrbench.packing.layers import PackedRecord, name_of
 from kdrbench.packing.other_limits import other_limits
 from kdrbench.packing.texts import readme
@@ -167,16 +167,16 @@ class Packing:
         ended = {bundle.path: records for bundle, records in self._ended(bundles)}
         if self.below is None or name not in self.below.manifest["experiments"]:
             return _Experiment(ended, {}, [])
-        jobs, wanted = (
-            self.below.jobs(name, self.grid.config["experiments"][name]["system"]),
-            self.grid.expected([name]),
-        )
+        system, wanted = self.grid.config["experiments"][name]["system"], self.grid.expected([name])
+        jobs = self.below.jobs(name, system)
         gone = {run_of(row): None for row in rows_of(jobs) if wanted.get(row.axes) != row.provenance.definition_sha256}
-        there = {row.axes: _measured(row) for row in rows_of(jobs)}
+        there = {row.axes for row in rows_of(jobs)}
+        # A row that a layer has superseded is no newer one where it is still in the results.
+        known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
         fresh = {
             path: records
             for path, records in ended.items()
-            if any(there.get(row.axes) != _measured(row) for row in records)
+            if any(row.axes not in there or _measured(row) not in known for row in records)
         }
         newer = {run_of(row) for records in fresh.values() for row in records}
         return _Experiment(fresh, without(jobs, newer | set(gone)), [run for run in gone if run not in newer])
