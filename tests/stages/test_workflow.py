@@ -170,6 +170,8 @@ def test_reports_depend_on_every_file_of_the_package(name, tmp_path, monkeypatch
         (tmp_path / place).touch()
     monkeypatch.setattr(workflow, "files", lambda package: tmp_path)
     before = report_sources(HERE, Path())
+    (tmp_path / "solvers" / "__pycache__").mkdir()
+    (tmp_path / "solvers" / "__pycache__" / "sweeps.nbi").write_text("machine code")
     assert report_sources(HERE, Path()) == before
     (tmp_path / name).write_text("changed")
     assert report_sources(HERE, Path()) != before

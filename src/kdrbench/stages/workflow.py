@@ -244,7 +244,8 @@ def report_sources(workflow: Any, home: Path) -> str:
     root, digest = Path(str(files("kdrbench"))), hashlib.sha256()
     if environment := environment_of(workflow, home, "report"):
         digest.update(environment.read_bytes())
-    for path in sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+    # Beside byte code, machine code is kept in __pycache__, too.
+    for path in sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
