@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
@@ -99,20 +99,20 @@ def kept_checkpoint(files, batch, wall_s):
 def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, stays):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
         path = kept_checkpoint(files, batch, wall_s)
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
         assert path.exists() == stays
 
 
 def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Asked(timed=False)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
         path = kept_checkpoint(files, batch, 1.0)
-    with workspace.claimed(batch, LIMITS, Asked(timed=False)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
         assert path.exists()
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
         assert not path.exists()
 
 

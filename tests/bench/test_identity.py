@@ -8,7 +8,7 @@ import pytest
 from kdrbench import revisions
 from kdrbench.bench.attestation import Attestation, Step, append_attestation, attested_in
 from kdrbench.bench.evidence import write_evidence
-from kdrbench.bench.identity import Asked, Attested, has_earlier_speed, reasons
+from kdrbench.bench.identity import Attested, Requirements, has_earlier_speed, reasons
 from kdrbench.errors import DamagedError
 from kdrbench.revisions import Revision
 from kdrbench.status import Status
@@ -38,18 +38,18 @@ def words(**changes):
         # A component that was declared later began with its first revision.
         ({"revisions": json.dumps({"solver/ism": "1.1"})}, []),
         ({"revisions": words(**{"kernel/not_used": "7.1"})}, []),
-        ({"status": Status.SKIPPED, "budget_s": 5.0}, ["skipped under a budget of 5.0 s, which is None s now"]),
+        ({"status": Status.SKIPPED, "budget_s": 5.0}, ["skipped under a budget of 5 s, now no budget"]),
         ({"timed": False}, ["its times are those of shared cores"]),
     ],
 )
 def test_a_row_is_what_is_asked_for_or_says_why_not(columns, why):
-    assert reasons(row(**columns), BATCH, Asked(timed=True)) == why
+    assert reasons(row(**columns), BATCH, Requirements(timed=True)) == why
 
 
 def test_what_changed_in_a_definition_is_said_where_that_is_known():
     definition = BATCH.definition | {"n_components": 2, "method": {"method": "ism", "tolerance": 0.1}}
     former = replace(BATCH, definition=definition)
-    found = reasons(row(former), BATCH, Asked(), {former.definition_sha256: former})
+    found = reasons(row(former), BATCH, Requirements(), {former.definition_sha256: former})
     assert found == [
         'method {"method": "ism", "tolerance": 0.1} -> {"method": "ism"}',
         "n_components 2 -> 4",
@@ -59,20 +59,20 @@ def test_what_changed_in_a_definition_is_said_where_that_is_known():
 def test_a_plugin_counts_by_its_code():
     name = "solver/my folder/radam.py"
     batch = replace(BATCH, revisions={name: "0123456789abcdef"})
-    assert reasons(row(batch), batch, Asked()) == []
+    assert reasons(row(batch), batch, Requirements()) == []
     changed = row(batch, revisions=json.dumps({name: "fedcba9876543210"}))
-    assert reasons(changed, batch, Asked()) == ["your solver radam.py changed"]
+    assert reasons(changed, batch, Requirements()) == ["your solver radam.py changed"]
 
 
 def test_a_raise_of_numbers_makes_rows_stale_and_one_of_speed_marks_times(monkeypatch):
     monkeypatch.setattr(revisions, "REVISIONS", {"solver/ism": Revision(2, 1), "kernel/gaussian": Revision(1, 2)})
     raised = batch_of("ism")
-    assert reasons(row(), raised, Asked()) == ["solver/ism: numbers 1 -> 2"]
+    assert reasons(row(), raised, Requirements()) == ["solver/ism: numbers 1 -> 2"]
     assert has_earlier_speed(row()["revisions"])
     assert not has_earlier_speed(row(raised)["revisions"])
     assert not has_earlier_speed("")
     # Of no other solver.
-    assert reasons(row(batch_of("grassmann_trust_region")), batch_of("grassmann_trust_region"), Asked()) == []
+    assert reasons(row(batch_of("grassmann_trust_region")), batch_of("grassmann_trust_region"), Requirements()) == []
 
 
 def test_audits_lead_from_one_revision_to_another():
@@ -89,17 +89,17 @@ def attestation(*steps):
 
 def test_rows_before_revisions_are_valid_once_all_components_are_attested(tmp_path):
     former, names = row(revisions=""), sorted(BATCH.revisions)
-    (why,) = reasons(former, BATCH, Asked())
+    (why,) = reasons(former, BATCH, Requirements())
     assert why.startswith(f"made before revisions were declared, and not audited since ({names[0]} and ")
     append_attestation(tmp_path, attestation(*((name, 0, 1, 3, int(name == "solver/ism")) for name in names)))
-    (why,) = reasons(former, BATCH, Asked(attested=attested_in(tmp_path)))
+    (why,) = reasons(former, BATCH, Requirements(attested=attested_in(tmp_path)))
     assert why == "made before revisions were declared, and not audited since (solver/ism)"
     append_attestation(tmp_path, attestation(("solver/ism", 0, 1, 1, 0)))
-    assert reasons(former, BATCH, Asked(attested=attested_in(tmp_path))) == []
+    assert reasons(former, BATCH, Requirements(attested=attested_in(tmp_path))) == []
     # The audits of the shipped record hold for other results, too.
     (tmp_path / "reference").mkdir()
     (tmp_path / "attestations.jsonl").rename(tmp_path / "reference" / "attestations.jsonl")
-    assert reasons(former, BATCH, Asked(attested=attested_in(tmp_path))) == []
+    assert reasons(former, BATCH, Requirements(attested=attested_in(tmp_path))) == []
 
 
 def test_a_component_of_which_no_cell_was_made_is_not_attested():

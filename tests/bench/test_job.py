@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdrbench.bench.batch import Bundle
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.job import run_job
 from kdrbench.bench.order import Order, read_order
@@ -189,7 +189,7 @@ def test_two_processes_never_work_on_one_batch(files):
     (batch,) = bundle.batches
     context = context_of()
     with (
-        workspace_of(files, batch).claimed(batch, context.limits, Asked(timed=True)),
+        workspace_of(files, batch).claimed(batch, context.limits, Requirements(timed=True)),
         pytest.raises(SupervisionError, match=r"another process works on .*0-1; wait until it has ended, or end it"),
     ):
         run(bundle, files)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.job import run_job
 from support.one_batch import alone, context_of, files_in
@@ -84,10 +84,10 @@ def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
 def test_a_claim_says_which_runs_have_their_rows(files):
     batch = tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
         assert usable == set()
     run(batch, files)
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
         assert usable == {0}
     assert workspace.made_for() == batch
 

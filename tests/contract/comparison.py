@@ -1,4 +1,4 @@
-"""What a run of the canaries says beside what is stored: faults in words, and what may be stored anew."""
+"""What a run of the canaries says beside what is stored: faults in words, and what may be stored again."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from contract.canary import Value
 # Relative to the number, or to the natural size that is stored beside it.
 TOLERANCE = 1e-9
 UPDATE = "make contract UPDATE=1 stores it"
-# The names of so many are said.
+# At most this many names are printed.
 _NAMED = 6
 
 
@@ -139,7 +139,7 @@ def _judge(what: str, components: Iterable[str], raised: set[str], verdict: Verd
 
 
 def _refuse_revisions(stored: Mapping[str, Any], present: Present, verdict: Verdict) -> None:
-    """Add revisions of what no canary has, which is misspelt or needs one, and those that were lowered."""
+    """Add revisions of components without a canary, which are misspelt or need one, and those that were lowered."""
     for name in sorted(set(present.revisions) - present.components):
         verdict.faults.append(f"REVISIONS names {name!r}, a component that no canary has")
     for name, before in stored["revisions"].items():

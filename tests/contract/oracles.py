@@ -150,7 +150,7 @@ def _rough(evaluator: str, q: int) -> dict[str, Any]:
 
 
 def _medians() -> dict[str, Any]:
-    """Return medians of so many samples that distances are counted, and that groups are drawn."""
+    """Return medians of samples numerous enough that distances are counted, and that groups are drawn."""
     features = samples(2500, 3)[0]
     estimate = estimated_median_distance(samples(6000, 3)[0], np.random.default_rng(1))
     return {"counted": median_distance(features), "estimate": estimate.value, "error": estimate.standard_error}

@@ -23,7 +23,7 @@ from kdrbench.stages import build_stage
 LIMITS = Limits(time_s=3600.0, memory_mib=1024)
 # Times, and what is rounding alone or is in words of how the problem was evaluated.
 LEFT_OUT = ("_s", "evaluation", "feasibility", "problem", "compiled_sweeps", "dual_change", "message")
-# What stands for nothing beside numbers of this size: a gradient at an optimum, a violation, a gap.
+# Zero, beside numbers of this size: a gradient at an optimum, a violation, a gap.
 REST = 1e-5
 
 

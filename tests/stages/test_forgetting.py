@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import JobFiles, publish, read_points
 from kdrbench.bench.record import read_records
@@ -55,7 +55,7 @@ def test_only_forgotten_runs_are_made_again(made):
     restore_workspaces(results, grid, "first")
     forget_runs(results, "first/wine/gaussian/ism", {1})
     for batch, workspace in workspaces(results, grid, "first"):
-        with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
+        with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
             assert usable == ({0} if batch.cell[-1] == "ism" else {0, 1})
 
 
@@ -63,7 +63,7 @@ def test_rows_of_earlier_revisions_are_not_used(tmp_path):
     grid = write_results(tmp_path, two_experiments(), timed=True, revisions="")
     restore_workspaces(tmp_path, grid, "first")
     for batch, workspace in workspaces(tmp_path, grid, "first"):
-        with workspace.claimed(batch, LIMITS, Asked(timed=True)) as usable:
+        with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
             assert usable == set()
 
 

@@ -13,6 +13,7 @@ from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.job import run_job
 from kdrbench.bench.publish import JobFiles
 from kdrbench.cli import main
+from kdrbench.commands.audit import attested_folder
 from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
@@ -236,3 +237,15 @@ def test_the_command_makes_runs_by_the_engine(record, packed_place, monkeypatch)
     refused = CliRunner().invoke(main, ["audit", str(record)])
     assert refused.exit_code == 2
     assert "--own-code" in refused.output
+
+
+def test_an_attestation_lies_where_it_is_read(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "papers").mkdir()
+    for place, name in ((tmp_path, ""), (tmp_path, "papers"), (tmp_path / "papers", "")):
+        assert attested_folder(place, name) == tmp_path
+    base = tmp_path / "record"
+    for folder in (base, base / "layers" / "2026-12-01"):
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").touch()
+    assert {attested_folder(place, "") for place in (base, base / "layers/base", base / "layers/2026-12-01")} == {base}

@@ -124,7 +124,7 @@ def at_work(
 ) -> Iterator[BatchAtWork]:
     """Hold the workspace of a batch and prepare the runs that have no usable rows; those of an earlier job are kept."""
     batch, context = make_rows.batch, make_rows.context
-    with workspace.claimed(batch, context.limits, context.asked) as usable:
+    with workspace.claimed(batch, context.limits, context.requirements) as usable:
         missing = [number for number in batch.runs if number not in usable]
         dataset = load(batch.dataset)
         dataset.ask(check_kept, batch) if isinstance(dataset, Keeper) else check_data(batch, dataset)

@@ -56,7 +56,7 @@ class Attested:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requirements:
     """What rows are judged by, beside their batch: whether times count, the budget, and what audits have attested."""
 
     timed: bool = False
@@ -64,25 +64,25 @@ class Asked:
     attested: Attested = field(default_factory=Attested)
 
 
-def differences(row: Mapping[str, Any], batch: Batch, attested: Attested, known: Known = _NONE_KNOWN) -> list[str]:
-    """Return in words why a row is not of the batch as it is asked for now; empty where it is.
+def reasons(row: Mapping[str, Any], batch: Batch, required: Requirements, known: Known = _NONE_KNOWN) -> list[str]:
+    """Return in words why the run of a row is to be made again; empty where the row can be used.
 
     ``row`` holds the columns of a record by name. The batch that it was made for may be among those ``known``.
     """
     if row["definition_sha256"] != batch.definition_sha256:
-        stored = known.get(row["definition_sha256"])
-        return list(_of_definition(row, batch, stored)) or ["its definition changed"]
-    return list(of_revisions(row["revisions"], batch, attested))
-
-
-def reasons(row: Mapping[str, Any], batch: Batch, asked: Asked, known: Known = _NONE_KNOWN) -> list[str]:
-    """Return in words why the run of a row is to be made again; empty where the row can be used."""
-    found = differences(row, batch, asked.attested, known)
-    if row["status"] == Status.SKIPPED and row["budget_s"] != asked.budget_s:
-        found.append(f"skipped under a budget of {row['budget_s']} s, which is {asked.budget_s} s now")
-    if asked.timed and not row["timed"]:
+        former = known.get(row["definition_sha256"])
+        found = list(_of_definition(row, batch, former)) or ["its definition changed"]
+    else:
+        found = list(of_revisions(row["revisions"], batch, required.attested))
+    if row["status"] == Status.SKIPPED and row["budget_s"] != required.budget_s:
+        found.append(f"skipped under {_budget(row['budget_s'])}, now {_budget(required.budget_s)}")
+    if required.timed and not row["timed"]:
         found.append("its times are those of shared cores")
     return found
+
+
+def _budget(budget_s: float | None) -> str:
+    return "no budget" if budget_s is None else f"a budget of {budget_s:g} s"
 
 
 def has_earlier_speed(revisions: str) -> bool:

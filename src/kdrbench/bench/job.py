@@ -186,7 +186,7 @@ class _Job:
 
 
 def _is_complete(workspace: Workspace[Any], batch: Batch, context: RunContext) -> bool:
-    with workspace.claimed(batch, context.limits, context.asked) as usable:
+    with workspace.claimed(batch, context.limits, context.requirements) as usable:
         return usable == set(batch.runs)
 
 

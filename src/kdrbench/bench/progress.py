@@ -13,7 +13,7 @@ from typing import Any
 from kdrbench.bench.attestation import attested_in
 from kdrbench.bench.batch import Batch
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.identity import Asked, Known, reasons
+from kdrbench.bench.identity import Known, Requirements, reasons
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records
@@ -103,12 +103,12 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     locks, attested, progress = _held_locks(), attested_in(results), {}
     for bundle in grid.bundles():
         record = grid.stage(bundle.experiment).record
-        asked = Asked(grid.timed(bundle.experiment), grid.budget_s, attested)
+        required = Requirements(grid.timed(bundle.experiment), grid.budget_s, attested)
         files = JobFiles.of(results, bundle.path)
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
-            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, asked)
+            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, required)
             most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
             progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
     return [progress[batch.path] for batch in grid.batches()]
@@ -120,11 +120,11 @@ def _progress(
     workspace: Workspace[Any],
     published: Mapping[_Axes, Sequence[Record]],
     locks: Mapping[_Place, int],
-    asked: Asked,
+    required: Requirements,
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
     sources, known = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.batches_of_cell()
-    looks = [_ended(batch, rows, asked, known) for rows in sources]
+    looks = [_ended(batch, rows, required, known) for rows in sources]
     # Without rows there is nothing current either.
     ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
     running = None
@@ -144,11 +144,12 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 
 
 def _ended(
-    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], asked: Asked, known: Known
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, known: Known
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """Return the batch's rows among these, and why some are out of date."""
     found = [row for axes in batch.axes for row in rows.get(axes, ())]
-    return tuple(found), tuple(dict.fromkeys(why for row in found for why in reasons(flat(row), batch, asked, known)))
+    why = [reason for row in found for reason in reasons(flat(row), batch, required, known)]
+    return tuple(found), tuple(dict.fromkeys(why))
 
 
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.provenance import drift_columns
-from kdrbench.bench.record import AnyRecord, Record, RecordError, flat, read_records, write_records
+from kdrbench.bench.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.bench.run_files import trace_lines
 from kdrbench.bench.workspace import Workspace
 from kdrbench.bench.workspace_lock import WORKSPACES
@@ -72,13 +72,9 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
     return records
 
 
-def differs_in_definition(record: Record, batch: Batch) -> bool:
-    """Return whether a row was made for another definition than that of the batch."""
-    return record.provenance.definition_sha256 != batch.definition_sha256
-
-
 def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
-    records = {one.axes: one for one in workspace.records() if not differs_in_definition(one, batch)}
+    of_batch = (one for one in workspace.records() if one.provenance.definition_sha256 == batch.definition_sha256)
+    records = {one.axes: one for one in of_batch}
     if missing := [axes for axes in batch.axes if axes not in records]:
         raise RecordError(
             f"{workspace.folder} lacks {counted(len(missing), 'row')}, the first is {missing[0]}; run it again"

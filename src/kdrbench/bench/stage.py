@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import psutil
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.identity import Asked, Attested
+from kdrbench.bench.identity import Attested, Requirements
 from kdrbench.bench.isolation.limits import Limits, SpentLog
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.provenance import calibration_s
@@ -41,9 +41,9 @@ class RunContext:
     attested: Attested = field(default_factory=Attested)
 
     @property
-    def asked(self) -> Asked:
+    def requirements(self) -> Requirements:
         """What rows that were made before are judged by."""
-        return Asked(self.timed, self.budget_s, self.attested)
+        return Requirements(self.timed, self.budget_s, self.attested)
 
     @property
     def budget_s(self) -> float | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kdrbench.bench.batch import Batch
-from kdrbench.bench.identity import Asked, reasons
+from kdrbench.bench.identity import Requirements, reasons
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.record import AnyRecord, append_records, flat, read_records, read_undamaged, write_records
 from kdrbench.bench.run_files import RunFiles, kept_checkpoint
@@ -111,7 +111,7 @@ class Workspace(Generic[AnyRecord]):
         return {batch.definition_sha256: batch for batch in found if batch is not None}
 
     @contextmanager
-    def claimed(self, batch: Batch, limits: Limits, asked: Asked) -> Iterator[set[int]]:
+    def claimed(self, batch: Batch, limits: Limits, required: Requirements) -> Iterator[set[int]]:
         """Hold the workspace for this process alone and yield the runs whose rows can be used as they are.
 
         Rows count only if they are of the batch (:mod:`kdrbench.bench.identity`), and timed where times are asked for.
@@ -122,10 +122,10 @@ class Workspace(Generic[AnyRecord]):
         with workspace_lock(self.lock, self.folder):
             self.prepare_for(batch)
             records = self._undamaged_records()
-            complete = _complete(records, batch, asked)
+            complete = _complete(records, batch, required)
             usable = {run for run, rows in complete.items() if all(_usable(row, limits) for row in rows)}
             usable -= self._set_runs_aside(batch.runs, usable)
-            self._drop_unusable_checkpoints(limits, asked.timed)
+            self._drop_unusable_checkpoints(limits, required.timed)
             if [record.run for record in records if record.run not in usable]:
                 self.replace([record for record in records if record.run in usable])
             yield usable
@@ -201,11 +201,11 @@ def _run_of(line: str) -> int:
         return -1
 
 
-def _complete(records: Sequence[AnyRecord], batch: Batch, asked: Asked) -> dict[int, list[AnyRecord]]:
+def _complete(records: Sequence[AnyRecord], batch: Batch, required: Requirements) -> dict[int, list[AnyRecord]]:
     """Return by run the rows of the runs that have all of theirs."""
     by_run: dict[int, list[AnyRecord]] = {}
     for record in records:
-        if record.status != Status.SKIPPED and not reasons(flat(record), batch, asked):
+        if record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
             by_run.setdefault(record.run, []).append(record)
     return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
 

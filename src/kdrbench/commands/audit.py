@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.commands.options import FILE, Number, as_json, configuration_name, named_record
+from kdrbench.commands.options import FILE, Number, as_json, configuration_name, named_record, root_and_name
 from kdrbench.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -96,10 +96,17 @@ def audit(
             "name the folder of the data with --mirror"
         )
     if attest:
-        click.echo(_attest(results, found, int(seed)), err=as_json)
+        click.echo(_attest(attested_folder(results, name), found, int(seed)), err=as_json)
     if not as_json:
         click.echo(f"{counted(len(found.runs), 'run')} made again, {counted(len(found.findings), 'finding')}")
     sys.exit(1 if found.findings else 0)
+
+
+def attested_folder(results: Path, name: str) -> Path:
+    """Return the folder whose attestations are read: the base of a packed record, or that of all results."""
+    from kdrbench.packing import is_packed, parts_of
+
+    return parts_of(results)[0] if is_packed(results) else root_and_name(results, name)[0]
 
 
 def _attest(results: Path, found: Audit, seed: int) -> str:

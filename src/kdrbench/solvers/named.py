@@ -1,7 +1,7 @@
 """Solvers by name: what a name means wherever a solver is asked for, in configurations, commands and estimators.
 
-A solver is a method with its options, the start it takes and how it ends. The names of methods (:data:`.SOLVERS`) stand
-behind ``method`` alone. The shipped names keep their meaning: a configuration may add names, and redefine none.
+A solver is a method with its options, the start it takes and how it ends. The names of methods (:data:`.SOLVERS`) are
+values of ``method`` alone. The shipped names keep their meaning: a configuration may add names, and redefine none.
 """
 
 from __future__ import annotations

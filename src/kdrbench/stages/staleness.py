@@ -16,7 +16,7 @@ from typing import Any
 from kdrbench.bench.attestation import attested_in
 from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.bench.grid import Grid
-from kdrbench.bench.identity import Asked, reasons
+from kdrbench.bench.identity import Requirements, reasons
 from kdrbench.bench.publish import JobFiles
 from kdrbench.bench.record import Record, completed
 from kdrbench.errors import counted
@@ -29,22 +29,23 @@ def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = No
     """Return by its path each job that has rows, but not those that are asked for, with the reasons in words."""
     attested, stale = attested_in(results), {}
     for name in grid.experiments if experiments is None else experiments:
-        kind, asked = grid.stage(name).record, Asked(grid.timed(name), grid.budget_s, attested)
+        kind, required = grid.stage(name).record, Requirements(grid.timed(name), grid.budget_s, attested)
         for bundle in grid.bundles(name):
             files = JobFiles.of(results, bundle.path)
-            if files.records.is_file() and (why := list(_reasons(bundle, files, kind, asked))):
+            if files.records.is_file() and (why := list(_reasons(bundle, files, kind, required))):
                 stale[bundle.path] = why
     return stale
 
 
-def _reasons(bundle: Bundle, files: JobFiles, kind: type[Record], asked: Asked) -> Iterator[str]:
+def _reasons(bundle: Bundle, files: JobFiles, kind: type[Record], required: Requirements) -> Iterator[str]:
     try:
         lines = files.records.read_text(encoding="utf-8").splitlines()
         rows = {_axes(row, kind): row for row in (completed(json.loads(line), kind) for line in lines)}
         batches = {axes: batch for batch in bundle.batches for axes in batch.axes}
         found = [(rows[axes], batch) for axes, batch in batches.items() if axes in rows]
-        known = {batch.path: files.workspace(batch, kind).batches_of_cell() for batch in _differing(found)}
-        words = (reasons(row, batch, asked, known.get(batch.path, {})) for row, batch in found)
+        differing = {batch.path: batch for batch in _differing(found)}
+        known = {path: files.workspace(batch, kind).batches_of_cell() for path, batch in differing.items()}
+        words = (reasons(row, batch, required, known.get(batch.path, {})) for row, batch in found)
         yield from dict.fromkeys(chain.from_iterable(words))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         yield "its rows cannot be read"

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.guardian import Exit
 from kdrbench.bench.isolation.limits import Limits, Pauses
 from kdrbench.bench.isolation.supervisor import supervise
@@ -91,7 +91,7 @@ def test_a_batch_goes_on_where_it_or_its_run_was_killed(always, tmp_path, victim
 def test_time_used_before_an_interruption_is_charged(tmp_path, solver):
     batch, files, limits = batch_of(f"support.misbehaving:{solver}"), files_in(tmp_path), Limits(1000.0, 512)
     workspace = workspace_of(files, batch)
-    with workspace.claimed(batch, limits, Asked(timed=True)):
+    with workspace.claimed(batch, limits, Requirements(timed=True)):
         workspace.run(0).folder.mkdir()
     kept = Checkpoint(999.8, 900.0, 5, {"oracle_calls": np.arange(6)})
     write_checkpoint(workspace.run(0).checkpoint, kept)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from sklearn.svm import SVC
 
-from kdrbench.bench.identity import Asked
+from kdrbench.bench.identity import Requirements
 from kdrbench.bench.isolation.limits import Limits
 from kdrbench.bench.isolation.supervisor import SupervisionError
 from kdrbench.bench.publish import read_points
@@ -274,7 +274,7 @@ def test_a_batch_goes_on_from_what_an_interrupted_one_left(good, files):
     records, made = good
     batch = batch_of("ism", folds=2)
     workspace = workspace_of(files, batch)
-    with workspace.claimed(batch, LIMITS, Asked(timed=True)):
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
         workspace.run(0).folder.mkdir()
         kept = arrays_in(made)[f"{CELL}/projection_0"]
         np.save(workspace.run(0).array("projection"), -kept)
