@@ -16,12 +16,12 @@ if not HOME.is_dir():
     HOME = Path(workflow.source_path("config.yaml")).parent
 sys.path.insert(0, str(HOME / "src"))
 
-from kdrbench.reports import captions, outputs
-from kdrbench.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
-from kdrbench.reports.summary.contents import summary_files
-from kdrbench.reports.targets import targets
-from kdrbench.stages.plugin_checks import plugin_checks
-from kdrbench.stages.workflow import (
+from kdrbench.suite.reports import captions, outputs
+from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
+from kdrbench.suite.reports.summary.contents import summary_files
+from kdrbench.suite.reports.targets import targets
+from kdrbench.suite.experiments.plugin_checks import plugin_checks
+from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,
     bundled_data,
     bundled_sha256,

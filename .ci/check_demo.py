@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from kdrbench.bench.publish import read_points
-from kdrbench.reports.outputs import dashboard_parts, outputs
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.publish import read_points
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.outputs import dashboard_parts, outputs
 
 RESULTS, REPORTS = Path("results/demo"), Path("reports/demo")
 

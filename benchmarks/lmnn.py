@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kdrbench.bench.seeds import rng_of
 from kdrbench.datasets import load_dataset
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -27,6 +26,7 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.lmnn import descend
+from kdrbench.suite.engine.seeds import rng_of
 
 NEAR = 1.01
 STEPS = 1000

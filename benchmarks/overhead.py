@@ -26,10 +26,10 @@ from typing import ClassVar
 
 import yaml
 
-from kdrbench.bench.batch import Batch, Bundle
 from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.solvers import SolverOutcome, Status
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.batch import Batch, Bundle
+from kdrbench.suite.experiments.config import load_grid
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5

@@ -19,18 +19,18 @@ from shutil import which
 import numpy as np
 import yaml
 
-from kdrbench.bench.provenance import Provenance, software_and_machine
-from kdrbench.bench.record import column_types
-from kdrbench.reports.claims.claim import Records
-from kdrbench.reports.claims.page import claims_json, decided_of_papers
-from kdrbench.reports.dashboard.page import Parts, render_dashboard
-from kdrbench.reports.dashboard.runs import all_runs
-from kdrbench.reports.figures.making import make_chart
-from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.outputs import KPCA_FIGURE, figure_sources, figures_of, tables_of
-from kdrbench.reports.records import Results, read_runs, systems_of, table_of, write_results
-from kdrbench.reports.tables.making import make_table
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.provenance import Provenance, software_and_machine
+from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.claims.claim import Records
+from kdrbench.suite.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
+from kdrbench.suite.reports.dashboard.runs import all_runs
+from kdrbench.suite.reports.figures.making import make_chart
+from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.reports.outputs import KPCA_FIGURE, figure_sources, figures_of, tables_of
+from kdrbench.suite.reports.records import Results, read_runs, systems_of, table_of, write_results
+from kdrbench.suite.reports.tables.making import make_table
 
 ROOT = Path(__file__).resolve().parents[1]
 # Points of a trace: a few of a method that ends at once, hundreds of one that creeps.

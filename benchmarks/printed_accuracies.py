@@ -31,8 +31,8 @@ from kdrbench.metric_learning import DNE, SamplePairs, aligned_kernel, kernel_pc
 from kdrbench.metric_learning.learner import inverse_scale
 from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
-from kdrbench.reports.tables.published_numbers import find_published
-from kdrbench.stages.kpca_trick.split import SampleSplit, candidates_of, draw_split
+from kdrbench.suite.reports.tables.published_numbers import find_published
+from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ("as they are", "standardised", "in [0, 1]")

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from kdrbench.bench.grid import Grid
-from kdrbench.bench.provenance import Provenance
-from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.record import column_types, record_json
-from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import column_types, record_json
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (2000, 20000, 200000)

@@ -17,13 +17,13 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kdrbench.bench.record import column_types
-from kdrbench.cli import main as program
-from kdrbench.commands.options import read_configs
-from kdrbench.reports.outputs import outputs, report_folder
-from kdrbench.reports.targets import targets
-from kdrbench.stages.config import load_grid
-from kdrbench.stages.registry import STAGES, build_stage
+from kdrbench.suite.cli import main as program
+from kdrbench.suite.commands.options import read_configs
+from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.outputs import outputs, report_folder
+from kdrbench.suite.reports.targets import targets
+from kdrbench.suite.systems.registry import STAGES, build_stage
 
 Findings = Iterator[tuple[int, str]]
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,4 +1,4 @@
-# Tables, figures and pages. Which there are, and what they are made of, kdrbench.reports says.
+# Tables, figures and pages. Which there are, and what they are made of, kdrbench.suite.reports says.
 
 
 def flagged(job):

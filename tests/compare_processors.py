@@ -22,7 +22,7 @@ import yaml
 
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.named import method_of
-from kdrbench.stages import build_stage, system_of
+from kdrbench.suite.systems import build_stage, system_of
 from processors import core_types
 
 ROOT = Path(__file__).parents[1]

@@ -11,16 +11,20 @@ from kdrbench.extras import EXTRAS
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package may import from itself and from those before it.
-ORDER = ["errors", "licences", "extras", "arrays", "parameters", "files", "csv_files", "status", "blas", "revisions"]
-ORDER += ["paired", "palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
-ORDER += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
-ORDER += ["inference", "displays", "baselines", "datasets", "league", "bench", "conformance", "stages"]
-ORDER += ["packing", "verification", "crate"]
-ORDER += ["reports", "commands"]
+# Each package of the library may import from itself and from those before it.
+LIBRARY = ["errors", "licences", "extras", "arrays", "parameters", "files", "status", "blas", "revisions"]
+LIBRARY += ["palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
+LIBRARY += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
+LIBRARY += ["inference", "displays", "baselines", "datasets"]
+# The suite imports the library, and each of its packages those before it.
+SUITE = ["csv_files", "paired", "engine", "conformance", "systems", "experiments"]
+SUITE += ["archive", "verification", "crate", "reports", "commands"]
+ORDER = LIBRARY + [f"suite.{name}" for name in SUITE]
 MOST_LINES = 500
 # The engine knows how a run can end, and of the library that a solver's state is arrays by name.
-KNOWN_TO_BENCH = {"revisions", "bench", "csv_files", "datasets", "errors", "extras", "files", "status", "__version__"}
-LIBRARY_OF_BENCH = {"kdrbench.solvers.monitor"}
+KNOWN_TO_ENGINE = {"revisions", "suite.engine", "suite.csv_files", "datasets", "errors", "extras", "files", "status"}
+KNOWN_TO_ENGINE |= {"__version__"}
+LIBRARY_OF_ENGINE = {"kdrbench.solvers.monitor"}
 
 
 @cache
@@ -41,7 +45,11 @@ def imports_of(path):
 
 
 def package_of(path):
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return named(path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def named(parts):
+    return f"suite.{parts[1]}" if parts[0] == "suite" and len(parts) > 1 else parts[0]
 
 
 def ours_of(path):
@@ -49,7 +57,7 @@ def ours_of(path):
     for name in imports_of(path):
         parts = name.split(".")
         if parts[0] == "kdrbench" and len(parts) > 1:
-            yield parts[1], name
+            yield named(parts[1:]), name
 
 
 def offenders(paths, forbidden_of):
@@ -58,7 +66,7 @@ def offenders(paths, forbidden_of):
 
 @pytest.mark.slow("parses every module for all tests of the architecture")
 def test_imports_run_downwards():
-    assert {package_of(path) for path in trees()} == {*ORDER, "__init__", "__main__", "cli"}
+    assert {package_of(path) for path in trees()} == {*ORDER, "__init__", "__main__", "suite.__init__", "suite.cli"}
 
     def above(path):
         allowed = {*ORDER[: ORDER.index(package_of(path)) + 1], "__version__"}
@@ -68,7 +76,7 @@ def test_imports_run_downwards():
 
 
 def test_the_library_knows_no_clock_no_files_and_no_workflow():
-    library = ORDER[ORDER.index("kernels") : ORDER.index("datasets")]
+    library = LIBRARY[LIBRARY.index("kernels") : LIBRARY.index("datasets")]
     forbidden = {"time", "os", "pathlib", "snakemake", "subprocess"}
 
     def outside(path):
@@ -80,10 +88,10 @@ def test_the_library_knows_no_clock_no_files_and_no_workflow():
 def test_the_engine_knows_no_kernel_no_learner_and_no_stage():
     def unknown(path):
         return [
-            name for package, name in ours_of(path) if package not in KNOWN_TO_BENCH and name not in LIBRARY_OF_BENCH
+            name for package, name in ours_of(path) if package not in KNOWN_TO_ENGINE and name not in LIBRARY_OF_ENGINE
         ]
 
-    assert offenders([path for path in trees() if package_of(path) == "bench"], unknown) == []
+    assert offenders([path for path in trees() if package_of(path) == "suite.engine"], unknown) == []
 
 
 def test_every_package_that_is_imported_is_declared():

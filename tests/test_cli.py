@@ -9,13 +9,13 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kdrbench.bench.batch import Bundle
-from kdrbench.bench.order import Order
-from kdrbench.bench.record import read_records
-from kdrbench.cli import main
 from kdrbench.datasets import load_dataset, load_prepared
-from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 

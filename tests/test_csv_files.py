@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.csv_files import csv_text, guarded, parse_csv, read_csv, restored
-from kdrbench.reports.records import read_runs
+from kdrbench.suite.csv_files import csv_text, guarded, parse_csv, read_csv, restored
+from kdrbench.suite.reports.records import read_runs
 
 # Characters by which cells, lines, quotes and formulas begin or end.
 ALPHABET = list("=+-@\t\r\n'\",;| aZ09.e\u2028\u00e9")

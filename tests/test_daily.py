@@ -66,7 +66,7 @@ def test_a_test_with_requirements_leaves_the_daily_ones(monkeypatch):
 def test_a_change_reaches_tests_through_imports_of_imports():
     path = ROOT / "tests" / "kernels" / "test_median.py"
     assert selection.is_reached(path, {"src/kdrbench/errors.py"})
-    assert not selection.is_reached(path, {"src/kdrbench/reports/outputs.py", "README.md"})
+    assert not selection.is_reached(path, {"src/kdrbench/suite/reports/outputs.py", "README.md"})
     assert selection.is_reached(ROOT / "tests" / "workflow" / "test_workflow.py", {"rules/run.smk"})
 
 

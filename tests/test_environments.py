@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kdrbench.bench.order import Order
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.order import Order
+from kdrbench.suite.experiments.config import load_grid
 
 ROOT = Path(__file__).parents[1]
 # Keeps out what an environment does not name; what its packages bring along themselves is let in.
@@ -53,12 +53,12 @@ def run(environment, code, *words):
 # All commands in one process: its start takes longer than theirs.
 COMMANDS = """
 from click.testing import CliRunner
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 config, out, *names = sys.argv[1:]
 for words in (["freeze-config", "--config", config, "--out", out], *([name, "--help"] for name in names)):
     print(words[0], CliRunner().invoke(main, words, catch_exceptions=False).exit_code)
-from kdrbench.reports.figures import making
-from kdrbench.bench import publish
+from kdrbench.suite.reports.figures import making
+from kdrbench.suite.engine import publish
 """
 
 
@@ -75,8 +75,8 @@ def test_the_report_environment_has_what_its_commands_import(tmp_path):
 
 
 RUNS = """
-from kdrbench.cli import main
-from kdrbench.stages.low_rank import run
+from kdrbench.suite.cli import main
+from kdrbench.suite.systems.low_rank import run
 import kdrbench.lowrank.compiled.von_neumann
 main(sys.argv[1:])
 """

@@ -13,9 +13,9 @@ import pytest
 
 import kdrbench
 from kdrbench import estimators
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.isolation.supervisor import supervise
 from kdrbench.extras import EXTRAS, MissingPackageError
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.supervisor import supervise
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
@@ -224,7 +224,7 @@ from kdrbench.files import locked
 with locked(Path(sys.argv[1])):
     print(load_dataset("wine").features.shape)
 print(InterpretableKDR(2).fit(*load_iris(return_X_y=True)).components_.shape)
-from kdrbench.bench.isolation.supervisor import Supervisor
+from kdrbench.suite.engine.isolation.supervisor import Supervisor
 """
     done = without(OF_UNIX, program, str(tmp_path / "lock"))
     assert (done.returncode, done.stdout) == (1, "(178, 13)\n(2, 4)\n")

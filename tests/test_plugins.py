@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from kdrbench import plugins
-from kdrbench.bench.batch import Batch
 from kdrbench.datasets import load_own
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.kernels import Gaussian, build_kernel, check_definition, median_distance
 from kdrbench.metric_learning import build_learner
 from kdrbench.solvers import build_solver
-from kdrbench.stages.config import checked, load_grid
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.experiments.config import checked, load_grid
 from support.configs import table_4_config
 from support.own_methods import KERNEL, SOLVER, write_all
 

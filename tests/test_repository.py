@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from kdrbench import __version__
-from kdrbench.commands.options import read_configs
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
-from kdrbench.stages.config import checked, load_grid
-from kdrbench.stages.ikdr.folds import Split
-from kdrbench.stages.ikdr.stage import IKDRStage
+from kdrbench.suite.commands.options import read_configs
+from kdrbench.suite.experiments.config import checked, load_grid
+from kdrbench.suite.systems.ikdr.folds import Split
+from kdrbench.suite.systems.ikdr.stage import IKDRStage
 from support.configs import whole_config
 
 ROOT = Path(__file__).parents[1]

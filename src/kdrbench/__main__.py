@@ -8,7 +8,7 @@ from kdrbench.extras import said_of_missing
 def main() -> None:
     """Run the command line; without its packages, say in one sentence which extra brings them."""
     try:
-        from kdrbench.cli import main as program
+        from kdrbench.suite.cli import main as program
     except ModuleNotFoundError as error:
         if not (sentence := said_of_missing(error, "the program kdrbench")):
             raise

@@ -7,10 +7,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.commands.answers import tinted_counts
-from kdrbench.reports.answers.answer import answers_of
-from kdrbench.reports.records import read_runs
+from kdrbench.suite.cli import main
+from kdrbench.suite.commands.answers import tinted_counts
+from kdrbench.suite.reports.answers.answer import answers_of
+from kdrbench.suite.reports.records import read_runs
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.workspace_lock import workspace_lock
-from kdrbench.cli import main
 from kdrbench.files import sealed, unsealed
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.workspace_lock import workspace_lock
 from support.record_folders import folder_of
 
 

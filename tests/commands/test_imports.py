@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 from support.made_up_results import two_experiments, write_results
 
 HEAVY = ("autograd", "joblib", "jsonschema", "matplotlib", "pandas", "plotly", "pymanopt", "sklearn", "snakemake")
@@ -15,7 +15,7 @@ HEAVY += ("scipy", "scipy.optimize", "scipy.stats")
 ALGEBRA = {"scipy"}
 CODE = """
 import sys
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 main(sys.argv[1].split("|"), standalone_mode=False)
 print("loaded", *({heavy!r} & set(sys.modules)))
 """

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 
 ROOT = Path(__file__).parents[2]
 # Redrawn partitions, which the tables of folds show beside them.

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from kdrbench.cli import main
-from kdrbench.commands.plugin import render
-from kdrbench.conformance import check, find_subject
 from kdrbench.errors import InputError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.suite.cli import main
+from kdrbench.suite.commands.plugin import render
+from kdrbench.suite.conformance import check, find_subject
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -155,8 +155,8 @@ def known_problem():
 
 
 def grid_of(folder, name, monkeypatch):
-    from kdrbench.commands.options import read_configs
-    from kdrbench.stages.config import load_grid
+    from kdrbench.suite.commands.options import read_configs
+    from kdrbench.suite.experiments.config import load_grid
 
     monkeypatch.chdir(folder)
     return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.bench.order import Order
-from kdrbench.bench.record import read_records
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.one_batch import alone, batch_of
 from support.other_user import as_nobody
 
@@ -139,7 +139,7 @@ def test_a_reader_that_has_gone_is_no_error():
 def test_results_of_another_user_are_said(tmp_path_factory):
     from click.testing import CliRunner
 
-    from kdrbench.cli import main
+    from kdrbench.suite.cli import main
 
     def refused():
         done = CliRunner().invoke(main, ["status", "--results", "/root/results-of-root"])

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import wilcoxon
 
-from kdrbench.bench.record import append_records, column_types
-from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.paired import holm
-from kdrbench.reports.answers.side_by_side import compare_solvers
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.record import append_records, column_types
+from kdrbench.suite.paired import holm
+from kdrbench.suite.reports.answers.side_by_side import compare_solvers
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.made_up import record
 from support.record_folders import whole_config as frozen_config
 from support.report_rows import run, trace_line

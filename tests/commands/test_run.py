@@ -13,13 +13,13 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.commands.cell import cell_config
-from kdrbench.commands.options import read_configs, read_options
-from kdrbench.commands.run import _in_words
 from kdrbench.errors import InputError
 from kdrbench.solvers.named import NAMED, method_of
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.cli import main
+from kdrbench.suite.commands.cell import cell_config
+from kdrbench.suite.commands.options import read_configs, read_options
+from kdrbench.suite.commands.run import _in_words
+from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import write_all
 from support.products import by_section
 

@@ -10,15 +10,15 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from kdrbench.bench.record import append_records
-from kdrbench.cli import main
-from kdrbench.commands import doctor as doctor_module
-from kdrbench.commands.doctor import Answer
 from kdrbench.datasets import load_registry
-from kdrbench.reports.progress import losing_lines
 from kdrbench.solvers.named import NAMED
-from kdrbench.stages.config import load_grid
-from kdrbench.stages.ikdr.controls import LosingCell
+from kdrbench.suite.cli import main
+from kdrbench.suite.commands import doctor as doctor_module
+from kdrbench.suite.commands.doctor import Answer
+from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.progress import losing_lines
+from kdrbench.suite.systems.ikdr.controls import LosingCell
 from support.configs import table_4_config
 from support.made_up import record
 
@@ -137,7 +137,7 @@ def test_each_command_explains_itself():
 
 
 def test_help_does_not_load_what_it_does_not_need():
-    code = "import sys; from kdrbench.cli import main; main(['run', '--help'], standalone_mode=False); "
+    code = "import sys; from kdrbench.suite.cli import main; main(['run', '--help'], standalone_mode=False); "
     code += "print(sorted({'numpy', 'scipy', 'sklearn', 'pandas', 'snakemake'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

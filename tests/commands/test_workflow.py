@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.record import append_records
-from kdrbench.cli import main
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.experiments.config import load_grid
 from support.tiny_stage import tiny_record
 
 CONFIG = {

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from kdrbench.conformance import Subject, check, find_subject
-from kdrbench.conformance.check import all_checks, ask_apart
 from kdrbench.errors import InputError
+from kdrbench.suite.conformance import Subject, check, find_subject
+from kdrbench.suite.conformance.check import all_checks, ask_apart
 from support.own_methods import DATA, KERNEL, LEARNER, SOLVER, write_all
 
 FIRST = "        projection = start\n"

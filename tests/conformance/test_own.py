@@ -3,11 +3,11 @@
 import pytest
 
 from kdrbench.baselines import BASELINES
-from kdrbench.conformance import Subject, check
-from kdrbench.conformance.check import all_checks
 from kdrbench.kernels import FAMILIES
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.solvers import CONTROLS, SOLVERS
+from kdrbench.suite.conformance import Subject, check
+from kdrbench.suite.conformance.check import all_checks
 from support.own_methods import write_all
 
 OWN = {

@@ -16,7 +16,7 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS
 from support.selection import reached_by
 
-_STAGES = "kdrbench.stages"
+_STAGES = "kdrbench.suite.systems"
 _EVALUATION_FILES = {
     "class_sums": "gaussian_sums",
     "pairwise_sum": "pairs",
@@ -63,7 +63,7 @@ _SINGLE = {
     "referee/ikdr": f"{_STAGES}.ikdr.scores",
     "referee/kpca_trick": f"{_STAGES}.kpca_trick.learned_map",
     "referee/low_rank": f"{_STAGES}.low_rank.run",
-    "judge/league": "kdrbench.league.judges",
+    "judge/league": "kdrbench.suite.systems.league.judges",
     "atlas/starts": f"{_STAGES}.atlas.starts_run",
     "noise/permutation": f"{_STAGES}.noise.stage",
 }

@@ -13,7 +13,6 @@ import numpy as np
 from contract.canary import Canary, bundled, samples
 from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.kernels import Gaussian, gram_matrix
-from kdrbench.league.judges import judge
 from kdrbench.lowrank import (
     Stopping,
     constraints_from_labels,
@@ -43,6 +42,7 @@ from kdrbench.metric_learning import (
     polynomial_grid,
 )
 from kdrbench.reduction.methods import METHODS, build_reducer
+from kdrbench.suite.systems.league.judges import judge
 
 SWEEPS = 4
 # Few steps of what descends: LMNN and NCA part company with themselves after many, where rounding differs.

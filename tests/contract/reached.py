@@ -14,19 +14,28 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "kdrbench"
+IKDR = "suite/systems/ikdr"
 # What decides numbers: the library, and of the systems what draws, runs and scores.
 DECIDING = (
     *(f"{name}/*" for name in ("kernels", "problems", "evaluation", "solvers", "paradigms", "metric_learning")),
     *(f"inference/{name}.py" for name in ("permutation", "refits", "statistics")),
-    *(f"league/{name}.py" for name in ("judges", "protocol")),
+    *(f"suite/systems/league/{name}.py" for name in ("judges", "protocol")),
     *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples")),
-    *("bench/seeds.py", "datasets/dataset.py", "stages/noise/stage.py"),
-    *(f"stages/ikdr/{name}.py" for name in ("fold", "folds", "rounds", "sampling", "scores", "monitor", "definition")),
-    *("stages/ikdr/*_run.py", "stages/kpca_trick/*.py", "stages/kpca_figures/*.py", "stages/low_rank/run.py"),
-    *("stages/league/fold_run.py", "stages/atlas/starts_run.py", "stages/atlas/chart.py"),
+    *("suite/engine/seeds.py", "datasets/dataset.py", "suite/systems/noise/stage.py"),
+    *(
+        f"suite/systems/ikdr/{name}.py"
+        for name in ("fold", "folds", "rounds", "sampling", "scores", "monitor", "definition")
+    ),
+    *(
+        "suite/systems/ikdr/*_run.py",
+        "suite/systems/kpca_trick/*.py",
+        "suite/systems/kpca_figures/*.py",
+        "suite/systems/low_rank/run.py",
+    ),
+    *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
 )
 # Configuration, which decides by what it writes into definitions, and what no profiler sees: machine code of numba.
-LEFT_OUT = ("*/stage.py", "*/config.py", "*/__init__.py", "stages/ikdr/sampling.py", "lowrank/compiled/*")
+LEFT_OUT = ("*/stage.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled/*")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -51,7 +60,7 @@ def profiled() -> Iterator[set[CodeType]]:
 def deciding_files() -> list[Path]:
     """Return the files whose functions are looked at."""
     files = {path: str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))}
-    kept = ("stages/noise/stage.py",)
+    kept = ("suite/systems/noise/stage.py",)
     return [
         path
         for path, name in files.items()

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from contract.canary import Canary, bundled
-from kdrbench.bench.batch import Batch
-from kdrbench.bench.isolation.limits import Limits, Pauses
-from kdrbench.bench.referee import Referee
-from kdrbench.bench.run import Judged
-from kdrbench.bench.run_files import RunFiles
-from kdrbench.bench.stage import RunContext
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.dataset import Labelling
-from kdrbench.stages import build_stage
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Judged
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.systems import build_stage
 
 LIMITS = Limits(time_s=3600.0, memory_mib=1024)
 # Times, and what is rounding alone or is in words of how the problem was evaluated.

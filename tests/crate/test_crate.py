@@ -9,10 +9,10 @@ import zipfile
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.crate.contents import METADATA
 from kdrbench.datasets.registry import load_registry
-from kdrbench.verification.record import Record
+from kdrbench.suite.cli import main
+from kdrbench.suite.crate.contents import METADATA
+from kdrbench.suite.verification.record import Record
 from support.crates import change, entities_of
 from support.record_folders import folder_of
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 
 # The validator uses a class of rdflib that is to be replaced.
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")]

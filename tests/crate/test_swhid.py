@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from kdrbench.crate.swhid import directory_swhid, revision_swhid
 from kdrbench.errors import InputError
+from kdrbench.suite.crate.swhid import directory_swhid, revision_swhid
 
 
 def git(folder, *words):

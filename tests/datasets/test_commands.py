@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
 from kdrbench.datasets import load_registry
 from kdrbench.datasets.card import facts_of, render_markdown
+from kdrbench.suite.cli import main
 
 REGISTRY = load_registry()
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
 from kdrbench.datasets.card import collection_of, facts_of
 from kdrbench.datasets.croissant import croissant, croissant_text
 from kdrbench.datasets.registry import load_registry
+from kdrbench.suite.cli import main
 
 # The validator uses a class of rdflib that is to be replaced.
 pytestmark = pytest.mark.filterwarnings("default:ConjunctiveGraph:DeprecationWarning")

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from kdrbench.errors import ConfigError
-from kdrbench.stages.config import check_part
+from kdrbench.suite.experiments.config import check_part
 from support.checkout import ROOT, checkout_at, write_table
 from support.forks import forked
 from support.pages import Block, blocks, is_like

@@ -13,10 +13,10 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench import estimators
-from kdrbench.cli import main
 from kdrbench.errors import ConfigError
 from kdrbench.lowrank import squared_distances
-from kdrbench.stages.config import checked
+from kdrbench.suite.cli import main
+from kdrbench.suite.experiments.config import checked
 from support.configs import whole_config
 
 pytestmark = pytest.mark.whole
@@ -61,7 +61,7 @@ def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, mo
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
         if "which is not installed" in message:
             monkeypatch.setitem(sys.modules, "pandas", None)
-            monkeypatch.setattr("kdrbench.cli._COMMANDS", {"where": "pandas"})
+            monkeypatch.setattr("kdrbench.suite.cli._COMMANDS", {"where": "pandas"})
         result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
         actual = result.stderr

@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from kdrbench.commands.reports import write_summary
-from kdrbench.packing.unpack import opened
-from kdrbench.reports.ledger.published_vs_ours import searches_in, shares, unexplained
-from kdrbench.reports.summary.source import Source
-from kdrbench.reports.tables.verdicts import Verdict
-from kdrbench.stages.config_file import read_config_file
-from kdrbench.stages.results import read_frozen
+from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.commands.reports import write_summary
+from kdrbench.suite.experiments.config_file import read_config_file
+from kdrbench.suite.experiments.results import read_frozen
+from kdrbench.suite.reports.ledger.published_vs_ours import searches_in, shares, unexplained
+from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.checkout import ROOT, is_there
 
 pytestmark = pytest.mark.whole

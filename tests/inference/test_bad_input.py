@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.inference import atlas, held_out_test, linear_time_hsic
-from kdrbench.league.protocol import play
+from kdrbench.suite.systems.league.protocol import play
 
 X, Y = np.random.default_rng(0).standard_normal((40, 5)), np.repeat([0, 1], 20)
 MISSING = np.where(np.arange(5) == 2, np.where(np.arange(40) == 3, np.nan, X.T[2])[:, None], X)

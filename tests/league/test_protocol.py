@@ -8,12 +8,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, load_wine
 
 from kdrbench.errors import InputError
-from kdrbench.league import protocol
-from kdrbench.league.protocol import fewer_rows, fold_of, learn, play, projection_of, tune
-from kdrbench.league.ranks import controls_ahead
-from kdrbench.league.rules import JUDGES
-from kdrbench.league.scores import Scores
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
+from kdrbench.suite.systems.league import protocol
+from kdrbench.suite.systems.league.protocol import fewer_rows, fold_of, learn, play, projection_of, tune
+from kdrbench.suite.systems.league.ranks import controls_ahead
+from kdrbench.suite.systems.league.rules import JUDGES
+from kdrbench.suite.systems.league.scores import Scores
 
 X, Y = load_wine(return_X_y=True)
 

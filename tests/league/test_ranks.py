@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import friedmanchisquare, rankdata
 
 from kdrbench.errors import InputError
-from kdrbench.league.ranks import (
+from kdrbench.suite.paired import signed_rank_p
+from kdrbench.suite.systems.league.ranks import (
     bootstrap_mean_ranks,
     controls_ahead,
     critical_difference,
@@ -14,7 +15,6 @@ from kdrbench.league.ranks import (
     ranks_of,
     wilcoxon_holm,
 )
-from kdrbench.paired import signed_rank_p
 
 # Demsar 2006, Table 6: C4.5 and three variants of it on 14 data sets. The last row but one is printed as .975 twice,
 # and ranked 2 and 3.

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.reports import captions, outputs
-from kdrbench.reports.report_jobs import merged_table, report_jobs
-from kdrbench.reports.targets import targets as targets_of
+from kdrbench.suite.reports import captions, outputs
+from kdrbench.suite.reports.report_jobs import merged_table, report_jobs
+from kdrbench.suite.reports.targets import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

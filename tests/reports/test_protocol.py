@@ -3,15 +3,15 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Records
-from kdrbench.reports.claims.page import decided_of_papers
-from kdrbench.reports.ledger.published_vs_ours import compare, shares
-from kdrbench.reports.protocol import comparable, departure
-from kdrbench.reports.records import NO_KERNEL
-from kdrbench.reports.tables.ikdr import beside_published
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.verdicts import Verdict
-from kdrbench.stages.config_file import lay_over, read_config_file
+from kdrbench.suite.experiments.config_file import lay_over, read_config_file
+from kdrbench.suite.reports.claims.claim import Decision, Records
+from kdrbench.suite.reports.claims.page import decided_of_papers
+from kdrbench.suite.reports.ledger.published_vs_ours import compare, shares
+from kdrbench.suite.reports.protocol import comparable, departure
+from kdrbench.suite.reports.records import NO_KERNEL
+from kdrbench.suite.reports.tables.ikdr import beside_published
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config
 from support.report_rows import run

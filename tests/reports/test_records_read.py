@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError, InputError
-from kdrbench.reports.protocol import by_protocol
-from kdrbench.reports.records import read_runs
+from kdrbench.suite.reports.protocol import by_protocol
+from kdrbench.suite.reports.records import read_runs
 from support.report_rows import kpca_run, run
 
 

@@ -2,9 +2,9 @@
 
 import shlex
 
-from kdrbench.reports.outputs import outputs
-from kdrbench.reports.report_jobs import job_files, job_sources, job_words, report_jobs
-from kdrbench.reports.targets import experiments_by_target, targets
+from kdrbench.suite.reports.outputs import outputs
+from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs
+from kdrbench.suite.reports.targets import experiments_by_target, targets
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

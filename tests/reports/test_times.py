@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 from kdrbench import revisions
-from kdrbench.reports.answers.side_by_side import compare_solvers
-from kdrbench.reports.clean_times import clean_times, steady_times, warning_of
-from kdrbench.reports.dashboard.runs import all_runs, run_data
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.performance_profile import performance_profile
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.paired_tests import paired_tests
 from kdrbench.revisions import Revision
+from kdrbench.suite.reports.answers.side_by_side import compare_solvers
+from kdrbench.suite.reports.clean_times import clean_times, steady_times, warning_of
+from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
+from kdrbench.suite.reports.figures.performance_profile import performance_profile
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.paired_tests import paired_tests
 from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line
 

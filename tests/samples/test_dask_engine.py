@@ -14,7 +14,6 @@ import psutil
 import pytest
 from sklearn.base import clone
 
-from kdrbench.bench.isolation.limits import Limits
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import ClusterError, InputError
 from kdrbench.estimators import InterpretableKDR
@@ -26,6 +25,7 @@ from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
 from kdrbench.samples import PATIENCE_S, ArraySamples, DaskEngine, dask_engine, parts_of, samples_of
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.suite.engine.isolation.limits import Limits
 from support.helpers import random_projection
 from support.one_batch import batch_of, context_of, files_in, run_batch
 

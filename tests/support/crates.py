@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 
-from kdrbench.crate.contents import METADATA
-from kdrbench.stages.results import read_results, write_results
+from kdrbench.suite.crate.contents import METADATA
+from kdrbench.suite.experiments.results import read_results, write_results
 
 
 def change(place, is_changed, *, status=None, message=None, **provenance):

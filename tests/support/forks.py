@@ -42,12 +42,12 @@ def serve():
     import snakemake.cli
 
     import kdrbench.__main__
+    import kdrbench.suite.experiments.workflow
 
     # What the Snakefile imports.
-    import kdrbench.reports.captions
-    import kdrbench.stages.workflow
-    from kdrbench.stages.config import load_grid
-    from kdrbench.stages.config_file import read_config_file
+    import kdrbench.suite.reports.captions
+    from kdrbench.suite.experiments.config import load_grid
+    from kdrbench.suite.experiments.config_file import read_config_file
 
     programs = {"snakemake": snakemake.cli.main, "kdrbench": kdrbench.__main__.main}
 

@@ -3,10 +3,10 @@
 import dataclasses
 from functools import cache
 
-from kdrbench.bench.batch import Batch
-from kdrbench.bench.provenance import Provenance
 from kdrbench.datasets import load_dataset
-from kdrbench.stages.kpca_trick.stage import KPCATrickRecord
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.systems.kpca_trick.stage import KPCATrickRecord
 from support.made_up import provenance
 
 SIGMAS = {"sigmas": [0.1, 1.0, 10.0]}

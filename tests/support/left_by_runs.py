@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 
-from kdrbench.bench.batch import Bundle
-from kdrbench.bench.gate import read_results
-from kdrbench.bench.isolation.limits import Limits
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.run import RunResult, hand_over
-from kdrbench.bench.run_files import (
+from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.gate import read_results
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.run import RunResult, hand_over
+from kdrbench.suite.engine.run_files import (
     Checkpoint,
     RunFiles,
     kept_checkpoint,
@@ -19,7 +20,6 @@ from kdrbench.bench.run_files import (
     save_array,
     write_checkpoint,
 )
-from kdrbench.status import Status
 from support.one_batch import context_of
 from support.tiny_stage import DATA, TinyStage, tiny_batch
 

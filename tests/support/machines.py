@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kdrbench.bench.isolation.supervisor import SupervisionError
-from kdrbench.bench.job import run_job
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError
+from kdrbench.suite.engine.job import run_job
 from support.one_batch import LIMITS, alone, context_of, files_in
 from support.tiny_stage import DATA, TinyStage, tiny_batch
 

@@ -2,11 +2,11 @@
 
 from typing import get_type_hints
 
-from kdrbench.bench.provenance import Provenance
-from kdrbench.bench.record import column_types
-from kdrbench.stages.atlas.stage import AtlasRecord
-from kdrbench.stages.ikdr.stage import IKDRRecord
-from kdrbench.stages.league.stage import LeagueRecord
+from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.systems.atlas.stage import AtlasRecord
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.league.stage import LeagueRecord
 
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 

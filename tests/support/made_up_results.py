@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kdrbench.bench.publish import JobFiles, array_name, merge_records
-from kdrbench.bench.record import write_records
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.publish import JobFiles, array_name, merge_records
+from kdrbench.suite.engine.record import write_records
+from kdrbench.suite.experiments.config import load_grid
 from support.configs import table_4_config
 from support.made_up import record
 

@@ -6,15 +6,15 @@ import time
 
 import numpy as np
 
-from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation.limits import Limits, Pauses
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles
-from kdrbench.bench.referee import Referee
-from kdrbench.bench.run_files import RunFiles
-from kdrbench.bench.stage import RunContext
-from kdrbench.stages import build_stage
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems import build_stage
 from support.configs import table_4_config
 
 # For runs that end by themselves: a machine that is busy or slow must not decide how.

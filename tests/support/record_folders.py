@@ -2,7 +2,7 @@
 
 import zlib
 
-from kdrbench.stages.results import Results, write_results
+from kdrbench.suite.experiments.results import Results, write_results
 from support.dashboard_grid import grid_config
 from support.made_up import record
 

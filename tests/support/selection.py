@@ -41,7 +41,7 @@ def _imports(path):
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     found = {file for name in names if (file := _file_of(name))}
     if path.name == "cli.py":
-        found |= set((ROOT / "src" / "kdrbench" / "commands").glob("*.py"))
+        found |= set((ROOT / "src" / "kdrbench" / "suite" / "commands").glob("*.py"))
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.forks import forked
 
 ROOT = Path(__file__).parents[2]

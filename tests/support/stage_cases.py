@@ -4,16 +4,16 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kdrbench.bench.batch import Bundle
-from kdrbench.bench.isolation.limits import Limits, Pauses
-from kdrbench.bench.job import run_job
-from kdrbench.bench.referee import Referee
-from kdrbench.bench.run import Judged
-from kdrbench.bench.run_files import RunFiles
-from kdrbench.bench.stage import RunContext
 from kdrbench.datasets import load_any
-from kdrbench.stages import build_stage
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Judged
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems import build_stage
 from support.configs import whole_config
 from support.one_batch import files_in
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kdrbench.csv_files import csv_text, read_csv
+from kdrbench.suite.csv_files import csv_text, read_csv
 from support.damage import unfolding
 
 FOLD = "folds/wine/gaussian/ism/0"

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from kdrbench.bench.batch import Batch
-from kdrbench.bench.record import Record
-from kdrbench.bench.run import RunResult
-from kdrbench.bench.stage import Cell, Stage
 from kdrbench.datasets import Dataset
 from kdrbench.errors import ConfigError
 from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.stage import Cell, Stage
 from support.made_up import provenance
 
 HALVES = (("first",), ("second",))

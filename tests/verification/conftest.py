@@ -6,13 +6,13 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles, merge_records
-from kdrbench.cli import main
 from kdrbench.datasets import load_dataset
-from kdrbench.packing.layers import record_at
-from kdrbench.packing.unpack import unpack
-from kdrbench.stages.config import load_grid
+from kdrbench.suite.archive.layers import record_at
+from kdrbench.suite.archive.unpack import unpack
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles, merge_records
+from kdrbench.suite.experiments.config import load_grid
 from support.configs import ikdr_config
 from support.one_batch import IKDR, Limits, context_of
 

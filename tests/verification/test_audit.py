@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.batch import Batch, Bundle
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles
-from kdrbench.cli import main
-from kdrbench.commands.audit import attested_folder
-from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
-from kdrbench.stages import build_stage
-from kdrbench.verification import audit as audits
-from kdrbench.verification import comparison
-from kdrbench.verification.comparison import Made
-from kdrbench.verification.record import Record
+from kdrbench.suite.cli import main
+from kdrbench.suite.commands.audit import attested_folder
+from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.engine.batch import Batch, Bundle
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.systems import build_stage
+from kdrbench.suite.verification import audit as audits
+from kdrbench.suite.verification import comparison
+from kdrbench.suite.verification.comparison import Made
+from kdrbench.suite.verification.record import Record
 from support.one_batch import Limits, context_of
 from support.tampering import FOLD, change_array, key, place_of, put
 

@@ -6,12 +6,12 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from kdrbench.verification import batches
-from kdrbench.verification.members import members_of
-from kdrbench.verification.number import Number
-from kdrbench.verification.pairs import Pairs, stationarity
-from kdrbench.verification.record import Record
-from kdrbench.verification.verify import verify
+from kdrbench.suite.verification import batches
+from kdrbench.suite.verification.members import members_of
+from kdrbench.suite.verification.number import Number
+from kdrbench.suite.verification.pairs import Pairs, stationarity
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import verify
 from support.helpers import KERNELS, random_projection
 from support.products import crossed
 

@@ -5,9 +5,9 @@ from importlib.util import resolve_name
 
 import pytest
 
-from kdrbench.verification.batches import _data
-from kdrbench.verification.record import Record
-from kdrbench.verification.verify import verify
+from kdrbench.suite.verification.batches import _data
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import verify
 from support.calls import OF_RUNS, ROOT, called_by
 
 # These compute, and rest on nothing but errors, data and each other.
@@ -15,10 +15,10 @@ PURE = ("members", "pairs", "clusters", "samples", "large", "rounding", "runs", 
 # These also read the configuration, which names solvers that are never called: what they import directly is checked.
 # Of the stage it is the hash that names a problem, which the record must have been given by the same rule.
 OF_RECORDS = {
-    "optima": {"kdrbench.bench.batch", "kdrbench.stages.ikdr.definition"},
-    "store": {"kdrbench.bench.grid", "kdrbench.bench.untrusted"},
+    "optima": {"kdrbench.suite.engine.batch", "kdrbench.suite.systems.ikdr.definition"},
+    "store": {"kdrbench.suite.engine.grid", "kdrbench.suite.engine.untrusted"},
 }
-ALLOWED = ("kdrbench.errors", "kdrbench.datasets", "kdrbench.verification")
+ALLOWED = ("kdrbench.errors", "kdrbench.datasets", "kdrbench.suite.verification")
 
 
 def file_of(module):
@@ -58,13 +58,15 @@ def all_below(module):
 
 def test_what_computes_rests_on_nothing_that_made_the_runs():
     for name in PURE:
-        packages = {one.split(".")[1] for one in all_below(f"kdrbench.verification.{name}")}
+        packages = {one.split(".")[1] for one in all_below(f"kdrbench.suite.verification.{name}")}
         assert not packages & {*OF_RUNS, "stages", "bench", "reports", "packing"}, name
 
 
 def test_what_reads_records_imports_no_more_than_it_says():
     for name, allowed in OF_RECORDS.items():
-        assert {one for one in imports_of(f"kdrbench.verification.{name}") if not one.startswith(ALLOWED)} == allowed
+        assert {
+            one for one in imports_of(f"kdrbench.suite.verification.{name}") if not one.startswith(ALLOWED)
+        } == allowed
 
 
 @pytest.mark.slow("makes a record")

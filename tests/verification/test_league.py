@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles, merge_records
-from kdrbench.cli import main
-from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
-from kdrbench.packing.layers import record_at
-from kdrbench.packing.unpack import unpack
-from kdrbench.stages import build_stage
-from kdrbench.stages.config import load_grid
-from kdrbench.verification import league
-from kdrbench.verification.batches import _data
-from kdrbench.verification.record import Record
-from kdrbench.verification.verify import verify
+from kdrbench.suite.archive.layers import record_at
+from kdrbench.suite.archive.unpack import unpack
+from kdrbench.suite.cli import main
+from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles, merge_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.systems import build_stage
+from kdrbench.suite.verification import league
+from kdrbench.suite.verification.batches import _data
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import verify
 from support.calls import called_by
 from support.configs import whole_config
 from support.one_batch import Limits, context_of
@@ -176,7 +176,7 @@ def test_rounding_explains_what_it_does_and_little_more(played, seed):
 
 def test_draws_of_a_fold_are_those_of_the_engine():
     """The only place in which the evaluator and the engine meet: both must draw the same rows."""
-    from kdrbench.stages.league.fold_run import make_fold_run
+    from kdrbench.suite.systems.league.fold_run import make_fold_run
 
     for most_rows in (0, 120):
         config = league_config()

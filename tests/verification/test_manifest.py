@@ -8,12 +8,12 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.packing.folder import PackedFolder
-from kdrbench.packing.unpack import opened
-from kdrbench.verification.manifest import of_figures, of_stated
-from kdrbench.verification.record import Record
-from kdrbench.verification.verify import verify
+from kdrbench.suite.archive.folder import PackedFolder
+from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.cli import main
+from kdrbench.suite.verification.manifest import of_figures, of_stated
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import verify
 
 
 @pytest.fixture

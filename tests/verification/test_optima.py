@@ -6,17 +6,17 @@ import shutil
 import numpy as np
 import pytest
 
-from kdrbench.bench.job import run_job
-from kdrbench.bench.publish import JobFiles, merge_records
-from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
-from kdrbench.reports.optima import best_solutions, write_solutions
-from kdrbench.reports.records import read_runs
-from kdrbench.stages import build_stage
-from kdrbench.stages.config import load_grid
-from kdrbench.verification import optima
-from kdrbench.verification.record import Record
-from kdrbench.verification.verify import verify
+from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles, merge_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.optima import best_solutions, write_solutions
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.systems import build_stage
+from kdrbench.suite.verification import optima
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import verify
 from support.calls import called_by
 from support.configs import whole_config
 from support.damage import unfolding

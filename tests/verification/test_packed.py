@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from kdrbench.csv_files import csv_text, read_csv
 from kdrbench.datasets import load_dataset
-from kdrbench.packing.unpack import opened
-from kdrbench.verification import rounding
-from kdrbench.verification.members import members_of
-from kdrbench.verification.pairs import Pairs, stationarity
-from kdrbench.verification.record import Record
-from kdrbench.verification.runs import RunToVerify
-from kdrbench.verification.samples import RunSamples
-from kdrbench.verification.second_order import curvature
-from kdrbench.verification.verify import verify
+from kdrbench.suite.archive.unpack import opened
+from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.verification import rounding
+from kdrbench.suite.verification.members import members_of
+from kdrbench.suite.verification.pairs import Pairs, stationarity
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.runs import RunToVerify
+from kdrbench.suite.verification.samples import RunSamples
+from kdrbench.suite.verification.second_order import curvature
+from kdrbench.suite.verification.verify import verify
 
 
 def place_of(row):

@@ -10,21 +10,21 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
-from kdrbench.bench.record import RecordError
-from kdrbench.cli import main
-from kdrbench.csv_files import read_csv
 from kdrbench.errors import DamagedError, DataError
-from kdrbench.packing.other_limits import OTHER_LIMITS
-from kdrbench.verification import batches
-from kdrbench.verification.batches import ArraysOfRuns, marks_out_of_place
-from kdrbench.verification.bookkeeping import Finding
-from kdrbench.verification.large import median_distance, within_budget
-from kdrbench.verification.marks import of_ending
-from kdrbench.verification.record import Record
-from kdrbench.verification.runs import RunToVerify
-from kdrbench.verification.samples import RunSamples
-from kdrbench.verification.traces import lowest_ends
-from kdrbench.verification.verify import verify
+from kdrbench.suite.archive.other_limits import OTHER_LIMITS
+from kdrbench.suite.cli import main
+from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.engine.record import RecordError
+from kdrbench.suite.verification import batches
+from kdrbench.suite.verification.batches import ArraysOfRuns, marks_out_of_place
+from kdrbench.suite.verification.bookkeeping import Finding
+from kdrbench.suite.verification.large import median_distance, within_budget
+from kdrbench.suite.verification.marks import of_ending
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.runs import RunToVerify
+from kdrbench.suite.verification.samples import RunSamples
+from kdrbench.suite.verification.traces import lowest_ends
+from kdrbench.suite.verification.verify import verify
 from support.tampering import FOLD, GROUPS, change, change_config, last_digit, place_of, write
 
 KINDS = ["record", "packed_record"]

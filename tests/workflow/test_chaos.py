@@ -9,8 +9,8 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.whole

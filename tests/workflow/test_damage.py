@@ -2,8 +2,8 @@
 
 import pytest
 
-from kdrbench.bench.record import read_records
-from kdrbench.stages.ikdr.stage import IKDRRecord
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.damage import cut_off, one_bit, random_bytes
 from support.small_grid import ROWS, Workflow, overlay
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 from support.made_up_results import two_experiments, write_results
 from support.small_grid import ROOT
 

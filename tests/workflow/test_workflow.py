@@ -9,8 +9,8 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.bench.publish import read_points
-from kdrbench.reports.figures.chart import Chart
+from kdrbench.suite.engine.publish import read_points
+from kdrbench.suite.reports.figures.chart import Chart
 from support.small_grid import BASELINE_STATUS, LIMIT_S, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.whole

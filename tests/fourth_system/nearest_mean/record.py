@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kdrbench.bench.record import Record
+from kdrbench.suite.engine.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from kdrbench.bench.run import RunResult
-from kdrbench.bench.seeds import rng_of
 from kdrbench.status import Status
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.seeds import rng_of
 
 
 def run_half(dataset, shrinkages, number, seed, referee):

@@ -1,6 +1,6 @@
 """The stage: from an experiment to cells, from a batch to runs, and the table of its rows."""
 
-from kdrbench.bench.stage import Cell, Stage
+from kdrbench.suite.engine.stage import Cell, Stage
 from nearest_mean.config import SCHEMA
 from nearest_mean.record import NearestMeanRecord
 from nearest_mean.run import run_half

@@ -3,7 +3,7 @@
 
 def means_table(rows, name, title):
     """Return one row for each data set and one column for each shrinkage."""
-    from kdrbench.reports.tables.table import Entry, Table, entries
+    from kdrbench.suite.reports.tables.table import Entry, Table, entries
 
     means = rows.groupby(["dataset", "shrinkage"])["accuracy"].mean().unstack("shrinkage")
     block = [

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.answers.answer import answer_of, answers_of, question_of
-from kdrbench.reports.answers.matrix import matrix_of
-from kdrbench.reports.answers.nearness import FINE, column, nearness, ratios
-from kdrbench.reports.optima import BestKnown, Solution
-from kdrbench.reports.records import problem_of
+from kdrbench.suite.reports.answers.answer import answer_of, answers_of, question_of
+from kdrbench.suite.reports.answers.matrix import matrix_of
+from kdrbench.suite.reports.answers.nearness import FINE, column, nearness, ratios
+from kdrbench.suite.reports.optima import BestKnown, Solution
+from kdrbench.suite.reports.records import problem_of
 from support.configs import table_4_config
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, run, traced_runs

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kdrbench.reports.answers.answer import answer_of
-from kdrbench.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
-from kdrbench.reports.answers.solvers import largest_sentences
-from kdrbench.reports.claims.claim import Records
-from kdrbench.reports.claims.kpca_figures import tricks_agree
+from kdrbench.suite.reports.answers.answer import answer_of
+from kdrbench.suite.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
+from kdrbench.suite.reports.answers.solvers import largest_sentences
+from kdrbench.suite.reports.claims.claim import Records
+from kdrbench.suite.reports.claims.kpca_figures import tricks_agree
 from support.dashboard_grid import grid_config
 from support.report_rows import run, traced_runs
 
@@ -46,7 +46,7 @@ def test_the_race_in_words(tmp_path, traces, words):
 
 def test_a_best_known_cost_that_no_solver_reaches_is_said(tmp_path, monkeypatch):
     runs = traced_runs(tmp_path, {"ism": [BEST] * 2, "dg": [WORSE] * 2})
-    monkeypatch.setattr("kdrbench.reports.optima.BestKnown.best", lambda *_: -200.0)
+    monkeypatch.setattr("kdrbench.suite.reports.optima.BestKnown.best", lambda *_: -200.0)
     text = said(runs, tmp_path, ["ism", "dg"])
     nearest = "the nearest is ISM, in the median 5.0e-1 above it, relative."
     assert text.startswith(f"No solver reaches the best known cost within 1e-6; {nearest}")

@@ -2,8 +2,8 @@
 
 import copy
 
-from kdrbench.reports.claims.accuracies import accuracy_above, lowest_error, rule_of_q
-from kdrbench.reports.claims.claim import Decision
+from kdrbench.suite.reports.claims.accuracies import accuracy_above, lowest_error, rule_of_q
+from kdrbench.suite.reports.claims.claim import Decision
 from support.claim_rows import BASELINES, CONFIG, cells, records
 from support.report_rows import run
 

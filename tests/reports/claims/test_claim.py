@@ -6,8 +6,8 @@ import math
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.reports.claims.claim import (
+from kdrbench.suite.cli import main
+from kdrbench.suite.reports.claims.claim import (
     DECISION_RULES,
     Decision,
     decided_by_share,
@@ -16,7 +16,7 @@ from kdrbench.reports.claims.claim import (
     reached,
     share_of,
 )
-from kdrbench.reports.tables.published_numbers import our_name, published_name, published_numbers
+from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 
 def test_a_share_decides():

@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Found, Records
-from kdrbench.reports.claims.coverage import decided_on, printed_cells, timed_cells
-from kdrbench.reports.claims.page import CLAIMS
-from kdrbench.reports.claims.printed_tables import PLUS_5, TABLE_4
+from kdrbench.suite.reports.claims.claim import Decision, Found, Records
+from kdrbench.suite.reports.claims.coverage import decided_on, printed_cells, timed_cells
+from kdrbench.suite.reports.claims.page import CLAIMS
+from kdrbench.suite.reports.claims.printed_tables import PLUS_5, TABLE_4
 from support.claim_rows import CONFIG, cells, records
 from support.report_rows import run
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from kdrbench.reports.claims.claim import Decision
-from kdrbench.reports.claims.iterations import (
+from kdrbench.suite.reports.claims.claim import Decision
+from kdrbench.suite.reports.claims.iterations import (
     eigenvalue_stopping,
     few_iterations,
     rivals_iterations,
     second_order,
     start_of_ism,
 )
-from kdrbench.reports.claims.printed_tables import PLUS_5, TABLE_4
+from kdrbench.suite.reports.claims.printed_tables import PLUS_5, TABLE_4
 from support.claim_rows import cells, records
 from support.report_rows import run
 

@@ -6,9 +6,9 @@ import math
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Records
-from kdrbench.reports.claims.kpca_figures import kernels_succeed, same_plane, tricks_agree
-from kdrbench.reports.claims.kpca_trick import (
+from kdrbench.suite.reports.claims.claim import Decision, Records
+from kdrbench.suite.reports.claims.kpca_figures import kernels_succeed, same_plane, tricks_agree
+from kdrbench.suite.reports.claims.kpca_trick import (
     aligned_come_close,
     aligned_versions_win,
     cross_validated_slightly_better,

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Records
-from kdrbench.reports.claims.low_rank import (
+from kdrbench.suite.reports.claims.claim import Decision, Records
+from kdrbench.suite.reports.claims.low_rank import (
     CLAIMS,
     agreement_rises,
     better_than_target,

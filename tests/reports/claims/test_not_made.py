@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import Decision, Records
-from kdrbench.reports.claims.coverage import printed_cells
-from kdrbench.reports.claims.iterations import rivals_iterations
-from kdrbench.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win
-from kdrbench.reports.claims.printed_tables import TABLE_4
-from kdrbench.stages.config_file import lay_over
+from kdrbench.suite.experiments.config_file import lay_over
+from kdrbench.suite.reports.claims.claim import Decision, Records
+from kdrbench.suite.reports.claims.coverage import printed_cells
+from kdrbench.suite.reports.claims.iterations import rivals_iterations
+from kdrbench.suite.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win
+from kdrbench.suite.reports.claims.printed_tables import TABLE_4
 from support.claim_rows import cells
 from support.configs import whole_config
 from support.report_rows import kpca_run

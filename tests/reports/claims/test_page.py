@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.reports.claims.claim import Claim, Decision, Found, Records
-from kdrbench.reports.claims.page import CLAIMS, claims_html, decided, decided_of_papers, write_claims
-from kdrbench.reports.dashboard.rendering import slug
+from kdrbench.suite.reports.claims.claim import Claim, Decision, Found, Records
+from kdrbench.suite.reports.claims.page import CLAIMS, claims_html, decided, decided_of_papers, write_claims
+from kdrbench.suite.reports.dashboard.rendering import slug
 
 
 def test_every_claim_is_undecided_without_records():

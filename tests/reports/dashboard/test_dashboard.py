@@ -9,20 +9,20 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.dashboard.bars import shares_of, touched
-from kdrbench.reports.dashboard.cells import Cells, command_of
-from kdrbench.reports.dashboard.checks import checks_of
-from kdrbench.reports.dashboard.overview import counts_of, endings_of
-from kdrbench.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
-from kdrbench.reports.dashboard.rendering import sort_key
-from kdrbench.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data
-from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.draw_plotly import plotly_panels
-from kdrbench.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
-from kdrbench.reports.tables.table import Entry
+from kdrbench.suite.cli import main
+from kdrbench.suite.reports.dashboard.bars import shares_of, touched
+from kdrbench.suite.reports.dashboard.cells import Cells, command_of
+from kdrbench.suite.reports.dashboard.checks import checks_of
+from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of
+from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
+from kdrbench.suite.reports.dashboard.rendering import sort_key
+from kdrbench.suite.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data
+from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
+from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
+from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
+from kdrbench.suite.reports.tables.table import Entry
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
 from support.report_rows import kpca_run, run
 

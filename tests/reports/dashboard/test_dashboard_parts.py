@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kdrbench.reports.dashboard.bars import percent_label
-from kdrbench.reports.dashboard.citation import citation_of
-from kdrbench.reports.dashboard.printing import not_printed, printed_tables
-from kdrbench.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
-from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.figures.draw_plotly import plotly_panels
+from kdrbench.suite.reports.dashboard.bars import percent_label
+from kdrbench.suite.reports.dashboard.citation import citation_of
+from kdrbench.suite.reports.dashboard.printing import not_printed, printed_tables
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
 from support.dashboard_grid import extra_table, grid_config
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,9 +35,9 @@ def test_the_citation_has_the_installed_author_and_address(monkeypatch):
     assert ("url = " in said) == ("repository-code" in citation)
     installed = Message()
     installed["Author"], installed["Project-URL"] = "A. Author", "Repository, https://example.org/code"
-    monkeypatch.setattr("kdrbench.reports.dashboard.citation.metadata", lambda _: installed)
+    monkeypatch.setattr("kdrbench.suite.reports.dashboard.citation.metadata", lambda _: installed)
     assert citation_of([]).endswith("  version = {0.1.0},\n  url = {https://example.org/code}\n}")
-    monkeypatch.setattr("kdrbench.reports.dashboard.citation.metadata", not_installed)
+    monkeypatch.setattr("kdrbench.suite.reports.dashboard.citation.metadata", not_installed)
     assert "author" not in citation_of([])
 
 

@@ -11,8 +11,19 @@ import pytest
 from matplotlib.colors import to_hex
 
 from kdrbench.errors import InputError
-from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Mark, Panel, Scale, Series, Symbol, from_png, to_png
-from kdrbench.reports.figures.draw_matplotlib import draw, laid_out, render, write_chart
+from kdrbench.suite.reports.figures.chart import (
+    COLOURS,
+    Axis,
+    Chart,
+    Mark,
+    Panel,
+    Scale,
+    Series,
+    Symbol,
+    from_png,
+    to_png,
+)
+from kdrbench.suite.reports.figures.draw_matplotlib import draw, laid_out, render, write_chart
 
 
 def chart():

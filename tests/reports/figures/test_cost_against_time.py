@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.making import Source
-from kdrbench.reports.figures.scaling import chart_of
-from kdrbench.reports.outputs import FIGURE_1B, figures_of
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
+from kdrbench.suite.reports.figures.making import Source
+from kdrbench.suite.reports.figures.scaling import chart_of
+from kdrbench.suite.reports.outputs import FIGURE_1B, figures_of
 from support.report_rows import run, trace_line
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}

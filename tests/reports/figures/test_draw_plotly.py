@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from kdrbench.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
-from kdrbench.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.suite.reports.figures.chart import COLOURS, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from support.dashboard_grid import bar_chart
 
 

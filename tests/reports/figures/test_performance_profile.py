@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.figures.chart import Scale
-from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.figures.performance_profile import performance_profile, profile
+from kdrbench.suite.reports.figures.chart import Scale
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.figures.performance_profile import performance_profile, profile
 from support.report_rows import run, trace_line
 
 

@@ -6,19 +6,19 @@ import pytest
 
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.errors import DamagedError
-from kdrbench.reports.figures.chart import Mark, Symbol
-from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.figures.loadings import (
+from kdrbench.suite.reports.figures.chart import Mark, Symbol
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.figures.loadings import (
     angles_between,
     angles_of_chance,
     feature_weights,
     loadings,
     principal_angles,
 )
-from kdrbench.reports.figures.scatter import principal_coordinates, scatter
-from kdrbench.reports.figures.styles import shown_solver
-from kdrbench.reports.records import read_findings
-from kdrbench.stages.ikdr.folds import make_fold
+from kdrbench.suite.reports.figures.scatter import principal_coordinates, scatter
+from kdrbench.suite.reports.figures.styles import shown_solver
+from kdrbench.suite.reports.records import read_findings
+from kdrbench.suite.systems.ikdr.folds import make_fold
 from support.damage import unfolding
 from support.report_rows import run
 

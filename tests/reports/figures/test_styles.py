@@ -5,12 +5,12 @@ import itertools
 import pandas as pd
 import pytest
 
-from kdrbench.reports.figures.chart import COLOURS, Line, Mark, Symbol
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.performance_profile import performance_profile
-from kdrbench.reports.figures.scaling import scaling_chart
-from kdrbench.reports.figures.styles import Style, styles_of
-from kdrbench.reports.tables.size_series import SizeSeries
+from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
+from kdrbench.suite.reports.figures.performance_profile import performance_profile
+from kdrbench.suite.reports.figures.scaling import scaling_chart
+from kdrbench.suite.reports.figures.styles import Style, styles_of
+from kdrbench.suite.reports.tables.size_series import SizeSeries
 from support.report_rows import run, trace_line
 
 PUBLISHED = [

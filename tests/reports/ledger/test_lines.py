@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.ledger.comparison import UNEXPLAINED
-from kdrbench.reports.ledger.effects import Effect
-from kdrbench.reports.ledger.ikdr_lines import TRAINING, reference_of
-from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.suite.reports.ledger.comparison import UNEXPLAINED
+from kdrbench.suite.reports.ledger.effects import Effect
+from kdrbench.suite.reports.ledger.ikdr_lines import TRAINING, reference_of
+from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run, run
 
 TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}

@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.ledger.comparison import NO_EXPERIMENT, UNEXPLAINED
-from kdrbench.reports.ledger.published_vs_ours import (
+from kdrbench.suite.reports.ledger.comparison import NO_EXPERIMENT, UNEXPLAINED
+from kdrbench.suite.reports.ledger.published_vs_ours import (
     compare,
     comparison_csv,
     comparison_html,
     shares,
     unexplained,
 )
-from kdrbench.reports.tables.published_numbers import PublishedNumber, published_numbers
-from kdrbench.reports.tables.verdicts import VERDICT_RULES, Verdict
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
+from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
 from support.configs import whole_config
 from support.report_rows import run
 

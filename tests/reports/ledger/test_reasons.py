@@ -5,14 +5,14 @@ from importlib.resources import files
 
 import pytest
 
-from kdrbench.reports.ledger.published_vs_ours import names_no_reason, searches_in
-from kdrbench.stages.config_file import read_config_file
+from kdrbench.suite.experiments.config_file import read_config_file
+from kdrbench.suite.reports.ledger.published_vs_ours import names_no_reason, searches_in
 from support.checkout import ROOT, is_there
 
 WHYS = [
     reading["why"]
     for reading in tomllib.loads(
-        files("kdrbench.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
+        files("kdrbench.suite.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
     )["reading"]
     if "why" in reading
 ]

@@ -6,9 +6,9 @@ from html import unescape
 
 import pytest
 
-from kdrbench.reports.records import read_results
-from kdrbench.reports.site.pages import write_site
-from kdrbench.reports.site.record import site_record
+from kdrbench.suite.reports.records import read_results
+from kdrbench.suite.reports.site.pages import write_site
+from kdrbench.suite.reports.site.record import site_record
 from support.dashboard_grid import a_claim
 from support.record_folders import folder_of
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.reports.figures.chart import Chart
-from kdrbench.reports.figures.draw_matplotlib import write_chart
-from kdrbench.reports.outputs import figures_of
-from kdrbench.reports.site.pages import addresses
+from kdrbench.suite.cli import main
+from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
+from kdrbench.suite.reports.outputs import figures_of
+from kdrbench.suite.reports.site.pages import addresses
 from support.dashboard_grid import bar_chart
 from support.record_folders import folder_of
 

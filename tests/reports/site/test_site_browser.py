@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
+from kdrbench.suite.cli import main
 from support.browser_tab import DESK, NEEDS_BROWSER, TABLET, Tab, eventually
 from support.record_folders import folder_of
 

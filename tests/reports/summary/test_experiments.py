@@ -5,11 +5,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from kdrbench.reports.summary.experiments import Experiments
-from kdrbench.reports.summary.pages import summary
-from kdrbench.reports.summary.source import Source
-from kdrbench.reports.tables.verdicts import Verdict
-from kdrbench.stages.results import read_frozen
+from kdrbench.suite.experiments.results import read_frozen
+from kdrbench.suite.reports.summary.experiments import Experiments
+from kdrbench.suite.reports.summary.pages import summary
+from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.record_folders import folder_of
 
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from kdrbench.reports.claims.claim import Decision, Found
-from kdrbench.reports.summary.markdown import escape
-from kdrbench.reports.summary.pages import print_summary, summary, write_summaries
-from kdrbench.reports.summary.print import page_in_latex
-from kdrbench.reports.summary.source import Source
-from kdrbench.reports.summary.story import Story
-from kdrbench.reports.tables.verdicts import Verdict
-from kdrbench.stages.results import read_frozen
+from kdrbench.suite.experiments.results import read_frozen
+from kdrbench.suite.reports.claims.claim import Decision, Found
+from kdrbench.suite.reports.summary.markdown import escape
+from kdrbench.suite.reports.summary.pages import print_summary, summary, write_summaries
+from kdrbench.suite.reports.summary.print import page_in_latex
+from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.reports.summary.story import Story
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.record_folders import folder_of
 
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

@@ -6,17 +6,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.bench.publish import write_table
-from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports.records import of_papers
-from kdrbench.reports.summary.contents import PAGES, pages_of, summary_files
-from kdrbench.reports.summary.markdown import Markdown, as_markdown, markdown_table
-from kdrbench.reports.summary.pages import summary, write_summaries
-from kdrbench.reports.summary.source import Source
-from kdrbench.reports.tables.league import rows as league_rows
-from kdrbench.reports.tables.table import Entry, Group, Table, entries
-from kdrbench.stages.merged_tables import merged_lines
+from kdrbench.suite.cli import main
+from kdrbench.suite.engine.publish import write_table
+from kdrbench.suite.experiments.merged_tables import merged_lines
+from kdrbench.suite.reports.records import of_papers
+from kdrbench.suite.reports.summary.contents import PAGES, pages_of, summary_files
+from kdrbench.suite.reports.summary.markdown import Markdown, as_markdown, markdown_table
+from kdrbench.suite.reports.summary.pages import summary, write_summaries
+from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.reports.tables.league import rows as league_rows
+from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.reports.figures import atlas as figure
-from kdrbench.reports.figures.making import Source
-from kdrbench.reports.outputs import experiment_figures
-from kdrbench.reports.tables import atlas_rows
-from kdrbench.reports.tables.atlas import atlas_page
-from kdrbench.reports.tables.atlas_rows import cells_of_atlas, sentences
-from kdrbench.reports.tables.html import render_html
-from kdrbench.reports.tables.significance import clopper_pearson
+from kdrbench.suite.reports.figures import atlas as figure
+from kdrbench.suite.reports.figures.making import Source
+from kdrbench.suite.reports.outputs import experiment_figures
+from kdrbench.suite.reports.tables import atlas_rows
+from kdrbench.suite.reports.tables.atlas import atlas_page
+from kdrbench.suite.reports.tables.atlas_rows import cells_of_atlas, sentences
+from kdrbench.suite.reports.tables.html import render_html
+from kdrbench.suite.reports.tables.significance import clopper_pearson
 from support.configs import whole_config
 
 SOLVERS = ("ism", "ism_converged")

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from kdrbench.reports.answers.nearness import gaps_of
-from kdrbench.reports.records import read_runs
-from kdrbench.reports.tables.ikdr import ikdr_table
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.reports.tables.ikdr import ikdr_table
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import run
 
 EXPERIMENT = {

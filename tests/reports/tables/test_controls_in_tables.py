@@ -5,10 +5,10 @@ import json
 import pandas as pd
 from click.testing import CliRunner
 
-from kdrbench.commands.reports import table
-from kdrbench.reports.records import controls_of
-from kdrbench.reports.tables.cells import COMPONENTS
-from kdrbench.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.commands.reports import table
+from kdrbench.suite.reports.records import controls_of
+from kdrbench.suite.reports.tables.cells import COMPONENTS
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
 from support.report_rows import run
 
 EXPERIMENT = {

@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.reports.answers.nearness import gaps_of
-from kdrbench.reports.figures.chart import Mark, Symbol
-from kdrbench.reports.figures.cost_against_time import cost_against_time
-from kdrbench.reports.figures.draw_matplotlib import draw
-from kdrbench.reports.records import Settings
-from kdrbench.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
-from kdrbench.reports.tables.html import render_html, sections_of_runs
-from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.latex import TexError, compile_pdf, escape, render_latex
-from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.reports.figures.chart import Mark, Symbol
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.records import Settings
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
+from kdrbench.suite.reports.tables.html import render_html, sections_of_runs
+from kdrbench.suite.reports.tables.ikdr import beside_published, ikdr_table
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.latex import TexError, compile_pdf, escape, render_latex
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import run, trace_line
 
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kdrbench.paired import corrected_t_p
-from kdrbench.reports.tables.cells import Cell
-from kdrbench.reports.tables.significance import interval_of, interval_words, wilson
+from kdrbench.suite.paired import corrected_t_p
+from kdrbench.suite.reports.tables.cells import Cell
+from kdrbench.suite.reports.tables.significance import interval_of, interval_words, wilson
 
 
 def cell(metric, mean, std, counted=10, n_tested=0):

@@ -4,13 +4,13 @@ import json
 import pandas as pd
 import pytest
 
-from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.records import read_runs
-from kdrbench.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
-from kdrbench.reports.tables.kpca_tests import differences_of
-from kdrbench.reports.tables.kpca_trick import kpca_tables
-from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
+from kdrbench.suite.reports.tables.kpca_tests import differences_of
+from kdrbench.suite.reports.tables.kpca_trick import kpca_tables
+from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 
 # Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.

@@ -8,21 +8,21 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
-from kdrbench.league.judges import largest_angle
-from kdrbench.league.ranks import critical_difference
-from kdrbench.league.rules import JUDGES
 from kdrbench.reduction.methods import METHODS
-from kdrbench.reports.answers.learners import league_sentences
-from kdrbench.reports.figures import league as figure
-from kdrbench.reports.figures.chart import Mark
-from kdrbench.reports.figures.making import Source
-from kdrbench.reports.outputs import experiment_figures, experiment_tables
-from kdrbench.reports.tables.html import render_html
-from kdrbench.reports.tables.latex import render_latex
-from kdrbench.reports.tables.league import rows as league_rows
-from kdrbench.reports.tables.league.controls import controls_sentence
-from kdrbench.reports.tables.league.rows import KERNEL_PROJECTIONS, League, best_projection, headlines
-from kdrbench.reports.tables.league.tables import league_table
+from kdrbench.suite.reports.answers.learners import league_sentences
+from kdrbench.suite.reports.figures import league as figure
+from kdrbench.suite.reports.figures.chart import Mark
+from kdrbench.suite.reports.figures.making import Source
+from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.suite.reports.tables.html import render_html
+from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.league import rows as league_rows
+from kdrbench.suite.reports.tables.league.controls import controls_sentence
+from kdrbench.suite.reports.tables.league.rows import KERNEL_PROJECTIONS, League, best_projection, headlines
+from kdrbench.suite.reports.tables.league.tables import league_table
+from kdrbench.suite.systems.league.judges import largest_angle
+from kdrbench.suite.systems.league.ranks import critical_difference
+from kdrbench.suite.systems.league.rules import JUDGES
 from support.configs import whole_config
 from support.league_rows import made_up
 
@@ -161,7 +161,7 @@ def test_numbers_of_a_data_set_are_beside_those_of_our_method():
 def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
-    monkeypatch.setattr("kdrbench.reports.tables.league.controls.WITH_LABELS", {"pls_da": "lda"})
+    monkeypatch.setattr("kdrbench.suite.reports.tables.league.controls.WITH_LABELS", {"pls_da": "lda"})
     table = league_table(NAMES[3], "league", league.runs, experiment())
     row = dict(zip(table.columns, texts(table)[0], strict=True))
     assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
-from kdrbench.reports.figures.chart import Mark, Scale, Symbol
-from kdrbench.reports.figures.low_rank import low_rank_chart
-from kdrbench.reports.ledger.published_vs_ours import compare
-from kdrbench.reports.tables.low_rank import low_rank_table, measured_table
-from kdrbench.reports.tables.verdicts import Verdict
+from kdrbench.suite.cli import main
+from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
+from kdrbench.suite.reports.figures.low_rank import low_rank_chart
+from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.reports.tables.low_rank import low_rank_table, measured_table
+from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 
 CONFIG = {

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.cli import main
 from kdrbench.errors import InputError
-from kdrbench.reports import records
-from kdrbench.reports.tables.making import make_table, plain_table, reports_named
-from kdrbench.reports.tables.table import Entry, Table
+from kdrbench.suite.cli import main
+from kdrbench.suite.reports import records
+from kdrbench.suite.reports.tables.making import make_table, plain_table, reports_named
+from kdrbench.suite.reports.tables.table import Entry, Table
 from support.report_rows import kpca_run, run
 
 CONFIG = {

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.reports.figures import noise as figure
-from kdrbench.reports.figures.league import STYLES
-from kdrbench.reports.figures.making import Source, make_chart
-from kdrbench.reports.outputs import experiment_figures, experiment_tables, figure_sources
-from kdrbench.reports.tables.noise import called_real, noise_table
+from kdrbench.suite.reports.figures import noise as figure
+from kdrbench.suite.reports.figures.league import STYLES
+from kdrbench.suite.reports.figures.making import Source, make_chart
+from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, figure_sources
+from kdrbench.suite.reports.tables.noise import called_real, noise_table
 from support.configs import whole_config
 
 

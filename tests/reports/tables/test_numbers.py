@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from kdrbench.reports.tables.numbers import agreement, count, duration, interval, percentage, quantity, rounded
+from kdrbench.suite.reports.tables.numbers import agreement, count, duration, interval, percentage, quantity, rounded
 
 
 def test_durations():

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
 from support.report_rows import run
 
 FOLDS = 10

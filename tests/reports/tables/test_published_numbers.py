@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.reports.tables.published_numbers import find_published, published_numbers
+from kdrbench.suite.reports.tables.published_numbers import find_published, published_numbers
 
-TEXT = files("kdrbench.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
+TEXT = files("kdrbench.suite.reports.tables").joinpath("published.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(TEXT.splitlines()))
 TEXT_ROWS = [
     row
     for name in ("published_lowrank.csv", "published_text.csv")
-    for row in csv.DictReader(files("kdrbench.reports.tables").joinpath(name).read_text(encoding="utf-8").splitlines())
+    for row in csv.DictReader(
+        files("kdrbench.suite.reports.tables").joinpath(name).read_text(encoding="utf-8").splitlines()
+    )
 ]
 
 
@@ -66,7 +68,7 @@ def test_numbers_come_in_our_units():
 
 
 def test_every_reading_holds_for_some_printed_number():
-    text = files("kdrbench.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
+    text = files("kdrbench.suite.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
     readings = tomllib.loads(text)["reading"]
     assert len(readings) > 20
     for reading in readings:

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.reports.figures.draw_matplotlib import write_chart
-from kdrbench.reports.figures.scaling import scaling_chart
-from kdrbench.reports.records import is_scaling
-from kdrbench.reports.tables.size_series import (
+from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
+from kdrbench.suite.reports.figures.scaling import scaling_chart
+from kdrbench.suite.reports.records import is_scaling
+from kdrbench.suite.reports.tables.size_series import (
     ALL_PAIRS,
     FACTORED,
     complexity_table,

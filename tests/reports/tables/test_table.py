@@ -6,10 +6,10 @@ import io
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.reports.tables.labels import method_label
-from kdrbench.reports.tables.latex import number, render_latex
-from kdrbench.reports.tables.making import write_table
-from kdrbench.reports.tables.table import Entry, Group, Table
+from kdrbench.suite.reports.tables.labels import method_label
+from kdrbench.suite.reports.tables.latex import number, render_latex
+from kdrbench.suite.reports.tables.making import write_table
+from kdrbench.suite.reports.tables.table import Entry, Group, Table
 
 
 def table():

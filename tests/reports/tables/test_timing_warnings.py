@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from kdrbench.reports.tables.html import render_html, sections_of_runs
-from kdrbench.reports.tables.ikdr import beside_published, ikdr_table
-from kdrbench.reports.tables.ikdr_cells import compared_cells
-from kdrbench.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.html import render_html, sections_of_runs
+from kdrbench.suite.reports.tables.ikdr import beside_published, ikdr_table
+from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.latex import render_latex
 from support.report_rows import run
 
 EXPERIMENT = {

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from kdrbench.reports.tables.cells import Cell
-from kdrbench.reports.tables.published_numbers import PublishedNumber, find_published
-from kdrbench.reports.tables.verdicts import Verdict, closeness, verdict_for
+from kdrbench.suite.reports.tables.cells import Cell
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published
+from kdrbench.suite.reports.tables.verdicts import Verdict, closeness, verdict_for
 
 
 def cell(metric, mean, std=0.0, *, complete=True):

@@ -1,0 +1,218 @@
+"""From a folder of results to a packed record, or to a layer over one: what of each experiment there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kdrbench import __version__
+from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.licences import DEFAULT, licence_text
+from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
+from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
+from kdrbench.suite.archive.jobs import Jobs, read_rows, rows_of, without
+from kdrbench.suite.archive.layers import PackedRecord, name_of
+from kdrbench.suite.archive.other_limits import other_limits
+from kdrbench.suite.archive.texts import readme
+from kdrbench.suite.archive.traces import BestKnown, Made, Points, Run, run_of, write_traces
+from kdrbench.suite.csv_files import csv_text
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.publish import JobFiles, read_points
+from kdrbench.suite.engine.record import Record, read_records
+from kdrbench.suite.engine.untrusted import arrays_in
+from kdrbench.suite.experiments.merged_tables import merged_lines, was_disturbed
+from kdrbench.suite.systems import STAGES
+from kdrbench.suite.systems.ikdr.sampling import is_redrawn
+
+# What else of a results folder is kept: findings of plug-ins and best known solutions.
+_OTHERS = (("checks", ".json"), ("optima", ".npz"))
+
+
+@dataclass
+class _Experiment:
+    """What is packed of an experiment: its ``fresh`` jobs, those ``below``, runs ``dropped`` of them, and counts."""
+
+    fresh: dict[str, list[Record]]
+    below: Jobs
+    dropped: list[Run]
+    said: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[Record]:
+        """The rows of the experiment, the fresh ones last."""
+        return [*rows_of(self.below), *self.fresh_rows]
+
+    @property
+    def fresh_rows(self) -> list[Record]:
+        """The rows that are written."""
+        return [record for records in self.fresh.values() for record in records]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What is packed: the ``results`` of a ``grid``, and how.
+
+    ``known`` gives the best cost known of a problem. ``charts`` are the figures, as JSON by name, that could not be
+    drawn from the record alone. ``whole`` thins nothing and leaves nothing out, for a record that is still made.
+    ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a layer over it is packed, of
+    what it lacks.
+    """
+
+    grid: Grid
+    results: Path
+    known: BestKnown
+    charts: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+    most_of_a_cell: int = MOST_OF_A_CELL
+    licence: str = DEFAULT
+    below: PackedRecord | None = None
+
+    def write(self, place: Path) -> dict[str, Any]:
+        """Write the record into an empty folder and return its manifest; the same results give the same bytes.
+
+        Raises ``InputError`` where no job of the configuration has ended, and where a layer would hold nothing.
+        """
+        writer, places = Writer(place), Places()
+        self._add(writer, CONFIGURATION, self.grid.to_json().encode())
+        made = {name: self._experiment(writer, name, places) for name in self.grid.experiments}
+        said = {name: one.said for name, one in made.items() if one.said}
+        if not said:
+            raise InputError(
+                f"{self.results} holds no finished job of this configuration: run the workflow, or name its folder"
+            )
+        self._add_others(writer)
+        complete = set(said) == set(self.grid.experiments) and all(one["complete"] for one in said.values())
+        if self.below is not None:
+            return self._finish_layer(writer, self.below, made, complete=complete)
+        about = {
+            "kdrbench_version": __version__,
+            "licence": self.licence,
+            "whole": self.whole,
+            "most_of_a_cell": self.most_of_a_cell,
+            "complete": complete,
+            "experiments": said,
+        }
+        return writer.finish(about, {README: readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
+
+    def _finish_layer(
+        self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment], *, complete: bool
+    ) -> dict[str, Any]:
+        said, there = {name: one.said for name, one in made.items() if one.said}, below.manifest["experiments"]
+        dropped = [name for name in there if name not in said]
+        dropped += [name_of(name, run) for name, one in made.items() if one.said for run in one.dropped]
+        if not (writer.n_bytes or dropped):
+            raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
+        about = {
+            "kdrbench_version": __version__,
+            "rows": sum(len(one.fresh_rows) for one in made.values()),
+            "jobs": sum(len(one.fresh) for one in made.values()),
+            "dropped": dropped,
+            "complete": complete,
+            "experiments": {name: one for name, one in said.items() if one != there.get(name)},
+        }
+        return writer.finish(about, {})
+
+    def _add(self, writer: Writer, name: str, content: bytes) -> None:
+        if self.below is None or not self.below.has(name, content):
+            writer.add(name, content)
+
+    def _add_others(self, writer: Writer) -> None:
+        for name, text in sorted(self.charts.items()):
+            self._add(writer, f"{CHARTS}/{name}.json", text.encode())
+        for folder, ending in _OTHERS:
+            for path in sorted((self.results / folder).glob(f"*{ending}")):
+                self._add(writer, f"{OTHERS}/{folder}-{path.name}", path.read_bytes())
+
+    def _experiment(self, writer: Writer, name: str, places: Places) -> _Experiment:
+        """Write the jobs of an experiment that have ended, and are not below; count nothing where there are none."""
+        experiment, bundles = self.grid.config["experiments"][name], self.grid.bundles(name)
+        if experiment["system"] not in STAGES:
+            raise InputError(
+                f"experiment {name} is of a system of its own, {experiment['system']}: what its rows mean only its "
+                "code says, which a packed record does not hold; leave it out of `run`"
+            )
+        made = self._compared(name, bundles)
+        lines = merged_lines(made.rows)
+        not_stored = sum(job.not_stored for job in made.below.values())
+        if made.fresh:
+            fresh = lines[-len(made.fresh_rows) :]
+            writer.add(f"{ROWS}/{name}.csv", csv_text(fresh[0], (line.values() for line in fresh)).encode())
+            not_stored += self._write_runs(writer, name, made, places)
+        if lines:
+            made.said = self._counts(name, made.rows, lines, bundles) | {"projections_not_stored": not_stored}
+        return made
+
+    def _counts(
+        self, name: str, rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]
+    ) -> dict[str, Any]:
+        there = {row.axes for row in rows}
+        jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
+        return {
+            "rows": len(rows),
+            "jobs": jobs,
+            "jobs_missing": len(bundles) - jobs,
+            "complete": jobs == len(bundles),
+            "projections_not_stored": 0,
+            "timed": sum(row.provenance.timed for row in rows),
+            "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
+            "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),
+            "other_limits_s": other_limits(rows, self.grid.limits(name).time_s),
+        }
+
+    def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
+        """Return the jobs that have ended and are not below, and those below that they do not supersede."""
+        ended = {bundle.path: records for bundle, records in self._ended(bundles)}
+        if self.below is None or name not in self.below.manifest["experiments"]:
+            return _Experiment(ended, {}, [])
+        system, wanted = self.grid.config["experiments"][name]["system"], self.grid.expected([name])
+        jobs = self.below.jobs(name, system)
+        gone = {run_of(row): None for row in rows_of(jobs) if wanted.get(row.axes) != row.provenance.definition_sha256}
+        there = {row.axes for row in rows_of(jobs)}
+        # A row that a layer has superseded is no newer one where it is still in the results.
+        known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
+        fresh = {
+            path: records
+            for path, records in ended.items()
+            if any(row.axes not in there or _measured(row) not in known for row in records)
+        }
+        newer = {run_of(row) for records in fresh.values() for row in records}
+        return _Experiment(fresh, without(jobs, newer | set(gone)), [run for run in gone if run not in newer])
+
+    def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
+        """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
+        arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), dict[str, Made]()
+        for path, records in made.fresh.items():
+            files = JobFiles.of(self.results, path)
+            jobs[path] = records, _points(files.traces)
+            arrays.add(path, arrays_in(files.findings, packed=True) or {})
+        beside = {path: (job.records, job.points) for path, job in made.below.items()}
+        drawn = not is_redrawn(self.grid.config["experiments"][name])
+        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn, whole=self.whole)
+        arrays.write(writer)
+        return arrays.n_left_out
+
+    def _ended(self, bundles: Sequence[Bundle]) -> Iterator[tuple[Bundle, list[Record]]]:
+        """Yield the jobs whose rows are those that the configuration asks for."""
+        for bundle in bundles:
+            files = JobFiles.of(self.results, bundle.path)
+            if not all(path.is_file() for path in (files.records, files.traces, files.findings)):
+                continue
+            records = read_records(files.records, self.grid.stage(bundle.experiment).record)
+            wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
+            if {one.axes: one.provenance.definition_sha256 for one in records} == wanted:
+                yield bundle, records
+
+
+def _measured(row: Record) -> Record:
+    """Return a row without the job that it was made in: how runs are split into jobs changes no number."""
+    return replace(row, provenance=replace(row.provenance, trace_file=""))
+
+
+def _points(path: Path) -> Points:
+    try:
+        return read_points(path)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"{path} is no trace ({in_words(error)}); make its job again") from error

@@ -1,0 +1,106 @@
+"""What the records answer, for a terminal: the sentences of the dashboard's first screen, and who beats whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.errors import InputError, unknown_name, visible
+
+if TYPE_CHECKING:
+    from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.reports.answers.matrix import Matrix, Standing
+
+GOOD, BAD = "green", "red"
+_OF_WORDS = {"converged": GOOD, "confirmed": GOOD, "failed": BAD, "contradicted": BAD}
+_COUNTED = re.compile(rf"(?<![\w/-])\d+ ({'|'.join(_OF_WORDS)})(?![\w/-])")
+_TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
+
+
+def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -> list[Answer]:
+    """Return the answers of the experiments whose tables are merged beside a frozen configuration, or of one.
+
+    Raises ``InputError`` where there is no such experiment, or its table is not merged, and ``ConfigError`` for a
+    configuration with a fault.
+    """
+    from kdrbench.suite.experiments.results import read_frozen
+    from kdrbench.suite.reports.answers.answer import answer_of
+    from kdrbench.suite.reports.answers.nearness import traces_of
+    from kdrbench.suite.reports.records import read_runs
+
+    config = read_frozen(frozen)
+    names = list(config["run"])
+    if experiment is not None and experiment not in names:
+        raise InputError(unknown_name("experiment", experiment, names))
+    tables = {name: frozen.parent / "merged" / f"{name}.csv" for name in names if experiment in (None, name)}
+    there = {name: path for name, path in tables.items() if path.is_file()}
+    if experiment is not None and not there:
+        raise InputError(
+            f"{tables[experiment]} is not there: run the workflow first; it merges the rows of {experiment}"
+        )
+    runs = {name: read_runs(path) for name, path in there.items()}
+    traces = {name: traces_of(rows, results / "traces") for name, rows in runs.items()}
+    return [answer_of(name, rows, config, traces[name]) for name, rows in runs.items()]
+
+
+def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:
+    """Print the answers, in colour on a terminal; with ``matrices`` how the solvers of each compare."""
+    for answer in answers:
+        click.echo(f"\n{click.style(visible(answer.question), bold=True)} ({visible(answer.experiment)})")
+        click.echo(f"  {visible(answer.text)}")
+        if matrices and answer.matrix:
+            click.echo("\n".join(_matrix_lines(answer.matrix)))
+
+
+def _matrix_lines(matrix: Matrix) -> Iterator[str]:
+    """Yield a line for each solver, best first: over all data sets and kernels."""
+    from kdrbench.suite.reports.tables.labels import method_label
+
+    rows: list[tuple[str, ...]] = [_TITLES]
+    rows += [(visible(method_label(one.solver)), *_numbers(one, _cells(matrix, one.solver))) for one in matrix.overall]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield f"  {aligned(rows[0], widths, 1)}"
+    for one, row in zip(matrix.overall, rows[1:], strict=True):
+        lost = any(cell.differs and cell.losses > cell.wins for cell in _cells(matrix, one.solver))
+        colour = GOOD if one.solver == matrix.reference else BAD if lost else None
+        yield f"  {tinted(aligned(row, widths, 1), colour)}"
+    if matrix.disturbed:
+        yield "  Times were disturbed: their ratios are an indication."
+    if matrix.untimed_note:
+        yield f"  {visible(matrix.untimed_note)}"
+
+
+def _cells(matrix: Matrix, solver: str) -> list[Standing]:
+    return [cell for cell in matrix.cells if cell.solver == solver]
+
+
+def _numbers(one: Standing, cells: list[Standing]) -> tuple[str, ...]:
+    """Return the numbers of a line; final costs are compared within each data set and kernel, and counted over all."""
+    from kdrbench.suite.reports.answers.solvers import factor
+
+    ratios = ["-" if ratio is None else factor(ratio) for ratio in (one.coarse_ratio, one.fine_ratio)]
+    gap = "-" if one.gap is None else f"{one.gap:.1e}"
+    compared = [sum(getattr(cell, name) for cell in cells) for name in ("wins", "ties", "losses")]
+    differ = sum(cell.differs for cell in cells)
+    return f"{one.fine} of {one.runs}", *ratios, gap, *map(str, compared), f"{differ} of {len(cells)}"
+
+
+def tinted(line: str, colour: str | None) -> str:
+    """Return a line in a colour, or as it is."""
+    return click.style(line, fg=colour) if colour else line
+
+
+def tinted_counts(line: str) -> str:
+    """Return a line in which counts of good and of bad ends and decisions have their colours: "7 converged"."""
+    return _COUNTED.sub(lambda found: tinted(found[0], _OF_WORDS[found[1]]), line)
+
+
+def aligned(row: tuple[str, ...], widths: list[int], n_labels: int) -> str:
+    """Return the cells of a line: ``n_labels`` words to the left, numbers to the right."""
+    words = [cell.ljust(width) for cell, width in zip(row[:n_labels], widths, strict=False)]
+    numbers = [cell.rjust(width) for cell, width in zip(row[n_labels:], widths[n_labels:], strict=True)]
+    return "  ".join([*words, *numbers])

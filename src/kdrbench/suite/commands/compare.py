@@ -1,0 +1,174 @@
+"""`kdrbench compare`: two methods run by run, or all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.suite.archive import check_there, place_of, shown
+from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
+from kdrbench.suite.commands.completion import RunName
+from kdrbench.suite.commands.options import (
+    as_json,
+    configuration_name,
+    frozen_configuration,
+    results_folder,
+    root_and_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdrbench.suite.reports.answers.side_by_side import Pair
+
+_TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
+
+
+@click.command()
+@click.argument("methods", metavar="[A B]", nargs=-1, type=RunName("method"))
+@click.option("--experiment", default=None, help="Of this experiment only.")
+@click.option("--with", "reference", default=None, help="Beside this record: reference, or the folder of another.")
+@results_folder
+@configuration_name
+@as_json
+def compare(
+    methods: tuple[str, ...], experiment: str | None, reference: str | None, results: Path, name: str, as_json: bool
+) -> None:
+    """Compare the solvers A and B run by run, in each cell of results/ikdr.csv that both have: of system ikdr alone.
+
+    Wins and losses are A's. The ratio is the median over runs of A / B (of costs that of F = -cost); p is that of
+    Wilcoxon's signed rank test, then Holm's correction of it over the cells of a metric. Runs that failed are left out
+    and counted; exit code 1 if nothing is left.
+
+    Without A and B: what each experiment asks and its records answer, and all solvers over its data sets, best first,
+    as the dashboard says it. `best in` counts the runs that came within 1e-6 of the best known cost; times are ratios
+    to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
+    kernels in which these differ significantly.
+
+    With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
+    Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
+    """
+    left_out: list[str] = []
+    results, name = root_and_name(results, name)
+    if reference is not None:
+        (results, left_out), name = _beside(results, name, reference), ""
+    if not methods:
+        _all_solvers(results, name, experiment, as_json=as_json)
+    elif len(methods) == 2:
+        folder = results / name
+        if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
+            folder = frozen_configuration(results).parent
+        _two_solvers(*methods, experiment, folder, left_out, as_json=as_json)
+    else:
+        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
+
+
+def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:
+    from kdrbench.suite.archive.beside import opened_beside
+
+    check_there(place_of(reference))
+    folder = frozen_configuration(results, name).parent
+    both, left_out = click.get_current_context().with_resource(opened_beside(folder, results, reference))
+    for reason in shown(left_out):
+        click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
+    return both, left_out
+
+
+def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: bool) -> None:
+    answers = merged_answers(results, frozen_configuration(results, name), experiment)
+    if as_json:
+        click.echo(json.dumps([asdict(answer) for answer in answers]))
+    else:
+        echo_answers(answers, matrices=True)
+    sys.exit(0 if answers else 1)
+
+
+def _two_solvers(
+    first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
+) -> None:
+    from kdrbench.suite.reports.answers.side_by_side import compare_solvers, without_result, without_time
+
+    runs = _runs(folder, experiment)
+    methods = list(map(str, runs["method"].unique()))
+    if first == second and first in methods:
+        raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
+    _check_included((first, second), methods, left_out)
+    pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
+    if as_json or pairs:
+        click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
+    if without:
+        left = "left out" if pairs else "nothing can be compared"
+        click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
+    if pairs and "time_s" not in {pair.metric for pair in pairs}:
+        for reason in without_time(runs, (first, second)):
+            click.echo(f"kdrbench: no times are compared: {reason}", err=True)
+    sys.exit(0 if pairs else 1)
+
+
+def _check_included(chosen: tuple[str, str], methods: list[str], left_out: list[str]) -> None:
+    """Raise ``InputError`` for a method of a reference of which no row is beside one's own, with the reason."""
+    from kdrbench.suite.reports.records import REFERENCE
+
+    for name in chosen:
+        if name.endswith(REFERENCE) and name not in methods:
+            why = f"; no row of the record is of the same problem: {'; '.join(shown(left_out))}" if left_out else ""
+            raise InputError(f"{unknown_name('method', name, sorted(methods))}{why}")
+
+
+def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:
+    """Return the merged rows of ikdr, or those of an experiment.
+
+    Raises ``InputError`` where there are none.
+    """
+    from kdrbench.suite.reports.records import read_runs
+
+    table = folder / "ikdr.csv"
+    # After a single target there is the table of its experiment alone.
+    if experiment is not None and (merged := folder / "merged" / f"{experiment}.csv").is_file():
+        table = merged
+    if not table.is_file():
+        raise InputError(
+            f"{table} is not there: run the workflow first, or name its folder with --results, the configuration with "
+            "--name, and after a single target its --experiment"
+        )
+    runs = read_runs(table)
+    if "kernel" not in runs:
+        raise InputError(
+            f"{table} is of another system than ikdr, and solvers of ikdr alone share cells; its own table in reports/ "
+            "compares methods"
+        )
+    if experiment is not None:
+        if experiment not in set(runs["experiment"]):
+            raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
+        runs = runs[runs["experiment"] == experiment]
+    return runs
+
+
+def _table(pairs: list[Pair]) -> str:
+    rows = [_TITLES, *(_row(pair) for pair in pairs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [tinted(aligned(row, widths, 2), _colour(pair)) for row, pair in zip(rows[1:], pairs, strict=True)]
+    return "\n".join([aligned(rows[0], widths, 2), *lines])
+
+
+def _colour(pair: Pair) -> str | None:
+    """Return the colour of what A significantly wins or loses."""
+    from kdrbench.suite.reports.tables.significance import SIGNIFICANT
+
+    if pair.holm is None or pair.holm > SIGNIFICANT or pair.wins == pair.losses:
+        return None
+    return GOOD if pair.wins > pair.losses else BAD
+
+
+def _row(pair: Pair) -> tuple[str, ...]:
+    cell = f"{pair.experiment}/{pair.dataset}/{pair.kernel}"
+    # Ratios of costs differ from one in digits that ratios of times have not.
+    values = ((pair.ratio, ".6g"), (pair.p, ".3g"), (pair.holm, ".3g"))
+    numbers = [format(value, form) if value is not None else "-" for value, form in values]
+    return pair.metric, cell, str(pair.runs), str(pair.wins), str(pair.losses), *numbers

@@ -1,0 +1,90 @@
+"""`kdrbench list`: what there is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.suite.commands.options import FILE, NearChoice, as_json, read_configs
+
+_KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
+
+
+@click.command("list")
+@click.argument("kinds", nargs=-1, type=NearChoice(_KINDS))
+@click.option(
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    help="Configurations that define experiments; config.yaml of this folder if not said.",
+)
+@as_json
+def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
+    """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""
+    names_by_kind = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
+    if as_json:
+        click.echo(json.dumps(names_by_kind))
+        return
+    for kind, names in names_by_kind.items():
+        click.echo(f"{kind}:")
+        width = max((len(name) for name in names), default=0)
+        click.echo("\n".join(f"  {name:<{width}}  {line}".rstrip() for name, line in names.items()) or "  none")
+
+
+def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
+    """Return the names of a kind with a line on each."""
+    from kdrbench.datasets import load_registry
+    from kdrbench.plugins import declared_names
+    from kdrbench.solvers import CONTROLS
+    from kdrbench.solvers.named import NAMED, in_words
+    from kdrbench.suite.conformance.subject import registered_names
+
+    if kind == "experiments":
+        there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
+        experiments: Any = read_configs(there).get("experiments")
+        named = experiments if isinstance(experiments, dict) else {}
+        titles = {name: one.get("title", "") if isinstance(one, dict) else "" for name, one in named.items()}
+        return {str(name): str(title) for name, title in titles.items()}
+    if kind == "datasets":
+        registry = load_registry()
+        return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}
+    if kind in ("solvers", "controls"):
+        meant = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
+        named = {name: f"{in_words(one)}: {_said_of('solver', one['method'])}" for name, one in meant.items()}
+        return named | (
+            {name: _said_of("solver", name) for name in declared_names("solver")} if kind == "solvers" else {}
+        )
+    return {name: _said_of(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
+
+
+def _said_of(kind: str, name: str) -> str:
+    """Return the first line of a method's documentation; of an installed one that cannot be loaded, why."""
+    try:
+        method = _class_of(kind, name)
+    except KdrbenchError as error:
+        return str(error)
+    return (method.__doc__ or "").strip().split("\n")[0]
+
+
+def _class_of(kind: str, name: str) -> Any:
+    from kdrbench.baselines import BASELINES
+    from kdrbench.kernels import FAMILIES, Combination, build_kernel
+    from kdrbench.methods import load_method
+    from kdrbench.metric_learning import LEARNERS
+    from kdrbench.solvers import CONTROLS, SOLVERS
+
+    if kind == "kernel" and name in FAMILIES:
+        import numpy as np
+
+        if name == "combination":
+            return Combination
+        return type(build_kernel({"family": name}, np.arange(16.0).reshape(16, 1), 1))
+    if kind == "metric-learner" and name in LEARNERS:
+        return LEARNERS[name]
+    registered = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES}.get(kind, {})
+    return load_method("learner" if kind == "metric-learner" else kind, name, registered, ())

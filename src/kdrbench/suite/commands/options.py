@@ -1,0 +1,273 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import InputError, unknown_name
+from kdrbench.licences import check_licence
+from kdrbench.progress import ProgressLine
+from kdrbench.suite.archive import check_there, is_packed
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.grid import Grid
+
+FILE = click.Path(path_type=Path)
+# Where Snakefile and config.yaml are, if this is a checkout.
+CHECKOUT = Path(__file__).resolve().parents[4]
+
+
+class _Record(click.Path):
+    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes.
+
+    ``announced`` says that a line on standard error tells how long that has taken.
+    """
+
+    def __init__(self, *, announced: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self._announced = announced
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the folder of results."""
+        place = Path(str(super().convert(value, param, ctx)))
+        if ctx is None or ctx.resilient_parsing:
+            return place
+        check_there(place)
+        if not is_packed(place):
+            return place
+        from kdrbench.suite.archive.unpack import opened
+        from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+
+        # What is unpacked is removed then, too.
+        leave_when_told()
+        with _elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
+            folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
+        return folder
+
+
+RECORD, ANNOUNCED_RECORD = _Record(), _Record(announced=True)
+
+
+@contextmanager
+def _elapsed(title: str) -> Iterator[None]:
+    """Show the title of work with the seconds since it began, until it ends."""
+    line, over, began = ProgressLine(plain_s=5.0, terminal_s=0.5), Event(), monotonic()
+
+    def show() -> None:
+        while not over.wait(0.5):
+            line.show(f"{title}, {monotonic() - began:.0f} s")
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        line.end()
+
+
+class NearChoice(click.Choice):  # type: ignore[type-arg]
+    """One of several words; of another one the error names the nearest."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        if value not in self.choices:
+            raise InputError(unknown_name(_said(param), value, list(self.choices)))
+        return value
+
+
+class Number(click.ParamType):  # type: ignore[type-arg]
+    """A finite number of at least ``least``, or greater than ``above``; ``whole`` for integers alone."""
+
+    name = "number"
+
+    def __init__(self, *, least: float | None = None, above: float | None = None, whole: bool = False) -> None:
+        self._least, self._above, self._whole = least, above, whole
+        bounds = [f"of at least {least}"] * (least is not None) + [f"greater than {above}"] * (above is not None)
+        self._allowed = " ".join(["an integer" if whole else "a finite number", *bounds])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; ``InputError`` with what was given, what is allowed and what to do."""
+        number = self._read(value)
+        low = number is None or (self._least is not None and number < self._least)
+        if number is None or low or (self._above is not None and number <= self._above):
+            otherwise = "give such a number" if param and param.required else "give such a number, or leave it out"
+            raise InputError(f"{_said(param)} is {value}; it must be {self._allowed}: {otherwise}")
+        return number
+
+    def _read(self, value: Any) -> float | None:
+        try:
+            number = int(value) if self._whole else float(value)
+        except ValueError:
+            return None
+        return number if math.isfinite(number) else None
+
+
+def _said(param: click.Parameter | None) -> str:
+    """Return an option or an argument as it is written."""
+    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "value"
+
+
+# Eager, so that a packed record is opened by as many.
+processes = click.option(
+    "--jobs", type=Number(least=1, whole=True), default=1, show_default=True, is_eager=True, help="Processes."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+# Eager, so that completion of other words knows it.
+results_folder = click.option(
+    "--results",
+    type=RECORD,
+    default=Path("results"),
+    show_default=True,
+    is_eager=True,
+    help="The workflow's results, or a packed record.",
+)
+configuration_name = click.option(
+    "--name", default="", is_eager=True, help="Name of the configuration; the one without a name if not said."
+)
+
+
+def read_licence(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
+    """Return the word of a licence, if one is said; ``InputError`` unless it is one."""
+    return None if word is None else check_licence(word)
+
+
+def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:
+    """Return the folder of all runs and the name of a configuration; ``results`` may be the folder of the latter."""
+    kinds = ("runs", "traces", "findings")
+    below = not any((results / kind).is_dir() for kind in kinds)
+    if not name and results.name and below and any((results.parent / kind).is_dir() for kind in kinds):
+        return results.parent, results.name
+    return results, name
+
+
+def frozen_configuration(results: Path, name: str = "") -> Path:
+    """Return the frozen configuration with this name; without one that without a name, or the only one, and say so."""
+    wanted, there = results / name / "config.json", sorted(results.glob("*/config.json"))
+    if wanted.is_file():
+        return wanted
+    if name or len(there) != 1:
+        names = ", ".join(path.parent.name for path in there)
+        others = f"; those with a name: {names} (--name {there[0].parent.name})" if there else ""
+        raise InputError(f"{wanted} is not there: start the workflow, or name its folder with --results{others}")
+    click.echo(f"kdrbench: of {there[0].parent}, the only configuration with results", err=True)
+    return there[0]
+
+
+def named_record(results: Path, name: str) -> tuple[Path, str]:
+    """Return the folder of all runs and the name of the configuration there that is meant, empty for none.
+
+    Raises ``InputError`` as :func:`frozen_configuration` does.
+    """
+    root, name = root_and_name(results, name)
+    folder = frozen_configuration(root, name).parent
+    return root, "" if folder == root else folder.name
+
+
+def grid_of(config: Path) -> Grid:
+    """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
+    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.experiments.config import load_grid
+    from kdrbench.suite.experiments.config_file import read_config_file
+
+    values = read_config_file(config)
+    try_apart(lambda: load_grid(values), places_in(values))
+    return load_grid(values)
+
+
+def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
+    """Return the grid of a configuration as its files are now, and the frozen one; says where they differ.
+
+    Where the files are not known, or have faults, it is the grid of the frozen configuration.
+    """
+    import json
+
+    from kdrbench.errors import KdrbenchError
+    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.experiments.config import load_grid
+    from kdrbench.suite.experiments.origin import present_configuration
+
+    frozen = frozen_configuration(results, name)
+    config = present_configuration(results, "" if frozen.parent == results else frozen.parent.name)
+    try:
+        if config is None:
+            return grid_of(frozen), frozen
+        try_apart(lambda: load_grid(config), places_in(config))
+        grid = load_grid(config)
+    except KdrbenchError as fault:
+        click.echo(
+            f"kdrbench: the configuration of now has a fault, so that of the last start is shown: {fault}", err=True
+        )
+        return grid_of(frozen), frozen
+    if json.loads(grid.to_json()) != json.loads(frozen.read_text(encoding="utf-8")):
+        click.echo("kdrbench: the configuration has changed since the workflow was started", err=True)
+    return grid, frozen
+
+
+def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Return options given as ``name=value``; values are read as YAML, so that 1e-3 and true are what they look like.
+
+    Raises ``InputError`` for a word without ``=``.
+    """
+    import yaml
+
+    options = {}
+    for word in pairs:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InputError(f"an option is written name=value, got {word!r}")
+        options[name] = _number(value) if _is_number(value) else yaml.safe_load(value)
+    return options
+
+
+def _is_number(text: str) -> bool:
+    # YAML takes 1e-3 for a word.
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(text: str) -> float | int:
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+
+def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
+    """Return configurations laid over one another, as Snakemake does: mappings are merged, all else is replaced."""
+    from kdrbench.suite.experiments.config_file import lay_over, read_config_file
+
+    config: dict[str, Any] = {}
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"there is no configuration {path}")
+        config = lay_over(config, read_config_file(path))
+    return config
+
+
+def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return paths, with those of the file that ``@file`` names in its place, written as a shell reads them."""
+    expanded: list[str] = []
+    for word in map(str, paths):
+        expanded += shlex.split(read_word(ctx, param, word)) if word.startswith("@") else [word]
+    return tuple(map(Path, expanded))
+
+
+def read_word(_: click.Context, __: click.Parameter, word: str) -> str:
+    """Return a word, or the text of the file that ``@file`` names."""
+    if not word.startswith("@"):
+        return word
+    try:
+        return Path(word[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the file of {word} cannot be read: {error}; start the workflow again") from error

@@ -1,0 +1,131 @@
+"""Packed records: made of a folder of results, and made a folder of results again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import InputError, counted
+from kdrbench.licences import DEFAULT
+from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
+from kdrbench.suite.commands.options import (
+    FILE,
+    Number,
+    configuration_name,
+    frozen_configuration,
+    grid_of,
+    read_licence,
+    root_and_name,
+)
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.grid import Grid
+
+# By this file a folder is known as made by `kdrbench pack`, which may then replace it.
+_PACKED = ".kdrbench-packed"
+
+
+@click.command()
+@click.argument("results", type=FILE, default=Path("results"))
+@configuration_name
+@click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
+@click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
+@click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
+@click.option(
+    "--cell-kib",
+    type=Number(least=0, whole=True),
+    default=None,
+    help="Projections that are stored of a cell, beside its first; 28 KiB if not said.",
+)
+@click.option(
+    "--licence",
+    default=DEFAULT,
+    show_default=True,
+    callback=read_licence,
+    help="The record's licence, as a word of SPDX.",
+)
+def pack(
+    results: Path, name: str, out: Path, layer: str | None, whole: bool, cell_kib: int | None, licence: str
+) -> None:
+    """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
+
+    Jobs that have not ended are left out, and counted. Traces are thinned by less than can be seen, projections are in
+    float32, and of large ones the first runs of a cell are stored. The same results give the same bytes.
+
+    With --layer the record in --out stays as it is. Jobs whose rows it lacks come into a folder below it, which is
+    read with it: of each run the newest rows count.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.archive.pack import Packing
+    from kdrbench.suite.reports.figures.making import charts_to_store
+    from kdrbench.suite.reports.optima import BestKnown
+
+    results, name = root_and_name(results, name)
+    frozen = frozen_configuration(results, name)
+    grid = grid_of(frozen)
+    place, how = _over(out, layer, grid, whole, cell_kib) if layer else (out, _alone(out, whole, cell_kib, licence))
+    charts, missing = charts_to_store(grid.config, frozen.parent, results)
+    with replacing_folder(place, _PACKED) as folder:
+        known = BestKnown.of(results, grid.config).best
+        packed = Packing(grid, results, known, charts, **how).write(folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    for line in missing:
+        click.echo(f"kdrbench: {line}", err=True)
+    held, rest = _of_layer(packed) if layer else _of_record(packed, grid)
+    click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
+    if rest:
+        click.echo(rest)
+
+
+def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[str, Any]:
+    """Return how a record is packed; ``InputError`` where it would replace that of the papers, or one with layers."""
+    from kdrbench.suite.archive.arrays import MOST_OF_A_CELL
+
+    if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
+        raise InputError(f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out")
+    most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
+    return {"whole": whole, "most_of_a_cell": most, "licence": licence}
+
+
+def _over(out: Path, layer: str, grid: Grid, whole: bool, cell_kib: int | None) -> tuple[Path, dict[str, Any]]:
+    """Return the folder of a layer, and how it is packed: over its base, and as that was."""
+    from kdrbench.suite.archive.layers import new_layer, record_at
+
+    below = record_at(out)
+    if whole or cell_kib is not None:
+        raise InputError("a layer is packed as its base was: leave out --whole and --cell-kib")
+    if (known := str(below.config.get("name", ""))) != grid.name:
+        raise InputError(f"{out} is of the configuration {known!r}, and these results of {grid.name!r}; see --name")
+    said = below.base.manifest
+    return new_layer(below, layer), {"whole": said["whole"], "most_of_a_cell": said["most_of_a_cell"], "below": below}
+
+
+def _of_record(packed: dict[str, Any], grid: Grid) -> tuple[str, str]:
+    """Return what a record holds, and what it lacks."""
+    experiments = packed["experiments"].values()
+    rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
+    jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
+    held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
+    return held, f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
+
+
+def _of_layer(packed: dict[str, Any]) -> tuple[str, str]:
+    """Return what a layer holds, and what it drops of the record."""
+    dropped = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
+    return f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", dropped
+
+
+@click.command()
+@click.argument("packed", type=FILE, default=PAPERS)
+@click.option("--out", type=FILE, default=Path("results"), show_default=True, help="The folder of results to write.")
+def unpack(packed: Path, out: Path) -> None:
+    """Make a folder of results of the record PACKED, from which the workflow goes on with what is missing."""
+    from kdrbench.suite.archive.layers import record_at
+    from kdrbench.suite.archive.unpack import unpack as unpacked
+
+    record = record_at(packed)
+    complete = unpacked(record, out)
+    begun = len(record.manifest["experiments"]) - len(complete)
+    click.echo(f"{counted(len(complete), 'experiment')}, and {begun} that are not complete -> {out}")

@@ -1,0 +1,118 @@
+"""`kdrbench plan`: what a configuration will take, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.suite.archive import PAPERS
+from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, read_configs, results_folder
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.forecast import Forecast
+    from kdrbench.suite.engine.stage import Config
+
+_BASE = Path("config.yaml")
+_HEAD = ("experiment", "runs", "to make", "core-hours", "at most", "cut", "disk, MB")
+_HOUR_S, _MB = 3600.0, 1e6
+
+
+@click.command()
+@click.argument("targets", nargs=-1)
+@click.option(
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    help="Laid over config.yaml; may be repeated.",
+)
+@results_folder
+@as_json
+def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
+    """Say what TARGETS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
+
+    TARGETS are those of Snakemake, papers' tables and figures or experiments, with all experiments that they wait for.
+    Experiments that the configuration defines need not be in `run`.
+
+    Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
+    """
+    from kdrbench.solvers.named import check_meanings
+    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.engine.forecast import data_bytes, forecast
+    from kdrbench.suite.experiments.config import load_grid
+
+    bases = (_BASE, CHECKOUT / _BASE)
+    below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
+    config = _with_named(read_configs((*below, *configs)), targets)
+    try_apart(lambda: load_grid(config), places_in(config))
+    grid = load_grid(config)
+    check_meanings(config.get("solvers", {}))
+    forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
+    of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
+    if as_json:
+        click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
+        return
+    click.echo("\n".join([*_table(forecasts), "", *_notes(forecasts, of_data, grid.budget_s)]))
+
+
+def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
+    """Return the experiments that Snakemake runs for these targets; ``InputError`` for a name that is none."""
+    from kdrbench.suite.reports.targets import experiments_by_target
+
+    known = experiments_by_target(config)
+    if unknown := [name for name in targets if name not in known]:
+        raise InputError(unknown_name("experiment or target", unknown[0], sorted({*config["experiments"], *known})))
+    return list(dict.fromkeys(experiment for name in targets for experiment in known[name]))
+
+
+def _with_named(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the configuration with named experiments in ``run`` too; faults of either are left to its checks."""
+    run, defined = config.get("run"), config.get("experiments")
+    if not isinstance(run, list) or not isinstance(defined, dict):
+        return config
+    return {**config, "run": [*run, *(name for name in names if name in defined and name not in run)]}
+
+
+def _table(forecasts: Sequence[Forecast]) -> Iterator[str]:
+    rows = [_HEAD, *(_row(one.experiment, [one]) for one in forecasts), _row("all", forecasts)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        numbers = [f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True)]
+        yield "  ".join([f"{first:<{widths[0]}}", *numbers])
+
+
+def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
+    hours, most = (sum(times) / _HOUR_S for times in ([p.core_s for p in parts], [p.most_core_s for p in parts]))
+    counts = [sum(one.runs for one in parts), sum(one.to_make for one in parts)]
+    cut = sum(one.at_limit for one in parts)
+    return (name, *map(str, counts), _short(hours), _short(most), str(cut), _short(_megabytes(parts)))
+
+
+def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) -> Iterator[str]:
+    to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
+    from kdrbench.suite.reports.progress import work_in_words
+
+    yield f"In all {work_in_words(sum(one.core_s for one in forecasts))}, beside reports."
+    yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
+    if not measured and PAPERS.is_dir():
+        yield f"--results {PAPERS} takes those that the record of the papers has measured."
+    yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
+    yield f"Data to prepare: {_short(of_data / _MB)} MB."
+    if budget_s is not None:
+        over = sum(one.over_budget for one in forecasts)
+        yield f"The budget of {_short(budget_s / _HOUR_S)} h leaves out about {counted(over, 'run')}."
+
+
+def _megabytes(forecasts: Sequence[Forecast]) -> float:
+    return sum(one.disk_bytes for one in forecasts) / _MB
+
+
+def _short(number: float) -> str:
+    """Return a number of at least 0 in two digits, or without decimals."""
+    return f"{number:.0f}" if number >= 10 or not number else f"{number:.2g}" if number >= 0.01 else "<0.01"

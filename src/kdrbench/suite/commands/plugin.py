@@ -1,0 +1,158 @@
+"""`kdrbench new` and `kdrbench check`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdrbench.errors import InputError, counted
+from kdrbench.files import write_text
+from kdrbench.suite.commands.completion import PluginName
+from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, read_options
+
+# By the word of the command: the word of sentences, and the entry of a configuration that names the file.
+_NEW = {
+    "solver": ("solver", "solvers:\n  {name}: {{method: {path}}}"),
+    "kernel": ("kernel", "kernels:\n  {name}: {{family: {path}}}"),
+    "dataset": ("data set", "datasets:\n  {name}: {{loader: {path}}}"),
+    "metric-learner": ("metric learner", ""),
+    "baseline": ("baseline", "baselines:\n  {name}: {{method: {path}}}"),
+}
+_EXPERIMENT = "experiment"
+# Optimisers of others that a solver may be written around.
+_AROUND = ("scipy", "pymanopt", "program")
+
+
+@click.command()
+@click.argument("kind", type=NearChoice([*_NEW, _EXPERIMENT]))
+@click.argument("name")
+@click.argument("parts", nargs=-1)
+@click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out this column of tables; may be repeated.")
+@click.option("--drop-missing", is_flag=True, help="Leave out rows of tables that lack a value.")
+@click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
+def new(
+    kind: str,
+    name: str,
+    parts: tuple[str, ...],
+    around: str | None,
+    drop: tuple[str, ...],
+    drop_missing: bool,
+    into: Path,
+) -> None:
+    """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
+
+    An experiment is a configuration, config.NAME.yaml, that runs the files PARTS: solvers, kernels, data sets, and
+    tables of data as file.csv:COLUMN, where the column holds the classes. A part may be the name of a data set that
+    `kdrbench list datasets` has; without any it is wine. Where all data are those of NeurIPS 2019, Table 4 (wine,
+    cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
+    Other data have five folds, and components by their classes.
+    """
+    if kind == _EXPERIMENT:
+        _write_experiment(name, parts, into, drop, drop_missing)
+        return
+    if drop or drop_missing:
+        raise InputError(
+            f"{'--drop' if drop else '--drop-missing'} is for an experiment with tables of data; this is a {kind}"
+        )
+    if parts:
+        raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
+    if around and kind != "solver":
+        raise InputError(f"--around {around} is for solvers; this is a {kind}")
+    texts = render(kind, name, around)
+    paths = [into / file for file in texts]
+    if there := [path for path in paths if path.exists()]:
+        raise InputError(f"{there[0]} is there already; choose another name, or move it away")
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_text(path, text)
+        click.echo(f"written: {path}")
+    plugin, test = paths
+    click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
+    if entry := _NEW[kind][1]:
+        click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
+
+
+def _write_experiment(name: str, parts: tuple[str, ...], into: Path, drop: tuple[str, ...], drop_missing: bool) -> None:
+    from kdrbench.suite.commands.experiment import command_of, new_experiment
+
+    file, text = new_experiment(name, parts, into, drop=drop, drop_missing=drop_missing)
+    if (path := into / file).exists():
+        raise InputError(f"{path} is there already; choose another name, or move it away")
+    write_text(path, text)
+    click.echo(f"written: {path}\nrun it:  {command_of(path)}")
+    if not Path("Snakefile").is_file():
+        click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
+
+
+def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
+    """Return the plug-in and its test by file name; ``InputError`` unless the name can be that of a module.
+
+    A solver may be one ``around`` an optimiser of somebody else's.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
+    replacements = {
+        "plugin_name": name,
+        "kind_name": _NEW[kind][0],
+        "ClassName": "".join(map(str.capitalize, name.split("_"))),
+    }
+    stem = kind.replace("-", "_")
+    templates = files("kdrbench.suite").joinpath("templates")
+    plugin, test, more_tests = (
+        templates.joinpath(f"{file}.txt").read_text(encoding="utf-8")
+        for file in (f"{stem}_{around}" if around else stem, "test", f"test_{stem}")
+    )
+    for word, stands_for in replacements.items():
+        plugin, test, more_tests = (text.replace(word, stands_for) for text in (plugin, test, more_tests))
+    return {f"{name}.py": plugin, f"test_{name}.py": test + more_tests}
+
+
+@click.command()
+@click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
+@click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
+@click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
+@click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
+@as_json
+def check(
+    plugin: str, kind: str | None, options: tuple[str, ...], time_limit: float, out: Path | None, as_json: bool
+) -> None:
+    """Run the contract of PLUGIN, a file, module:Class or name, on a small problem.
+
+    Says what is wrong, and what to do; exit code 1 if something is.
+    """
+    from dataclasses import asdict
+
+    from kdrbench.suite.conformance import check as findings_of
+    from kdrbench.suite.conformance import find_subject
+    from kdrbench.suite.conformance.check import all_checks
+    from kdrbench.suite.conformance.trial import places_of, try_apart
+
+    read = read_options(options)
+    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]).values())
+    subject = find_subject(plugin, kind, read)
+    findings: list[dict[str, Any]] = []
+    for finding in findings_of(subject, time_limit):
+        findings.append(asdict(finding))
+        if not as_json:
+            click.echo(str(finding))
+    faults = sum(bool(finding["fault"]) for finding in findings)
+    said = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
+    if out is not None:
+        write_text(out, json.dumps(said, indent=2) + "\n")
+    if as_json:
+        click.echo(json.dumps(said))
+    else:
+        kept = f"has {counted(faults, 'fault')}" if faults else "keeps the contract"
+        click.echo(f"{plugin} {kept} of a {_word(subject.kind)}")
+    sys.exit(1 if faults and out is None else 0)
+
+
+def _word(kind: str) -> str:
+    return _NEW[kind][0] if kind in _NEW else kind

@@ -1,0 +1,184 @@
+"""Commands on records: how one ended and where its reports are, one record of several, and a site that shows them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kdrbench.errors import InputError, counted
+from kdrbench.suite.commands.options import (
+    FILE,
+    RECORD,
+    configuration_name,
+    frozen_configuration,
+    results_folder,
+    root_and_name,
+)
+
+# By these files a folder is known as made by its command, which may then replace it.
+_MERGED, _SITE = ".kdrbench-merged", ".kdrbench-site"
+# Where the workflow writes records, and in each the tables of experiments.
+_RESULTS, _TABLES = Path("results"), "merged"
+# What the rows of one run have in common.
+_RUN = ("experiment", "batch_sha256", "trace_file", "run")
+
+
+@click.command("merge-results")
+@click.argument("results", type=RECORD, nargs=-1, required=True)
+@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
+def merge_results(results: tuple[Path, ...], out: Path) -> None:
+    """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
+
+    Identical rows are kept once. Refused are records of different definitions, runs that were measured twice, and an
+    experiment whose rows come from unlike machines, versions or limits; the message says which rows and columns.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.experiments import merging
+    from kdrbench.suite.experiments.results import read_results, write_results
+
+    if len(results) < 2:
+        raise InputError(f"{results[0]} is a single record; name at least two to merge")
+    merged = merging.merge_results([read_results(place) for place in results], _name_of(out))
+    with replacing_folder(out, _MERGED) as folder:
+        write_results(folder, merged)
+    n_rows = sum(map(len, merged.records.values()))
+    click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, metavar="[NAME=]RESULTS...")
+@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
+def site(results: tuple[str, ...], out: Path) -> None:
+    """Write a static site of the records RESULTS, folders of merged tables or single tables of them.
+
+    A record is called NAME where one is given, and otherwise like its configuration or its folder. The site has an
+    overview, the claims, a page for each paper, method, data set and record, and what changed between any two records.
+    It needs no server and asks for nothing: open index.html.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.archive.unpack import opened
+    from kdrbench.suite.reports.dashboard.rendering import slug
+    from kdrbench.suite.reports.records import read_results
+    from kdrbench.suite.reports.site.pages import write_site
+    from kdrbench.suite.reports.site.record import site_record
+
+    context = click.get_current_context()
+    named = [(name, context.with_resource(opened(place))) for name, place in map(_named, results)]
+    read = [(name, read_results(place)) for name, place in named]
+    names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
+    with replacing_folder(out, _SITE) as folder:
+        records = [
+            site_record(name, one, folder / "records" / slug(name)) for name, (_, one) in zip(names, read, strict=True)
+        ]
+        pages = write_site(folder, records)
+    click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
+
+
+def _named(word: str) -> tuple[str, Path]:
+    """Return the name that is given to a record, if there is one, and its place; either may hold equals signs."""
+    cuts = [place for place, letter in enumerate(word) if letter == "=" and Path(word[place + 1 :]).exists()]
+    return (word[: cuts[0]], Path(word[cuts[0] + 1 :])) if cuts and not Path(word).exists() else ("", Path(word))
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Return the names with numbers behind those that come again, also as parts of an address."""
+    from kdrbench.suite.reports.dashboard.rendering import slug
+
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        number, one = 1, name
+        while slug(one) in taken or not slug(one):
+            number += 1
+            one = f"{name} {number}"
+        taken.add(slug(one))
+        found.append(one)
+    return found
+
+
+def _name_of(folder: Path) -> str:
+    """Return the name of a configuration that a folder of results gives it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", folder.absolute().name)[:100]
+
+
+@click.command()
+@click.argument("tables", type=FILE, nargs=-1)
+@results_folder
+@configuration_name
+@click.option("--reports", type=FILE, help="Folder of the reports; that of the tables' configuration if not said.")
+def where(tables: tuple[Path, ...], results: Path, name: str, reports: Path | None) -> None:
+    """Say how the runs of the merged TABLES ended, and where tables, figures and the dashboard are.
+
+    Without TABLES: all of a configuration.
+    """
+    from kdrbench.suite.reports.progress import claim_lines
+
+    if not tables:
+        root, name = root_and_name(results, name)
+        folder = frozen_configuration(root, name).parent
+        tables, reports = _merged_tables(folder), reports or _reports_beside(root, folder)
+    reports = reports or _reports_of(tables)
+    for line in (*_endings(tables), *claim_lines(reports / "claims.json")):
+        click.echo(line)
+    page = reports / "dashboard.html"
+    for kind, folder in (("table", reports), ("figure", reports / "figures")):
+        for stem, endings in _files_by_stem(folder, page):
+            click.echo(f"{kind}: {stem}{endings}")
+    if page.is_file():
+        click.echo(f"all of it on one page: {page}")
+    if not reports.is_dir():
+        click.echo(f"no reports: {reports} is not there")
+
+
+def _files_by_stem(folder: Path, page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each file without its ending, and its endings, such as ``.{pdf,png}``; not the dashboard."""
+    endings: dict[Path, list[str]] = {}
+    for path in sorted(folder.glob("*.*")):
+        if path != page:
+            endings.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+    for stem, found in endings.items():
+        yield stem, f".{found[0]}" if len(found) == 1 else f".{{{','.join(found)}}}"
+
+
+def _merged_tables(folder: Path) -> tuple[Path, ...]:
+    """Return the tables of the experiments that are merged so far, or of the systems where these alone are there."""
+    tables = sorted(folder.glob(f"{_TABLES}/*.csv")) or sorted(folder.glob("*.csv"))
+    if not tables:
+        raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
+    return tuple(tables)
+
+
+def _reports_beside(root: Path, folder: Path) -> Path:
+    """Return the folder of reports beside all results, or the one that reports of another's record are written into."""
+    beside = root.parent / "reports" / folder.relative_to(root)
+    return beside if beside.is_dir() else Path("reports", folder.name)
+
+
+def _reports_of(tables: tuple[Path, ...]) -> Path:
+    """Return the folder of the reports that belong to the first table below results/."""
+    folders = [path.parents[1] if path.parent.name == _TABLES else path.parent for path in tables]
+    below = (folder.relative_to(_RESULTS) for folder in folders if folder.is_relative_to(_RESULTS))
+    return Path("reports") / next(below, Path())
+
+
+def _endings(tables: tuple[Path, ...]) -> Iterator[str]:
+    """Yield how many runs there are, how they ended, and how many cannot be compared by time."""
+    from kdrbench.suite.csv_files import read_csv
+
+    if missing := [path for path in tables if not path.is_file()]:
+        raise InputError(
+            f"{missing[0]} is not there: name merged tables, such as {_RESULTS}/NAME/{_TABLES}/EXPERIMENT.csv, or none "
+            "for all of them; the workflow writes them"
+        )
+    rows = [row for path in tables for row in read_csv(path)]
+    endings = Counter(row["status"] for row in rows)
+    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
+    several = f" with {counted(endings.total(), 'row')}" if runs != endings.total() else ""
+    words = ", ".join(f"{count} {name}" for name, count in sorted(endings.items()))
+    yield f"{counted(runs, 'run')}{several}: {words}"
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        yield f"{counted(drifted, 'row')} timed on cores not as fast (10 %) as for other methods on the problem: marked"

@@ -1,0 +1,188 @@
+"""`kdrbench run`: one cell, as the workflow runs it, with a line that says how far it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import ConfigError, InputError, counted
+from kdrbench.progress import ProgressLine
+from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
+from kdrbench.suite.commands.completion import PluginName, SolverName
+from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.batch import Batch
+    from kdrbench.suite.engine.grid import Grid
+    from kdrbench.suite.engine.publish import JobFiles
+    from kdrbench.suite.engine.record import Record
+    from kdrbench.suite.engine.workspace import Workspace
+
+_LOOK_S = 0.1
+# Where the line cannot be written over, one is enough now and then.
+_PLAIN_S = 1.0
+
+
+@click.command()
+@click.argument("dataset", type=PluginName("dataset"))
+@click.argument("kernel", type=PluginName("kernel"))
+@click.argument("solver", type=SolverName("solver"))
+@click.option(
+    "--components",
+    type=Number(least=1, whole=True),
+    help="q; the number of classes, but less than that of features, if not said.",
+)
+@click.option("--time-limit", type=Number(above=0), help="In s; that of the configuration, else 60.")
+@click.option("--memory-limit", type=Number(least=1, whole=True), help="In MiB; that of the configuration, else 4096.")
+@click.option("--folds", type=Number(least=2, whole=True), help="Cross validation; all rows, once, if not said.")
+@click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
+@click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
+@click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
+@click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
+@click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
+@click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True)
+@click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
+@as_json
+def run(
+    dataset: str,
+    kernel: str,
+    solver: str,
+    options: tuple[str, ...],
+    kernel_options: tuple[str, ...],
+    configs: tuple[Path, ...],
+    mirror: str,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list` or of a configuration, or files of your own.
+
+    A table of your own is named with the column of its classes: my_data.csv:species; so are .parquet and .arff.
+
+    Progress goes to standard error. Exit code 1 if a run ended without a result.
+    """
+    from kdrbench.datasets.tables import table_of
+    from kdrbench.suite.conformance.trial import places_in, places_of, try_apart
+    from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+    from kdrbench.suite.engine.record import flat
+    from kdrbench.suite.experiments.config import check_part, load_grid
+
+    resolved = read_configs(configs)
+    settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
+    code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
+    places = [*places_of(code).values(), *places_in(resolved)]
+
+    def configured() -> tuple[dict[str, Any], Grid]:
+        check_part(resolved)
+        config = cell_config(resolved, dataset, kernel, solver, settings)
+        try:
+            return config, load_grid(config)
+        except ConfigError as fault:
+            raise by_options(fault, resolved, dataset, kernel, solver, settings) from fault
+
+    try_apart(configured, places)
+    config, grid = configured()
+    (batch,) = grid.batches()
+    leave_when_told()
+    with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
+        _prepare(batch.dataset, config, mirror, Path(folder))
+        rows = [flat(record) for record in _run_batch(batch, config["limits"], Path(folder))]
+    for row in rows:
+        click.echo(json.dumps(row) if as_json else _in_words(row))
+    sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
+
+
+def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
+    from kdrbench.datasets import load_dataset, load_own, save_prepared
+
+    definitions = config["datasets"]
+    dataset = load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None)
+    save_prepared(dataset, folder / f"{name}.npz")
+
+
+def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
+    """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
+    from kdrbench.suite.engine.batch import Bundle
+    from kdrbench.suite.engine.order import Order, order_path
+    from kdrbench.suite.engine.publish import JobFiles
+    from kdrbench.suite.engine.record import read_records
+    from kdrbench.suite.systems import build_stage
+
+    files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
+    order = Order(Bundle(batch.path, (batch,))).write(order_path(folder, batch.path))
+    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(REPEAT_FOR_S)]
+    command += [order, "--data", folder, "--results", folder]
+    command += ["--time-limit-s", str(limits["time_s"]), "--memory-limit-mib", str(limits["memory_mib"])]
+    # This process is the one that the batch must not outlive.
+    environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+        try:
+            _watch(process, batch, files, files.workspace(batch, record), limits["time_s"])
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise InputError("the run came to no end, see the lines above")
+    return list(read_records(files.records, record))
+
+
+def _watch(
+    process: subprocess.Popen[bytes], batch: Batch, files: JobFiles, workspace: Workspace[Any], time_limit_s: float
+) -> None:
+    """Show how far the batch is until its process ends."""
+    line = ProgressLine(_PLAIN_S)
+    while process.poll() is None:
+        line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
+        time.sleep(_LOOK_S)
+    line.end()
+
+
+def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
+    """Return what the trace of the last run that has begun says."""
+    from kdrbench.suite.engine.run_files import read_trace
+    from kdrbench.suite.engine.untrusted import UnreadableError
+
+    begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
+    try:
+        trace = read_trace(workspace.run(begun[-1]).trace) if begun else []
+    except UnreadableError:
+        # Of a run under way, which is not judged yet.
+        trace = []
+    if not trace:
+        return "starting"
+    last = trace[-1]
+    fold = f"fold {begun[-1] + 1} of {len(batch.runs)}: " if len(batch.runs) > 1 else ""
+    return (
+        f"{fold}cost {last.cost:.8g}, {counted(len(trace), 'iterate')} seen, stationarity {last.stationarity:.1e}, "
+        f"{last.time_s:.1f} of {time_limit_s:g} s"
+    )
+
+
+def _repeated(row: Mapping[str, Any]) -> str:
+    return f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
+
+
+def _in_words(row: Mapping[str, Any]) -> str:
+    """Return how a run ended, why, and what it has found."""
+    from kdrbench.suite.systems.ikdr.scores import ending_in_words
+
+    fold = f"fold {row['run']}: " if row["split"] == "folds" else ""
+    ending = f"{fold}{ending_in_words(row['status'], row['optimality'])} - {row['message']}"
+    if row["cost"] is None:
+        return f"{ending}; it left no result"
+    # Without held-out samples the error is that of the samples which were learned from.
+    metric = "training error" if row["quality_metric"] == "error" else row["quality_metric"]
+    forms = {"cost": "cost {:.8g}", "quality": f"{metric} {{:.4g}}"}
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
+    forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
+    forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
+    words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]
+    return f"{ending}\n  {', '.join(words)}"

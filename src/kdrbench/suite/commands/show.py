@@ -1,0 +1,211 @@
+"""`kdrbench show`: what is recorded of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import InputError, counted, unknown_name
+from kdrbench.suite.commands.completion import RunName
+from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, root_and_name
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.record import Record
+
+# What `show` prints after the result, in this order; the rest is in --json.
+_GROUPS = {
+    "time": (
+        "time_s",
+        "cpu_s",
+        "warm_s",
+        "warm_cpu_s",
+        "warm_iqr_s",
+        "repeats",
+        "wall_s",
+        "time_limit_s",
+        "unclocked_s",
+        "unaccounted",
+        "contaminated",
+        "cores",
+        "load",
+    ),
+    "memory": ("memory_mib", "memory_limit_mib", "memory_meter"),
+    "calls": (
+        "value_calls",
+        "gradient_calls",
+        "value_gradient_calls",
+        "hessian_vector_calls",
+        "hessian_calls",
+        "surrogate_calls",
+    ),
+    "problem": (
+        "paradigm",
+        "split",
+        "partition",
+        "kernel_weights",
+        "n_train",
+        "n_test",
+        "n_samples",
+        "n_features",
+        "n_constant_features",
+        "n_components",
+        "rank",
+        "evaluation",
+    ),
+    "provenance": (
+        "started_at",
+        "git_commit",
+        "git_dirty",
+        "kdrbench_version",
+        "python_version",
+        "numpy_version",
+        "scipy_version",
+        "blas",
+        "blas_threads",
+        "processor",
+        "machine",
+        "seed",
+        "data_sha256",
+        "batch_sha256",
+        "lock_sha256",
+    ),
+}
+
+
+@click.command()
+@click.argument("run", type=RunName("run"))
+@results_folder
+@configuration_name
+@as_json
+def show(run: str, results: Path, name: str, as_json: bool) -> None:
+    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
+    from kdrbench.suite.engine.record import flat
+    from kdrbench.suite.systems.ikdr.scores import ending_in_words
+
+    results, name = root_and_name(results, name)
+    record = find_record(results, run, name)
+    trace, values = _trace(results, record), flat(record)
+    if as_json:
+        click.echo(json.dumps({**values, "trace": trace}))
+        return
+    ending = ending_in_words(record.status, values.get("optimality"))
+    click.echo(f"{run}: {ending} - {record.message}")
+    for title, names in {"result": _result_columns(record), **_GROUPS}.items():
+        filled = {name: values[name] for name in names if values.get(name) not in (None, "")}
+        if filled:
+            click.echo(f"{title}: " + ", ".join(f"{name} {_short(value)}" for name, value in filled.items()))
+    click.echo(_trace_in_words(trace))
+
+
+def _result_columns(record: Record) -> list[str]:
+    """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
+    from kdrbench.suite.engine.record import Record, column_types
+
+    others = {*column_types(Record), *record.axis_names(), *(name for names in _GROUPS.values() for name in names)}
+    return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
+
+
+def find_record(results: Path, run: str, name: str = "") -> Record:
+    """Return the record of a run by its axes, joined by slashes, of an experiment of the configuration with this name.
+
+    Raises ``InputError`` for words that name no run, saying how far they do.
+    """
+    names_of_run = run.split("/")
+    if name:
+        _check_experiment(results / name / "config.json", names_of_run[0])
+    left = _records(results, names_of_run[0], name)
+    axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
+    if len(names_of_run) != len(axes):
+        raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
+        names = list(dict.fromkeys(str(record.axes[place]) for record in left))
+        left = [record for record in left if str(record.axes[place]) == word]
+        if not left:
+            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")
+    # Files of an earlier configuration, which shared jobs in another way, may be there too.
+    return max(left, key=lambda record: record.provenance.started_at)
+
+
+def _check_experiment(frozen: Path, experiment: str) -> None:
+    """Raise ``InputError`` unless the frozen configuration has the experiment."""
+    if not frozen.is_file():
+        names = sorted(path.parent.name for path in frozen.parents[1].glob("*/config.json"))
+        raise InputError(f"{frozen} is not there: {unknown_name('configuration', frozen.parent.name, names)}")
+    if experiment not in (there := _experiments(frozen)):
+        raise InputError(f"in {frozen}: {unknown_name('experiment', experiment, sorted(there))}")
+
+
+def _records(results: Path, experiment: str, name: str) -> list[Record]:
+    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none."""
+    from kdrbench.suite.engine.record import RecordError, read_records
+
+    # A job's file is in the folder of its data set, or below that.
+    paths = sorted((results / "runs" / experiment).rglob("*.jsonl")) if experiment else []
+    if not any(path.stat().st_size for path in paths):
+        if experiment and (results / "runs" / experiment).is_dir():
+            raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
+        names = sorted(path.name for path in (results / "runs").glob("*/"))
+        raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
+    faults = []
+    for kind in _kinds(results, experiment, name):
+        try:
+            return [record for path in paths for record in read_records(path, kind)]
+        except RecordError as fault:
+            faults.append(fault)
+    raise faults[0]
+
+
+def _kinds(results: Path, experiment: str, name: str) -> Iterator[type[Record]]:
+    """Yield the class of an experiment's records by the frozen configurations, then those of all systems.
+
+    The configuration with the ``name`` comes first.
+    """
+    from kdrbench.suite.systems import STAGES, build_stage, stage_of
+
+    for path in (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json"))):
+        definitions = _experiments(path)
+        if experiment in definitions:
+            yield stage_of(definitions[experiment]).record
+    for system in STAGES:
+        yield build_stage(system).record
+
+
+def _experiments(path: Path) -> Mapping[str, Any]:
+    try:
+        experiments: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["experiments"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return experiments
+
+
+def _trace(results: Path, record: Record) -> list[dict[str, float]]:
+    from kdrbench.suite.engine.publish import read_points
+
+    path = results / "traces" / record.provenance.trace_file
+    points = read_points(path) if path.is_file() else {}
+    cell = "/".join(str(getattr(record, name)) for name in ("dataset", *record.CELL))
+    return [
+        {key: point[key] for key in ("time_s", "cost", "stationarity")} for point in points.get((cell, record.run), [])
+    ]
+
+
+def _trace_in_words(trace: list[dict[str, float]]) -> str:
+    if not trace:
+        return "trace: none"
+    first, last = trace[0], trace[-1]
+    best = min(point["cost"] for point in trace)
+    # When the run first was so near its best cost that more digits are rarely printed.
+    near = next(point for point in trace if point["cost"] <= best + 1e-4 * abs(best))
+    return (
+        f"trace: {counted(len(trace), 'iterate')} seen; cost {first['cost']:.8g} at {first['time_s']:.3g} s, "
+        f"{last['cost']:.8g} at {last['time_s']:.3g} s, lowest {best:.8g}, within 0.01 % of it after "
+        f"{near['time_s']:.3g} s"
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

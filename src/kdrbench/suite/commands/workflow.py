@@ -1,0 +1,203 @@
+"""The steps of the workflow: prepare data, run a job, freeze the configuration, merge rows; and how far it has come."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kdrbench.errors import InputError, counted
+from kdrbench.suite.commands.answers import echo_answers, merged_answers, tinted_counts
+from kdrbench.suite.commands.options import (
+    FILE,
+    RECORD,
+    Number,
+    configuration_name,
+    grid_of,
+    present_grid,
+    root_and_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kdrbench.suite.engine.grid import Grid
+    from kdrbench.suite.engine.progress import BatchProgress
+    from kdrbench.suite.engine.record import Record
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--mirror", default="", help="Folder or http(s) URL asked before the canonical source.")
+@click.option("--definition", default="{}", help="The definition of a data set of one's own, as JSON.")
+@click.option("--out", type=FILE, required=True, help="The .npz file to write, or the folder of several.")
+def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> None:
+    """Fetch, verify and parse the data sets NAMES."""
+    import json
+
+    from kdrbench.datasets import load_defined, save_prepared
+
+    for name in names:
+        dataset, path = load_defined(name, json.loads(definition), mirror or None), _file_of(name, out)
+        save_prepared(dataset, path)
+        n_samples, n_features = dataset.features.shape
+        size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
+        click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {path}")
+
+
+def _file_of(name: str, out: Path) -> Path:
+    return out if out.suffix == ".npz" else out / f"{name}.npz"
+
+
+@click.command()
+@click.argument("order", type=FILE)
+@click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option(
+    "--time-limit-s", type=Number(above=0), required=True, help="Limit of one run, on the clock of its method."
+)
+@click.option("--memory-limit-mib", type=Number(above=0), required=True, help="Memory limit of one run.")
+@click.option(
+    "--repeat-for-s", type=Number(least=0), default=0.5, show_default=True, help="Repeat shorter solves for this long."
+)
+@click.option(
+    "--threads", type=Number(least=1, whole=True), default=1, show_default=True, help="Cores and BLAS threads of a run."
+)
+@click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
+def batch(
+    order: Path,
+    data: Path,
+    results: Path,
+    time_limit_s: float,
+    memory_limit_mib: float,
+    repeat_for_s: float,
+    threads: int,
+    mirror: str,
+) -> None:
+    """Make the runs that the file ORDER asks for, each supervised in a process of its own."""
+    from kdrbench.suite.engine.isolation.core_lock import any_cores, owned_cores, prepare_process
+    from kdrbench.suite.engine.isolation.limits import Limits
+    from kdrbench.suite.engine.order import read_order
+
+    job = read_order(order)
+    limits = Limits(time_limit_s, memory_limit_mib)
+    prepare_process(threads)
+    # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and until the
+    # threads are set: numpy reads them once, when it is loaded.
+    with (owned_cores if job.timed else any_cores)(threads) as cores:
+        from kdrbench.datasets import PreparedFolder
+        from kdrbench.suite.engine.attestation import attested_in
+        from kdrbench.suite.engine.isolation.limits import SpentLog
+        from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
+        from kdrbench.suite.engine.job import run_job
+        from kdrbench.suite.engine.publish import JobFiles
+        from kdrbench.suite.engine.stage import RunContext
+        from kdrbench.suite.systems import build_stage
+
+        scheduler = os.environ.get(SCHEDULER_VARIABLE)
+        context = RunContext(
+            limits,
+            # Repeats serve the time alone.
+            repeat_for_s=repeat_for_s if job.timed else 0.0,
+            cores=cores,
+            scheduler=int(scheduler) if scheduler else None,
+            timed=job.timed,
+            spent_log=SpentLog(results / ".workspace" / "spent.txt", job.budget_s),
+            attested=attested_in(results),
+        )
+        bundle, results = job.bundle, results.absolute()
+        stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
+        sha256 = {batch.dataset: batch.data_sha256 for batch in bundle.batches}
+        prepared = PreparedFolder(data, sha256, job.definitions, mirror or None)
+        run_job(stage, bundle, prepared.load, context, files)
+
+
+@click.command("freeze-config")
+@click.option("--config", type=FILE, required=True, help="The file of the configuration as JSON.")
+@click.option("--out", type=FILE, required=True, help="The file to write.")
+def freeze_config(config: Path, out: Path) -> None:
+    """Check a configuration and write it down, for the steps that need all of it."""
+    import json
+
+    from kdrbench.files import write_text
+    from kdrbench.suite.experiments.config import checked
+
+    write_text(out, json.dumps(checked(json.loads(config.read_text(encoding="utf-8"))), indent=2) + "\n")
+
+
+@click.command()
+@click.argument("config", type=FILE)
+@click.argument("experiments", nargs=-1)
+@click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
+@click.option("--out", type=FILE, required=True, help="The CSV table to write; the folder of those of all systems.")
+def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) -> None:
+    """Merge the records that CONFIG expects of the EXPERIMENTS of one system; a missing run is an error.
+
+    Without EXPERIMENTS: of all, in a table for each system.
+    """
+    grid = grid_of(config)
+    if unknown := [name for name in experiments if name not in grid.experiments]:
+        # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
+        raise InputError(
+            f"{config} does not run {unknown[0]}: it is of an earlier configuration; remove it, and start the workflow"
+        )
+    if experiments:
+        merge_experiments(grid, experiments, results, out)
+        return
+    from kdrbench.suite.systems import table_of
+
+    for system, names in grid.systems.items():
+        merge_experiments(grid, names, results, out / f"{table_of(system)}.csv")
+
+
+def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out: Path) -> None:
+    """Write the rows of experiments of one system as the CSV table ``out``, and say how many there are."""
+    from kdrbench.suite.engine.publish import merge_records, rows_lost
+
+    paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
+    expected = grid.expected(list(experiments))
+    if lost := rows_lost(out, len(expected)):
+        click.echo(f"{out} had {counted(lost, 'row')} more: the configuration asks for fewer runs than before")
+    merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
+    click.echo(f"{counted(len(merged), 'row')} -> {out}")
+
+
+@click.command()
+@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
+@configuration_name
+@click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
+def status(results: Path, name: str, watch: float | None) -> None:
+    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
+
+    Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
+    Then what the experiments whose tables are merged have answered, as the dashboard says it; with --watch at the end.
+    """
+    import time
+
+    from kdrbench.suite.engine.progress import progress_of
+    from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
+    from kdrbench.suite.systems.ikdr.controls import losing_cells
+
+    results, name = root_and_name(results, name)
+    grid, frozen = present_grid(results, name)
+    claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
+    while True:
+        progress = progress_of(grid, results)
+        if watch and sys.stdout.isatty():
+            click.clear()
+        losing = losing_cells(_rows_of_ikdr(progress), grid.config)
+        lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
+        click.echo("\n".join(map(tinted_counts, lines)))
+        if not watch or not any(one.left for one in progress):
+            echo_answers(merged_answers(results, frozen), matrices=False)
+            return
+        time.sleep(watch)
+
+
+def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
+    for one in progress:
+        if one.batch.system == "ikdr":
+            yield from one.ended

@@ -1,0 +1,242 @@
+"""The contract of a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from kdrbench.errors import InputError, counted
+from kdrbench.kernels import build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import supervised_problem
+from kdrbench.problems import Problem
+from kdrbench.solvers import IterationMonitor, Solver, SolverResult, Status, build_solver, solve
+from kdrbench.solvers.base import check_oracles, check_projection
+from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary, relative_stationarity
+from kdrbench.solvers.monitor import Iterate
+from kdrbench.suite.conformance.common import (
+    Arrays,
+    Case,
+    Check,
+    Fault,
+    check_options,
+    check_signature,
+    common_checks,
+    features_and_labels,
+    some_projection,
+)
+
+KERNELS: tuple[dict[str, Any], ...] = ({"family": "gaussian"}, {"family": "polynomial"})
+_MOST_ITERATIONS = 10_000
+# Oracle calls, and questions, after the monitor said stop: each phase of a method may ask once, none may continue.
+_FEW_CALLS = 2
+# Oracle calls between two questions: a line search takes some tens of them.
+_MANY_CALLS = 100
+_SAY_ENDING = (
+    "stop where |(I - WW')G| <= 1e-6 |G| for the gradient G of F, or say Status.STALLED or Status.MAX_ITERATIONS; if "
+    "it is to stop by another rule, say which in the class: own_rule: ClassVar[str] = 'F changes by less than 1e-9'"
+)
+# Rounding of sums of 1600 terms, relative to F, with a margin of a thousand.
+_ROUNDING = 1e-10
+
+
+class Watch(IterationMonitor):
+    """Evaluates every iterate as a referee does, and counts what a solver does after it should have stopped."""
+
+    def __init__(self, problem: Problem, max_iterations: int = _MOST_ITERATIONS) -> None:
+        super().__init__(max_iterations)
+        self.problem, self.referee = problem, problem.fresh()
+        self.values: list[float] = []
+        self.asked = self.asked_again = 0
+        self.calls_at_stop: int | None = None
+        self._calls_before = self._longest = 0
+
+    def keep_going(self, iterate: Iterate) -> bool:
+        """Look at the iterate; the answer is the iteration limit's."""
+        projection = iterate() if callable(iterate) else iterate
+        check_projection(f"iterate {self.asked}", projection, self.problem.n_features)
+        self.values.append(self.referee.value(projection))
+        self.asked += 1
+        self._longest, self._calls_before = self.longest_stretch, self.calls
+        self.asked_again += self.calls_at_stop is not None
+        going = super().keep_going(iterate)
+        if not going and self.calls_at_stop is None:
+            self.calls_at_stop = self.calls
+        return going
+
+    @property
+    def longest_stretch(self) -> int:
+        """The most oracle calls between two questions, or since the last one."""
+        return max(self._longest, self.calls - self._calls_before)
+
+    @property
+    def calls(self) -> int:
+        """How often the solver has called an oracle."""
+        return sum(asdict(self.problem.counters).values())
+
+
+def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
+    """Return the checks of the solver at a place."""
+    definition = {"method": place, **options}
+
+    def build() -> Solver:
+        return build_solver(definition)
+
+    case = Case(build, _inputs, _work)
+    return [
+        Check("API", lambda: _check_api(build()), "see docs/extending.md for what a solver's class has"),
+        Check(
+            "feasibility",
+            lambda: _feasible(build()),
+            "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
+            "return SolverOutcome(projection, Status..., message)",
+        ),
+        Check(
+            "limits",
+            lambda: _obeys(build()),
+            "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
+        ),
+        *([Check("convergence", lambda: _converges(build()), _SAY_ENDING)] * (not _has_own_rule(build))),
+        *common_checks(case),
+        *([Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall")] * _claims(build)),
+    ]
+
+
+def _claims(build: Callable[[], Solver]) -> bool:
+    """Return whether the solver says that it is monotone; one that cannot be built fails the first check anyhow."""
+    try:
+        return bool(getattr(build(), "monotone", False))
+    except InputError:
+        return False
+
+
+def _has_own_rule(build: Callable[[], Solver]) -> bool:
+    """Return whether the solver stops by a rule of its own, or does not maximise F; what cannot be built does not."""
+    try:
+        solver = build()
+    except InputError:
+        return False
+    return bool(getattr(solver, "own_rule", "") or getattr(solver, "control", False))
+
+
+def _check_api(solver: Solver) -> None:
+    check_options(type(solver))
+    if not isinstance(solver.requires, frozenset | set) or not all(isinstance(name, str) for name in solver.requires):
+        raise Fault(
+            f"requires is {solver.requires!r}",
+            'write requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})',
+        )
+    try:
+        check_oracles(solver, _problem(KERNELS[0]))
+    except InputError as error:
+        raise Fault(
+            str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
+        ) from error
+    check_signature(solver, "run", ("problem", "start", "monitor"))
+
+
+def _feasible(solver: Solver) -> None:
+    for definition in KERNELS:
+        for n_components in (1, 2, 6):
+            result = _solved(solver, definition, n_components)[0]
+            if not isinstance(result.message, str) or not result.message:
+                raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
+
+
+def _obeys(solver: Solver) -> None:
+    _asks_often(solver)
+    for limit in (0, 1, 2):
+        problem = _problem(KERNELS[0])
+        watch = Watch(problem, limit)
+        result = solve(solver, problem, some_projection(6, 2), watch)
+        if not watch.asked:
+            raise Fault(
+                "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
+                "loop as `while monitor.keep_going(projection):`",
+            )
+        if watch.calls_at_stop is None:
+            continue
+        if watch.asked_again > _FEW_CALLS:
+            raise Fault(
+                "it continues after keep_going has answered false, and asked "
+                f"{counted(watch.asked_again, 'time')} more",
+                "leave the loop at the first false, and return the iterate you have",
+            )
+        if watch.calls - watch.calls_at_stop > _FEW_CALLS:
+            raise Fault(
+                f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
+                "return at once: whatever is done now is beyond the limit",
+            )
+        if result.status is not watch.stop_status:
+            raise Fault(
+                f"the monitor stopped it, and its status is {str(result.status)!r}",
+                "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
+            )
+
+
+def _asks_often(solver: Solver) -> None:
+    for definition in KERNELS:
+        _, watch = _solved(solver, definition, 2)
+        if watch.longest_stretch > _MANY_CALLS:
+            raise Fault(
+                f"it calls oracles {watch.longest_stretch} times without asking monitor.keep_going; so long a limit is "
+                "overrun, and the trace has a hole",
+                "ask once an iterate; of a library's optimiser, in its callback",
+            )
+
+
+def _converges(solver: Solver) -> None:
+    """Ask of a result that says converged that it is stationary, by the definition that tables print."""
+    for definition in KERNELS:
+        result, watch = _solved(solver, definition, 2)
+        gradient = watch.referee.gradient(result.projection)
+        found = relative_stationarity(result.projection, gradient)
+        if result.status is Status.CONVERGED and not is_stationary(found):
+            raise Fault(
+                f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
+                f"converged means at most {STATIONARY:.0e}",
+                _SAY_ENDING,
+            )
+
+
+def _monotone(solver: Solver) -> None:
+    for definition in KERNELS:
+        _, watch = _solved(solver, definition, 2)
+        values = np.array(watch.values)
+        drop = float(np.max(values[:-1] - values[1:], initial=0.0))
+        if drop > _ROUNDING * float(np.abs(values).max()):
+            step = int(np.argmax(values[:-1] - values[1:]))
+            raise Fault(
+                f"it says that it is monotone, and F falls from {values[step]:.9g} to {values[step + 1]:.9g} at "
+                f"iterate {step + 1} with the {definition['family']} kernel",
+                "accept a step only if F does not fall, or leave `monotone` out",
+            )
+
+
+def _problem(definition: Mapping[str, Any]) -> Problem:
+    features, labels = features_and_labels()
+    return supervised_problem(features, labels, build_kernel(definition, features, 2))
+
+
+def _solved(solver: Solver, definition: Mapping[str, Any], n_components: int) -> tuple[SolverResult, Watch]:
+    problem = _problem(definition)
+    watch = Watch(problem)
+    return solve(solver, problem, some_projection(problem.n_features, n_components), watch), watch
+
+
+def _inputs() -> Arrays:
+    features, labels = features_and_labels()
+    # A start for each kernel: what is done twice to one may undo itself.
+    return *(some_projection(6, 2) for _ in KERNELS), features, labels
+
+
+def _work(solver: Solver, arrays: Arrays) -> Arrays:
+    *starts, features, labels = arrays
+    results: list[FloatArray] = []
+    for definition, start in zip(KERNELS, starts, strict=True):
+        problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
+        results.append(solve(solver, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
+    return tuple(results)

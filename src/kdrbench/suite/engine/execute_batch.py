@@ -1,0 +1,236 @@
+"""The runs of a batch, each in a supervised process of its own that leaves its rows."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import click
+
+from kdrbench.datasets import Dataset
+from kdrbench.errors import DataError
+from kdrbench.files import present_umask
+from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.gate import Asked, Results, collect, failed_to_score, read_module
+from kdrbench.suite.engine.isolation.guardian import GRACE_S, ProcessExit
+from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
+from kdrbench.suite.engine.isolation.limits import Pauses
+from kdrbench.suite.engine.isolation.supervisor import LostError, Supervised, SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.turn import Turn
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.rows import RowMaker, now
+from kdrbench.suite.engine.run import (
+    Judged,
+    Run,
+    RunResult,
+    TakesFiles,
+    blames_bench,
+    classify_exit,
+    execute,
+    probe,
+    time_of,
+    was_killed,
+)
+from kdrbench.suite.engine.run_files import Checkpoint, RunFiles
+from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.turns import Turns, looked_after
+from kdrbench.suite.engine.untrusted import remove
+from kdrbench.suite.engine.workspace import Workspace
+
+_LOST = "its guardian, or the process that holds the data, was killed or stopped during the run, in two starts"
+# All of a data set, or the process that keeps it from runs.
+Data = Dataset | Keeper[Dataset]
+
+
+@dataclass
+class BatchAtWork:
+    """A batch whose workspace is held, prepared to make its ``missing`` runs."""
+
+    dataset: Data
+    prepared: Callable[[int], Run]
+    workspace: Workspace[Any]
+    make_rows: RowMaker
+    missing: list[int]
+    supervisor: Supervisor
+
+    def run(self, number: int, calibration_before_s: float | None) -> Turns[bool]:
+        """Make a run and append its rows; return whether it was made.
+
+        A run for which no budget is left gets rows that say so. One with which its guardian or its keeper is killed
+        raises ``LostError``; in a second start it is ``failed``: the grid must come to an end.
+        """
+        make_rows = self.make_rows.calibrated(calibration_before_s)
+        context = make_rows.context
+        if context.spent_log and context.spent_log.used_up():
+            self.workspace.append(make_rows.skipped(number, self.dataset))
+            return False
+        context.check_scheduler()
+        try:
+            yield from self._make(number, make_rows)
+        except LostError:
+            context.check_scheduler()
+            self._renew_keeper()
+            if not self.workspace.lost_before(number):
+                raise
+            files = self.workspace.run(number)
+            remove(files.checkpoint)
+            files.clear()
+            self.workspace.append(make_rows.alike(number, self.dataset, RunResult(Status.FAILED, _LOST)))
+        return True
+
+    def _make(self, number: int, make_rows: RowMaker) -> Turns[None]:
+        context, files = make_rows.context, self.workspace.run(number)
+        run, keys, started_at = self.prepared(number), make_rows.batch.rows, now()
+        asked = Asked(keys, make_rows.stage.record, run.arrays)
+        supervised = _supervised(run, asked, context, files, self.supervisor)
+        process, results = yield from looked_after(supervised, self._look_after_keeper)
+        if len(keys) == 1:
+            results = {key: replace(one, time_s=time_of(one, files, context.limits)) for key, one in results.items()}
+        results, scores = self._scored(run, number, files, results)
+        remove(files.checkpoint)
+        self.workspace.append(make_rows.rows(number, results, process, started_at, scores))
+
+    def _look_after_keeper(self) -> None:
+        if isinstance(self.dataset, Keeper):
+            self.dataset.check()
+
+    def _renew_keeper(self) -> None:
+        if isinstance(self.dataset, Keeper) and not self.dataset.is_at_work():
+            self.supervisor.spare(self.dataset.renew())
+            self.dataset.ask(check_kept, self.make_rows.batch)
+
+    def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
+        """Return the results of a run with what its files say; what cannot be evaluated is the run's fault."""
+        try:
+            judged = run.judged(files, results) if isinstance(run, Judged) else results
+            return judged, run.score(files)
+        except (ImportError, OSError, LostError):
+            raise
+        except Exception as error:
+            click.echo(traceback.format_exc(), err=True)
+            make_rows = self.make_rows
+            columns = make_rows.stage.describe(make_rows.batch, self.dataset, number)
+            return failed_to_score(results, error), columns
+
+
+@contextmanager
+def at_work(
+    load: Callable[[str], Data], workspace: Workspace[Any], make_rows: RowMaker, supervisor: Supervisor
+) -> Iterator[BatchAtWork]:
+    """Hold the workspace of a batch and prepare the runs that have no usable rows; those of an earlier job are kept."""
+    batch, context = make_rows.batch, make_rows.context
+    with workspace.claimed(batch, context.limits, context.requirements) as usable:
+        missing = [number for number in batch.runs if number not in usable]
+        dataset = load(batch.dataset)
+        dataset.ask(check_kept, batch) if isinstance(dataset, Keeper) else check_data(batch, dataset)
+        prepared = make_rows.stage.prepare(batch, dataset, context)
+        yield BatchAtWork(dataset, prepared, workspace, make_rows, missing, supervisor)
+
+
+def check_kept(kept: Kept[Dataset], batch: Batch) -> None:
+    """Check the data in the process that keeps them; see :func:`check_data`."""
+    digest = kept.once("sha256", lambda: kept.value.content_sha256)
+    _check_sha256(batch, kept.value.name, digest)
+
+
+def check_data(batch: Batch, dataset: Dataset) -> None:
+    """Raise ``DataError`` unless the data set has the values for which the batch was written.
+
+    A file of the user's own that the registry names without a hash is used as it is.
+    """
+    _check_sha256(batch, dataset.name, dataset.content_sha256)
+
+
+def _check_sha256(batch: Batch, name: str, digest: str) -> None:
+    if batch.data_sha256 and digest != batch.data_sha256:
+        raise DataError(
+            f"data set {name!r} has SHA-256 {digest}, the run wants {batch.data_sha256}; "
+            "delete its file under results/data and run again"
+        )
+
+
+def _supervised(
+    run: Run, asked: Asked, context: RunContext, files: RunFiles, supervisor: Supervisor
+) -> Turns[tuple[ProcessExit, Results]]:
+    """Do the work under supervision and return what is believed of its results.
+
+    Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
+    """
+    before: list[ProcessExit] = []
+    for tries_left in (1, 0):
+        kept = files.clear()
+        if isinstance(run, TakesFiles):
+            run.hand_in(files)
+        pauses, turn = Pauses(), Turn()
+        # The seconds before an interruption count, also for a run that does not use them.
+        used_s = kept.wall_s if kept else 0.0
+        left_s = max(context.limits.time_s - used_s, GRACE_S)
+        referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn, present_umask())
+        target = partial(execute, run, referee, asked.keys)
+        limits = replace(context.limits, time_s=left_s)
+        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
+        module = read_module(files)
+        results = collect(files, asked, used_s + process.wall_s, context.limits.time_s)
+        killed = was_killed(process) and not results
+        blaming = blames_bench(process) and len(results) < len(asked.keys)
+        if blaming:
+            yield from _check_bench(module, context, files, supervisor)
+        if not ((killed or blaming) and tries_left):
+            break
+        before.append(process)
+    # Work of a first try is no method's to hide: times of a run that was made twice do not count.
+    process = replace(
+        process,
+        wall_s=process.wall_s + sum(one.wall_s for one in before),
+        cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
+    )
+    if kept:
+        # Of a run that went on from a checkpoint, the process is that of its last part.
+        results = {key: _since(kept, one) for key, one in results.items()}
+    if len(results) == len(asked.keys):
+        return process, results
+    missing = classify_exit(process, files, context.limits)
+    if killed or blaming:
+        missing = replace(missing, message=f"{missing.message}, twice")
+    return process, {key: results.get(key, missing) for key in asked.keys}
+
+
+def _check_bench(module: str, context: RunContext, files: RunFiles, supervisor: Supervisor) -> Turns[None]:
+    """Raise ``SupervisionError`` where a process without a method cannot do either what a run could not do."""
+    turn, pauses = Turn(), Pauses()
+    start = partial(supervisor.start, partial(probe, files, module), context.limits, pauses, turn)
+    process = yield from _in_turns(start, turn, context)
+    if blames_bench(process):
+        raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
+
+
+def _since(kept: Checkpoint, result: RunResult) -> RunResult:
+    if result.clocked_s is None or result.clocked_cpu_s is None:
+        return result
+    cpu_s = result.clocked_cpu_s - kept.cpu_s
+    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
+
+
+def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:
+    """Start a process and see it to its end; yield whenever it waits for its turn, which is not charged."""
+    with ExitStack() as stack:
+        with _charged(context):
+            process = stack.enter_context(closing(start()))
+            ending = process.wait()
+        if ending is None:
+            # What it did first counts against the budget before the next run begins.
+            stack.enter_context(_charged(context, turn.waited_s))
+        while ending is None:
+            yield
+            process.grant_turn()
+            ending = process.wait()
+    return ending
+
+
+def _charged(context: RunContext, waited_s: Callable[[], float] = lambda: 0.0) -> AbstractContextManager[None]:
+    return context.spent_log.charged(waited_s) if context.spent_log else nullcontext()

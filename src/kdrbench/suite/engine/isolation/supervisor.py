@@ -1,0 +1,156 @@
+"""Runs in processes that cannot outlive their limits, nor their scheduler.
+
+Three processes a run: the batch, which has done all imports; a guardian forked from it; the run forked from the
+guardian, leader of a session of its own. One run works at a time; others may wait for their turn beside it. However a
+run ends, its guardian kills all that is left of it, and so does the batch where a guardian was killed. Linux only.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+from collections.abc import Callable
+from contextlib import closing
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.extras import check_system
+from kdrbench.suite.engine.isolation import processes
+from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit, Watched, guard, in_child
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses
+from kdrbench.suite.engine.isolation.turn import Turn
+
+# Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
+SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
+
+
+# How often a batch looks after the guardian it waits for.
+_LOOK_S = 2.0
+
+
+class SupervisionError(KdrbenchError):
+    """The run could not be watched to its end: it leaves no row and is to be run again."""
+
+
+class LostError(SupervisionError):
+    """The guardian of a run, or the process that holds its data, was killed or stopped, maybe by the run."""
+
+
+class Supervisor:
+    """Starts the runs of a process, and knows which of its children are their guardians.
+
+    Runs are ended when the process numbered ``scheduler`` disappears.
+    """
+
+    def __init__(self, scheduler: int | None = None) -> None:
+        self._scheduler = scheduler
+        self._guardians: set[int] = set()
+        self._bystanders: set[int] = set()
+
+    def start(
+        self, target: Callable[[], None], limits: Limits, pauses: Pauses | None = None, turn: Turn | None = None
+    ) -> Supervised:
+        """Begin ``target`` in a process of its own within ``limits``; the caller closes what is returned.
+
+        The time limit counts from ``pauses``' first end (from the fork if there are none) and is paused during
+        pauses. A run that repeats its work waits for its ``turn``.
+        """
+        check_system("a supervised run")
+        processes.adopt_orphans()
+        if not self._guardians:
+            self._bystanders = set(processes.descendants())
+        watched = Watched(target, limits, pauses, turn, self._scheduler)
+        parent, (reading, writing) = os.getpid(), os.pipe()
+        # Frozen objects are not touched by the run's collector, so their pages stay shared.
+        gc.freeze()
+        guardian = os.fork()
+        if guardian == 0:
+            os.close(reading)
+            in_child(lambda: guard(watched, parent, writing))
+        self._guardians.add(guardian)
+        gc.unfreeze()
+        os.close(writing)
+        if turn:
+            turn.close_run_end()
+        return Supervised(self, guardian, reading, turn)
+
+    def spare(self, process: int) -> None:
+        """Leave this child, which is no run's, when all that a killed guardian left is cleared up."""
+        self._bystanders.add(process)
+
+    def end(self, guardian: int, *, reported: bool) -> None:
+        """Let a guardian end its run and go; clear up after one that has not ``reported`` to have done so."""
+        os.kill(guardian, signal.SIGTERM)
+        # One that a method has stopped hears nothing else.
+        if processes.is_stopped(guardian):
+            os.kill(guardian, signal.SIGKILL)
+        os.waitpid(guardian, 0)
+        self._guardians.discard(guardian)
+        if not reported:
+            processes.kill_descendants(self._bystanders | self._guardians)
+
+
+class Supervised:
+    """One run: at work, waiting for its turn, or ended."""
+
+    def __init__(self, supervisor: Supervisor, guardian: int, reading: int, turn: Turn | None) -> None:
+        self._supervisor, self._guardian, self._turn = supervisor, guardian, turn
+        self._report = os.fdopen(reading, encoding="ascii")
+        self._text = ""
+
+    def wait(self) -> ProcessExit | None:
+        """Wait until the run asks for its turn, or until it and all its descendants are gone; return how it ended.
+
+        Raises ``LostError`` when the scheduler is gone, or the guardian was killed or stopped.
+        """
+        report, ready = self._report.fileno(), list[int]()
+        while not ready:
+            ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [], _LOOK_S)
+            # Somebody who suspends the work stops this process as well.
+            if not ready and processes.is_stopped(self._guardian):
+                self.close()
+                raise LostError("the guardian of a run was stopped; start the workflow again")
+        if self._turn and report not in ready:
+            # What it left at work would slow the others, while its own clock is stopped.
+            processes.stop(self._guardian)
+            self._turn.asked()
+            return None
+        self._text = self._report.read()
+        self.close()
+        if not self._text:
+            raise LostError("the guardian of a run was killed, or the scheduler is gone; start the workflow again")
+        values = json.loads(self._text)
+        return ProcessExit(**{**values, "end": Exit(values["end"])})
+
+    def grant_turn(self) -> None:
+        """Let a run that waits go on."""
+        if self._turn:
+            self._turn.grant()
+            processes.resume(self._guardian)
+
+    def close(self) -> None:
+        """End the run if it has not ended."""
+        if self._report.closed:
+            return
+        self._report.close()
+        if self._turn:
+            self._turn.close()
+        self._supervisor.end(self._guardian, reported=bool(self._text))
+
+
+def supervise(
+    target: Callable[[], None],
+    limits: Limits,
+    pauses: Pauses | None = None,
+    scheduler: int | None = None,
+) -> ProcessExit:
+    """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
+
+    Raises ``SupervisionError`` when the scheduler is gone or the guardian was stopped or killed.
+    """
+    with closing(Supervisor(scheduler).start(target, limits, pauses)) as run:
+        while (ending := run.wait()) is None:
+            run.grant_turn()
+    return ending

@@ -1,0 +1,242 @@
+"""How far a grid has come, read from the disk: rows, workspaces, and locks that are held."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kdrbench.status import Status
+from kdrbench.suite.engine.attestation import attested_in
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.identity import Known, Requirements, reasons
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records
+from kdrbench.suite.engine.run_files import read_trace
+from kdrbench.suite.engine.untrusted import UnreadableError
+from kdrbench.suite.engine.workspace import Workspace
+
+_LOCKS = Path("/proc/locks")
+# Major and minor number of a device, and an inode on it.
+_Place = tuple[int, int, int]
+_NOWHERE = (0, 0, 0)
+_Axes = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far.
+
+    ``job`` is the process that holds its batch. Methods that repeat their work in turns share one.
+    """
+
+    run: int
+    time_s: float
+    best_cost: float | None
+    job: int
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """Rows of the runs that have ended, the run under way if a process of this machine holds the batch, and the rest.
+
+    ``reasons`` say in words why rows are out of date, so that the workflow will make them again: what was asked for is
+    something else now, or a revision was raised. ``estimated_s`` is about how long one run takes, ``most_s`` how long
+    it can by its ``limits``, on as many cores as ``threads``.
+    """
+
+    batch: Batch
+    estimated_s: float
+    ended: tuple[Record, ...]
+    running: Running | None
+    reasons: tuple[str, ...] = ()
+    most_s: float = math.inf
+    threads: int = 1
+    limits: Limits | None = None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether rows are out of date."""
+        return bool(self.reasons)
+
+    @property
+    def n_ended(self) -> int:
+        """Number of runs that have ended."""
+        return len({record.run for record in self.ended})
+
+    @property
+    def left(self) -> int:
+        """Number of runs that are to be made: those that have not ended, and those out of date."""
+        return len(self.batch.runs) - (0 if self.outdated else self.n_ended)
+
+    @property
+    def known(self) -> list[Record]:
+        """The rows of this definition that tell what a run takes: not those that were skipped or cut short."""
+        of_batch = [one for one in self.ended if one.provenance.definition_sha256 == self.batch.definition_sha256]
+        return [record for record in of_batch if record.status != Status.SKIPPED and not self.cut_short(record)]
+
+    def cut_short(self, record: Record) -> bool:
+        """Return whether a run was ended by a limit below that which its kind has now: it would take longer."""
+        made, limits = record.provenance, self.limits
+        if limits is None:
+            return False
+        below = {
+            Status.TIME_LIMIT: made.time_limit_s < limits.time_s,
+            Status.MEMORY_LIMIT: made.memory_limit_mib < limits.memory_mib,
+        }
+        return below.get(Status(record.status), False)
+
+    @property
+    def begun(self) -> bool:
+        """Whether some runs have ended or are under way, but not all have ended."""
+        return self.running is not None or 0 < self.n_ended < len(self.batch.runs)
+
+
+def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
+    """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
+    locks, attested, progress = _held_locks(), attested_in(results), {}
+    for bundle in grid.bundles():
+        record = grid.stage(bundle.experiment).record
+        required = Requirements(grid.timed(bundle.experiment), grid.budget_s, attested)
+        files = JobFiles.of(results, bundle.path)
+        published = _by_axes(_rows(files.records, record))
+        for batch in bundle.batches:
+            workspace = files.workspace(batch, record)
+            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, required)
+            most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
+            progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
+    return [progress[batch.path] for batch in grid.batches()]
+
+
+def _progress(
+    batch: Batch,
+    estimated_s: float,
+    workspace: Workspace[Any],
+    published: Mapping[_Axes, Sequence[Record]],
+    locks: Mapping[_Place, int],
+    required: Requirements,
+) -> BatchProgress:
+    # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
+    sources, known = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.batches_of_cell()
+    looks = [_ended(batch, rows, required, known) for rows in sources]
+    # Without rows there is nothing current either.
+    ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
+    running = None
+    if (job := locks.get(_place(workspace.lock))) is not None:
+        ended_runs = set() if why else {record.run for record in ended}
+        following = [run for run in batch.runs if run not in ended_runs]
+        running = _running(workspace, following[0], job) if following else None
+    return BatchProgress(batch, estimated_s, ended, running, reasons=why)
+
+
+def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
+    """Return rows by their axes: a job's file holds those of all its batches."""
+    found: dict[_Axes, list[Record]] = {}
+    for row in rows:
+        found.setdefault(row.axes, []).append(row)
+    return found
+
+
+def _ended(
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, known: Known
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """Return the batch's rows among these, and why some are out of date."""
+    found = [row for axes in batch.axes for row in rows.get(axes, ())]
+    why = [reason for row in found for reason in reasons(flat(row), batch, required, known)]
+    return tuple(found), tuple(dict.fromkeys(why))
+
+
+def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
+    try:
+        return read_records(path, record)
+    except (OSError, RecordError):
+        # Moved away while it was read, or of another version of kdrbench: the batch will be run again.
+        return []
+
+
+def _running(workspace: Workspace[Any], run: int, job: int) -> Running:
+    try:
+        trace = read_trace(workspace.run(run).trace)
+    except UnreadableError:
+        # Of a run under way, which is not judged yet.
+        trace = []
+    costs = [line.cost for line in trace]
+    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None, job)
+
+
+def _held_locks() -> dict[_Place, int]:
+    """Return by device and inode of each lock the process of this machine that holds it; looking must take none."""
+    try:
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; a waiting process has an arrow after the number.
+    words = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    held = [(int(process), place.split(":")) for *_, process, place, _, _ in words]
+    return {(int(major, 16), int(minor, 16), int(inode)): process for process, (major, minor, inode) in held}
+
+
+def _place(path: Path) -> _Place:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return _NOWHERE
+    return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
+
+
+class Costs:
+    """What runs are expected to take, from what ended runs took.
+
+    A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
+    as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all, and no
+    longer than its limits allow. What a lower limit cut short says only that a run of its cell takes longer.
+    """
+
+    def __init__(self, progress: Iterable[BatchProgress]) -> None:
+        # By what runs have in common: their actual and their estimated seconds.
+        self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+        self._least: dict[tuple[str, ...], float] = {}
+        for one in progress:
+            wall_s = {record.run: record.provenance.wall_s for record in one.known}
+            for key in _keys(one.batch):
+                self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
+            cell = _keys(one.batch)[0]
+            cut_s = [record.provenance.wall_s for record in one.ended if one.cut_short(record)]
+            self._least[cell] = max([self._least.get(cell, 0.0), *cut_s])
+
+    def is_measured(self, one: BatchProgress) -> bool:
+        """Return whether a run of the batch's cell has ended, and none was cut short."""
+        cell = _keys(one.batch)[0]
+        return bool(self._seconds[cell]) and not self._least[cell]
+
+    def ratio(self, one: BatchProgress) -> float:
+        """Return the actual over the estimated seconds of the runs that tell most of the batch; 1 before any ended.
+
+        All runs of a cell have the same estimate, so that their mean is what comes out for them.
+        """
+        pairs = next((found for key in _keys(one.batch) if (found := self._seconds.get(key))), [(1.0, 1.0)])
+        return sum(wall_s for wall_s, _ in pairs) / sum(estimated_s for _, estimated_s in pairs)
+
+    def run_s(self, one: BatchProgress) -> float:
+        """Return the seconds that a run of the batch is expected to take."""
+        run_s = max(one.estimated_s * self.ratio(one), self._least[_keys(one.batch)[0]])
+        return run_s if self.is_measured(one) else min(run_s, one.most_s)
+
+    def core_s_left(self, progress: Iterable[BatchProgress]) -> float:
+        """Return the core-seconds that the runs to make are expected to take."""
+        return sum(one.left * self.run_s(one) * one.threads for one in progress)
+
+
+def _keys(batch: Batch) -> list[tuple[str, ...]]:
+    return [(batch.experiment, batch.dataset, *batch.cell), (batch.system, *batch.cell[-1:]), ()]
+
+
+def endings(progress: Iterable[BatchProgress]) -> Counter[str]:
+    """Return how many rows ended in each status."""
+    return Counter(record.status for one in progress for record in one.ended)

@@ -1,0 +1,236 @@
+"""How, where and with what a run was made, taken on the machine that made it, and how fast its cores were.
+
+A fixed piece of work is timed beside each batch: matrix products and traffic through an array that fits in no cache
+near the core, as in most runs. Each of three passes takes some 15 ms; their median forgives a single interruption, and
+shows a core that is slowed down or shared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kdrbench import __version__
+from kdrbench.suite.engine.columns import column
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.record import Record
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """How, where and with what a row was made. Times in seconds, memory in MiB.
+
+    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end; ``memory_meter`` says how
+    its memory was measured: ``cgroup`` or ``sampled``. ``unclocked_s`` are the seconds of ``wall_s`` in which no clock
+    of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured apart from the
+    method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
+    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
+    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
+    version of a package that is not installed is empty. ``revisions`` are those of the components that decided the
+    result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in ``results/evidence``.
+    """
+
+    wall_s: float
+    memory_mib: float
+    memory_meter: str
+    involuntary_switches: int
+    unclocked_s: float | None
+    evaluation_s: float | None
+    unaccounted: bool | None
+    contaminated: bool | None
+    time_limit_s: float
+    memory_limit_mib: float
+    budget_s: float | None
+    timed: bool
+    calibration_before_s: float | None
+    calibration_after_s: float | None
+    cores: str
+    load: float
+    started_at: str
+    trace_file: str
+    batch_sha256: str
+    definition_sha256: str
+    data_sha256: str
+    kdrbench_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    scikit_learn_version: str
+    pymanopt_version: str
+    numba_version: str
+    blas: str
+    blas_threads: int
+    processor: str
+    machine: str
+    git_commit: str
+    git_dirty: bool | None
+    lock_sha256: str
+    revisions: str = column(since="0.2", default="")
+    code_id: str = column(since="0.2", default="")
+    env_id: str = column(since="0.2", default="")
+
+
+def software_and_machine() -> dict[str, Any]:
+    """Return package versions, BLAS, processor, git commit and lock file hash: columns shared by a whole job."""
+    root = checkout()
+    return {
+        "kdrbench_version": __version__,
+        "python_version": platform.python_version(),
+        **{f"{name.replace('-', '_')}_version": _version(name) for name in _PACKAGES},
+        **_blas(),
+        "processor": _processor(),
+        "machine": platform.node(),
+        **_git(root),
+        "lock_sha256": _sha256(root / "requirements.lock") if root else "",
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _blas() -> dict[str, Any]:
+    from threadpoolctl import threadpool_info
+
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    names = {f"{library['internal_api']} {library['version']}" for library in libraries}
+    threads = max((library["num_threads"] for library in libraries), default=0)
+    return {"blas": "; ".join(sorted(names)), "blas_threads": threads}
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def checkout() -> Path | None:
+    """Return the root of the checkout that holds this package, or ``None`` for an installed package."""
+    root = Path(__file__).resolve().parents[4]
+    return root if (root / "src" / "kdrbench").is_dir() and (root / "pyproject.toml").is_file() else None
+
+
+def _git(root: Path | None) -> dict[str, Any]:
+    """Return commit, and whether files that it holds, or the package's sources, differ from it; unknown elsewhere.
+
+    Files that git does not know count only below ``src``: notes and overlays beside them change no number.
+    """
+    unknown = {"git_commit": "", "git_dirty": None}
+    if root is None:
+        return unknown
+    try:
+        return {
+            "git_commit": _git_output(root, "rev-parse", "HEAD"),
+            "git_dirty": bool(
+                _git_output(root, "status", "--porcelain", "--untracked-files=no")
+                or _git_output(root, "ls-files", "--others", "--exclude-standard", "--", "src")
+            ),
+        }
+    except (OSError, subprocess.CalledProcessError):
+        return unknown
+
+
+def _git_output(root: Path, *words: str) -> str:
+    # Optional locks would let this query disturb a user's own git command.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.strip()
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+# Beyond this a time is marked as not comparable with those of other methods.
+MOST_DRIFT = 0.1
+_PASSES = 3
+_ORDER, _PRODUCTS = 512, 2
+_TRAFFIC = 2**21
+
+
+def calibration_s() -> float:
+    """Return the median wall seconds of a pass, after one that warms up, on the threads that BLAS has."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((_ORDER, _ORDER))
+    source, product, target = np.ones(_TRAFFIC), np.empty_like(factor), np.empty(_TRAFFIC)
+    passes = []
+    for _ in range(1 + _PASSES):
+        began = time.perf_counter()
+        for _ in range(_PRODUCTS):
+            np.matmul(factor, factor, out=product)
+        np.multiply(source, 2.0, out=target)
+        passes.append(time.perf_counter() - began)
+    return statistics.median(passes[1:])
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far the speed of the cores differed within the comparison that a row belongs to.
+
+    A time is compared with those of the other methods on the same problem: the same run of the same cell. ``drift`` is
+    the larger in size of two ratios, minus one, above zero where this row's cores were slower: the row's calibration
+    against the median of those beside the problem's rows, and, for a row whose method did not repeat its work in turns
+    with the others, the calibration after it against the one before. ``drifted`` marks a ``drift`` beyond a tenth. Both
+    are ``None`` for a run that is not timed.
+    """
+
+    drift: float | None
+    drifted: bool | None
+
+
+def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the columns of :class:`Drift` for each of the ``records``.
+
+    Problems belong to one experiment, so a row has the same in the table of its experiment and in that of its system.
+    """
+    # Rows that were timed side by side share their calibrations, which count once.
+    problems: dict[tuple[Any, ...], set[tuple[float, ...]]] = {}
+    for record in records:
+        problems.setdefault(_problem(record), set()).add(_times(record.provenance))
+    medians = {problem: _median(found) for problem, found in problems.items()}
+    return [asdict(_drift(record, medians[_problem(record)])) for record in records]
+
+
+def _problem(record: Record) -> tuple[Any, ...]:
+    """Return what the rows have in common whose times are compared: all but the method, and the machine."""
+    made, cell = record.provenance, [getattr(record, name) for name in record.CELL[:-1]]
+    return record.experiment, record.dataset, *cell, record.run, made.processor, made.blas, made.blas_threads
+
+
+def _times(made: Provenance) -> tuple[float, ...]:
+    both = (made.calibration_before_s, made.calibration_after_s)
+    return tuple(seconds for seconds in both if seconds is not None)
+
+
+def _median(found: Iterable[tuple[float, ...]]) -> float | None:
+    means = [statistics.fmean(times) for times in found if times]
+    return statistics.median(means) if means else None
+
+
+def _drift(record: Record, median: float | None) -> Drift:
+    times = _times(record.provenance)
+    if median is None or not times:
+        return Drift(None, None)
+    ratios = [statistics.fmean(times) / median]
+    if not getattr(record, "repeats", 0):
+        ratios.append(times[-1] / times[0])
+    drift = max((ratio - 1.0 for ratio in ratios), key=abs)
+    return Drift(round(drift, 4), abs(drift) > MOST_DRIFT)

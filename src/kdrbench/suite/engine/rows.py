@@ -1,0 +1,169 @@
+"""The rows of a batch: what a run handed over, with where and how it was made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kdrbench.datasets import Dataset
+from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.gate import row_message
+from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
+from kdrbench.suite.engine.isolation.keeper import Keeper
+from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.record import Record, RecordError, own_column_types
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.stage import RunContext, Stage, cross
+
+CONTAMINATED_RATIO = 1.1
+# Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
+_LEAST_S, _SHARE = 0.1, 0.2
+# What a stage's scores say of the referee, beside the columns of its record.
+EVALUATION = "evaluation_s"
+_NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
+
+
+@dataclass(frozen=True)
+class RowMaker:
+    """Makes the rows of a batch; ``shared`` are the columns that all runs of the job have in common."""
+
+    stage: Stage
+    batch: Batch
+    context: RunContext
+    trace_file: str
+    shared: Mapping[str, Any]
+
+    def calibrated(self, before_s: float | None) -> RowMaker:
+        """Return one whose rows say what calibration came before them."""
+        return replace(self, shared={**self.shared, "calibration_before_s": before_s})
+
+    def rows(
+        self,
+        number: int,
+        results: Mapping[tuple[Any, ...], RunResult],
+        process: ProcessExit,
+        started_at: str,
+        scores: Mapping[str, Any],
+    ) -> list[Record]:
+        """Return a row for each key of the batch, from what run ``number`` handed over."""
+        clocks = unclocked(process, results.values(), scores.get(EVALUATION))
+        own = {name: value for name, value in scores.items() if name != EVALUATION}
+        return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
+
+    def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
+        """Return the rows of a run that was left out because the grid's budget is used up."""
+        message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
+        return self.alike(number, dataset, RunResult(Status.SKIPPED, message))
+
+    def alike(self, number: int, dataset: Dataset | Keeper[Dataset], result: RunResult) -> list[Record]:
+        """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
+        results = dict.fromkeys(self.batch.rows, result)
+        return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))
+
+    def _row(
+        self,
+        number: int,
+        key: tuple[Any, ...],
+        result: RunResult,
+        seen: tuple[ProcessExit, Unclocked],
+        started_at: str,
+        scores: Mapping[str, Any],
+    ) -> Record:
+        kind, batch = self.stage.record, self.batch
+        known = {**self.stage.columns(batch), **scores}
+        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
+            raise RecordError(f"{type(self.stage).__name__} gives the column {min(foreign)!r}, which is not its own")
+        return kind(
+            schema_version=kind.SCHEMA_VERSION,
+            experiment=batch.experiment,
+            dataset=batch.dataset,
+            run=number,
+            seed=batch.seed,
+            status=str(result.status),
+            message=row_message(result.message),
+            time_s=result.time_s,
+            cpu_s=result.cpu_s,
+            provenance=self._provenance(result, *seen, started_at),
+            **{
+                # What the batch knows overrides what a run claims.
+                **result.columns,
+                **known,
+                **cross(kind.CELL, batch.cell),
+                **cross(kind.KEYS, key),
+            },
+        )
+
+    def _provenance(self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str) -> Provenance:
+        context, batch = self.context, self.batch
+        return Provenance(
+            wall_s=process.wall_s,
+            memory_mib=process.memory_mib,
+            memory_meter=process.memory_meter,
+            involuntary_switches=process.involuntary_switches,
+            **asdict(clocks),
+            contaminated=self._contaminated(result),
+            time_limit_s=context.limits.time_s,
+            memory_limit_mib=context.limits.memory_mib,
+            budget_s=context.budget_s,
+            timed=context.timed,
+            calibration_after_s=None,
+            load=load_average(),
+            started_at=started_at,
+            trace_file=self.trace_file,
+            **batch.identity,
+            **self.shared,
+        )
+
+    def _contaminated(self, result: RunResult) -> bool | None:
+        """Return whether the run waited for its core; unknown without CPU seconds, and but for a single own core."""
+        if result.time_s is None or result.cpu_s is None or not self.context.timed or len(self.context.cores) > 1:
+            return None
+        return result.time_s > CONTAMINATED_RATIO * result.cpu_s
+
+
+@dataclass(frozen=True)
+class Unclocked:
+    """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether too much work was done in them."""
+
+    unclocked_s: float | None = None
+    evaluation_s: float | None = None
+    unaccounted: bool | None = None
+
+
+def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> Unclocked:
+    """Return what the clocks of a run do not cover.
+
+    The clock runs inside the run's process, where a method can change it, stop it, or work while it is stopped. What is
+    seen from outside cannot be changed there: the guardian's seconds of the process, and the CPU seconds of all that
+    descended from it. What the referee needs while the clock is stopped is measured in the batch, which never ran the
+    method: the seconds of one evaluation, times the evaluations that the trace shows.
+
+    Nothing is known of a run that left no result. It is not judged where the stage does not say what the bench's own
+    work took (``evaluation_s``). Of one that was ended in its repeats, these are not accounted for.
+    """
+    clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
+    if not clocked:
+        return Unclocked()
+    wall_s, cpu_s = max(clocked)
+    outside_s = process.wall_s - wall_s
+    if evaluation_s is None or cpu_s is None:
+        return Unclocked(outside_s)
+    # Other work on the machine adds to wall seconds, and to no process's CPU seconds.
+    worked_s = process.cpu_s - cpu_s - evaluation_s
+    # A clock that claims more than the whole process took was changed as well.
+    unaccounted = worked_s > max(_LEAST_S, _SHARE * cpu_s) or outside_s < -_LEAST_S
+    return Unclocked(outside_s, evaluation_s, unaccounted)
+
+
+def now() -> str:
+    """Return the time of day to the second, in universal time."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def load_average() -> float:
+    """Return the machine's load over the last minute."""
+    return round(os.getloadavg()[0], 2)

@@ -1,0 +1,248 @@
+"""One run, inside its process and after it: its results are written line by line, and its exit is classified."""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import sys
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from kdrbench.errors import error_text, text_of
+from kdrbench.status import Status
+from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds, columns_of
+from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
+
+MOST_REPEATS = 100
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One row's part of a run: how the method ended, its seconds, and the columns of its stage.
+
+    ``key`` tells the rows of one run apart (:attr:`.Batch.rows`). ``clocked_s`` and ``clocked_cpu_s`` are those of all
+    clocks of the run when the result was handed over, repeats included.
+    """
+
+    status: Status
+    message: str
+    time_s: float | None = None
+    cpu_s: float | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    key: tuple[Any, ...] = ()
+    clocked_s: float | None = None
+    clocked_cpu_s: float | None = None
+
+
+@runtime_checkable
+class TakesFiles(Protocol):
+    """A run that finds something in its files which is not in its memory."""
+
+    def hand_in(self, files: RunFiles) -> None:
+        """Leave it there; called in the batch's process before the run."""
+        ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A run whose results are completed one by one from what it has left."""
+
+    def judged(self, files: RunFiles, results: Mapping[tuple[Any, ...], RunResult]) -> dict[tuple[Any, ...], RunResult]:
+        """Return the results with what they cannot know in the run's process; called in the batch's, after the run."""
+        ...
+
+
+class Run(Protocol):
+    """The work of one run, prepared in the batch's process and done in a process of its own."""
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The names of the arrays without which a run that ended by itself has no result; others are not kept.
+
+        Where there are none, a run may leave any.
+        """
+        ...
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Do the work and yield a result for each row as it is known; a later one of the same key replaces it."""
+        ...
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return further columns of every row from what the run left, in the batch's process after the run.
+
+        ``evaluation_s`` among them are the CPU seconds that the referee needed in the run's process, where that can be
+        measured again here. Raises an error for what cannot be evaluated: the rows of the run are then ``failed``.
+        """
+        ...
+
+
+def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
+    """Do the work of a run and write each of its results down as it comes.
+
+    What a method raises becomes the status of the rows that are missing. A file that cannot be written or a missing
+    package ends the process with exit code ``BENCH_FAULT``: the batch then tries the same (:func:`probe`).
+    """
+    try:
+        _execute(run, referee, keys)
+    except BenchFaultError as fault:
+        print(f"kdrbench: {fault}", file=sys.stderr)
+        sys.exit(BENCH_FAULT)
+    except ImportError as error:
+        traceback.print_exc()
+        if error.name:
+            with suppress(OSError):
+                referee.files.missing_module.write_text(error.name, encoding="utf-8")
+        sys.exit(BENCH_FAULT)
+
+
+def probe(files: RunFiles, module: str) -> None:
+    """Do what a run said that it could not, in a process without a method: write a file and import a ``module``.
+
+    Ends with exit code ``BENCH_FAULT`` where that fails too: it is the bench or the machine, not the method.
+    """
+    try:
+        save_array(files.array("probe"), np.zeros(1))
+        files.array("probe").unlink()
+        if module:
+            import_module(module)
+    except OSError as error:
+        print(f"kdrbench: {error}", file=sys.stderr)
+        sys.exit(BENCH_FAULT)
+    except ImportError:
+        traceback.print_exc()
+        sys.exit(BENCH_FAULT)
+
+
+def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> None:
+    missing = list(keys)
+    try:
+        for result in run.run(referee):
+            if result.status is Status.TIME_LIMIT and referee.charged_s < referee.limits.time_s:
+                early = f"said time_limit after {referee.charged_s:.3g} s of {referee.limits.time_s:g} s"
+                result = replace(result, status=Status.FAILED, message=early)
+            late = referee.charged_s > referee.limits.time_s and result.key in missing
+            # Also for a method that ended well without asking: only its time above the limit is reported.
+            _hand_over(referee, replace(result, **_at_limit(referee)) if late else result)
+            missing = [key for key in missing if key != result.key]
+            if late:
+                break
+        else:
+            return
+        ending = RunResult(Status.TIME_LIMIT, referee.limit_message)
+    except MemoryError as error:
+        ending = RunResult(Status.MEMORY_LIMIT, f"out of memory: {text_of(error)}")
+    except (BenchFaultError, ImportError):
+        raise
+    except (Exception, SystemExit) as error:
+        ending = RunResult(Status.FAILED, error_text(error))
+    for key in missing:
+        _hand_over(referee, replace(ending, key=key))
+
+
+def _hand_over(referee: Referee, result: RunResult) -> None:
+    clocked = referee.clocked
+    with referee.writing():
+        hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
+
+
+def _at_limit(referee: Referee) -> dict[str, Any]:
+    return {"status": Status.TIME_LIMIT, "message": referee.limit_message}
+
+
+def hand_over(files: RunFiles, result: RunResult) -> None:
+    """Write one result in a single write; raises ``BenchFaultError`` when it cannot be written."""
+    words = {"status": Status(result.status), "message": text_of(result.message)}
+    values = {**asdict(replace(result, message="")), **words, "columns": columns_of(result.columns)}
+    line = f"{json.dumps(values, allow_nan=False)}\n".encode()
+    try:
+        with files.results.open("ab", buffering=0) as stream:
+            if stream.write(line) != len(line):
+                raise OSError("only a part was written")
+    except OSError as error:
+        raise BenchFaultError(f"the result cannot be written: {error}") from error
+
+
+def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, referee: Referee) -> Iterator[RunResult]:
+    """Yield the result with the seconds of its first work, then, for short work, with those of its repeats as well.
+
+    The first work is cold, the repeats are warm, one for each turn of the run. They stop where as many again would
+    reach the time limit.
+    """
+    cold = replace(result, time_s=first.wall_s, cpu_s=first.cpu_s, columns={**result.columns, "repeats": 0})
+    yield cold
+    if result.status is Status.TIME_LIMIT or first.wall_s >= referee.repeat_for_s:
+        return
+    times: list[Seconds] = []
+    while (
+        (total := sum(one.wall_s for one in times)) < referee.repeat_for_s
+        and len(times) < MOST_REPEATS
+        and first.wall_s + total < 0.5 * referee.limits.time_s
+    ):
+        referee.wait_for_turn()
+        times.append(repeat())
+    if times:
+        yield replace(cold, columns={**result.columns, **_warm(times)})
+
+
+def _warm(times: list[Seconds]) -> dict[str, Any]:
+    walls = [one.wall_s for one in times]
+    return {
+        "warm_s": statistics.median(walls),
+        "warm_cpu_s": statistics.median(one.cpu_s for one in times),
+        "warm_iqr_s": float(np.subtract(*np.percentile(walls, [75, 25]))),
+        "repeats": len(times),
+    }
+
+
+def classify_exit(process: ProcessExit, files: RunFiles, limits: Limits) -> RunResult:
+    """Return the result of the rows for which the run handed none over, from how its process ended."""
+    if process.end is Exit.TIME_LIMIT:
+        return RunResult(Status.TIME_LIMIT, f"killed at the time limit of {limits.time_s:g} s")
+    if process.end is Exit.MEMORY_LIMIT:
+        return RunResult(Status.MEMORY_LIMIT, f"killed beyond the memory limit of {limits.memory_mib:g} MiB")
+    if process.end is Exit.SIGNALLED:
+        return RunResult(Status.FAILED, f"ended by {_signal_name(process.code)}")
+    if blames_bench(process):
+        return RunResult(Status.FAILED, "could not write its result, or lacks a package; the batch lacks neither")
+    return RunResult(Status.FAILED, f"ended with exit code {process.code} and no result")
+
+
+def time_of(result: RunResult, files: RunFiles, limits: Limits) -> float | None:
+    """Return the seconds of the only row of a run; of one without a result, as far as its last trace line shows."""
+    if result.time_s is not None:
+        return result.time_s
+    if result.status is Status.TIME_LIMIT:
+        return limits.time_s
+    last = deque(trace_lines(files.trace), maxlen=1)
+    return last[0].time_s if last else None
+
+
+def was_killed(process: ProcessExit) -> bool:
+    """Return whether the run was ended by a signal that may have come from outside.
+
+    Who stops the work stops the batch as well, which then makes no row.
+    """
+    return process.end is Exit.SIGNALLED and process.code in _FROM_OUTSIDE
+
+
+def blames_bench(process: ProcessExit) -> bool:
+    """Return whether the run said that the bench is at fault: any method can say so."""
+    return process.end is Exit.EXITED and process.code == BENCH_FAULT
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {number}"

@@ -1,0 +1,239 @@
+"""The files of one run: its trace, arrays and results, and the checkpoint that an interrupted run goes on from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.files import flush, write_bytes, write_text
+from kdrbench.suite.engine.untrusted import (
+    UnreadableError,
+    array_in,
+    arrays_in,
+    claim_folder,
+    content_of,
+    is_number,
+    lines_of,
+    remove,
+)
+
+if TYPE_CHECKING:
+    from kdrbench.solvers.monitor import State
+
+_CLOCK = "clock"
+# Two costs of one projection differ by less, relatively.
+_COST = 1e-9
+# Bytes of some three million iterates; a run notes no more than that.
+MOST_TRACE = 2**28
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of one run: all that is left of it when its process is killed."""
+
+    folder: Path
+
+    @property
+    def trace(self) -> Path:
+        """Lines of seconds, cost, relative stationarity and calls of oracles."""
+        return self.folder / "trace.jsonl"
+
+    @property
+    def results(self) -> Path:
+        """A line for each result that the run has handed over; the last one of a key counts."""
+        return self.folder / "results.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The state from which an interrupted run goes on."""
+        return self.folder / "checkpoint.npz"
+
+    @property
+    def missing_module(self) -> Path:
+        """The name of the module that the run could not import."""
+        return self.folder / "missing_module.txt"
+
+    def array(self, name: str) -> Path:
+        """Return the place of an array that the run leaves, for instance its projection."""
+        return self.folder / f"{name}.npy"
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays that the run has left, by name."""
+        arrays = {path.stem: read_array(path) for path in sorted(self.folder.glob("*.npy"))}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def clear(self) -> Checkpoint | None:
+        """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate; return it."""
+        claim_folder(self.folder)
+        kept = kept_checkpoint(self.checkpoint)
+        if kept is None:
+            remove(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in (self.results, self.missing_module, self._evidence):
+            remove(path)
+        return kept
+
+    def seal(self) -> None:
+        """Flush trace and arrays of a run that has ended to disk, and note their hashes: what its rows rest on."""
+        hashes = self._hashes()
+        for name in hashes:
+            flush(self.folder / name)
+        write_text(self._evidence, json.dumps(hashes))
+        flush(self.folder.parent)
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the trace and the arrays of a run that has rows, unless they are those sealed."""
+        if not self.folder.is_dir():
+            return "is missing" if not self.folder.exists() else "is no folder"
+        if not self._evidence.is_file():
+            return "does not say which files its run left"
+        try:
+            sealed, found = json.loads(self._evidence.read_bytes()), self._hashes()
+        except (OSError, ValueError, RecursionError):
+            return "holds files that cannot be read"
+        return None if sealed == found else "does not hold the files that its run left"
+
+    def fault_of_checkpoint(self) -> str | None:
+        """Return what keeps an unfinished run from going on from its checkpoint, if it has one."""
+        if not self.folder.exists():
+            return None
+        if not self.folder.is_dir():
+            return "is no folder"
+        if not self.checkpoint.exists():
+            return None
+        try:
+            read_checkpoint(self.checkpoint)
+            self.arrays()
+        except (UnreadableError, OSError) as error:
+            return f"holds no readable state of its unfinished run ({error})"
+        return None
+
+    @property
+    def _evidence(self) -> Path:
+        return self.folder / "evidence.json"
+
+    def _hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of the trace and of each array by the file's name."""
+        paths = sorted([*self.folder.glob(self.trace.name), *self.folder.glob("*.npy")])
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
+
+
+class TraceLine(NamedTuple):
+    """What the referee writes of an iterate; ``calls`` of oracles up to it, ``None`` where they are not counted."""
+
+    time_s: float
+    cost: float
+    stationarity: float
+    calls: int | None = None
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array; a killed process leaves the old or the new one, whole."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    write_bytes(path, buffer.getvalue(), durable=False)
+
+
+def read_array(path: Path) -> NDArray[Any] | None:
+    """Read what :func:`save_array` wrote, or ``None`` if nothing was; ``UnreadableError`` for anything else."""
+    return array_in(path)
+
+
+def read_trace(path: Path) -> list[TraceLine]:
+    """Read the whole lines of a trace; raises ``UnreadableError`` for anything else."""
+    return list(trace_lines(path))
+
+
+def trace_lines(path: Path) -> Iterator[TraceLine]:
+    """Yield the whole lines of a trace, one at a time; see :func:`read_trace`."""
+    for number, values in enumerate(lines_of(path, MOST_TRACE), 1):
+        if not _is_trace_line(values):
+            raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
+        yield TraceLine(*values)
+
+
+def end_trace_at(path: Path, cost: float) -> None:
+    """Drop the last line of a trace where the one before has the ``cost`` of the array that the run has left.
+
+    A run that was killed between both files has noted an iterate and not kept it. Costs are compared to 1e-9.
+    """
+    ends = [math.isclose(line.cost, cost, rel_tol=_COST) for line in deque(trace_lines(path), maxlen=2)]
+    if ends == [True, False]:
+        lines = path.read_bytes().splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n")]
+        os.truncate(path, sum(map(len, whole[:-1])))
+
+
+def _is_trace_line(values: object) -> bool:
+    """Return whether these are three numbers and, if counted, the calls."""
+    if not isinstance(values, list) or not 3 <= len(values) <= 4 or not all(map(is_number, values[:3])):
+        return False
+    calls = values[3] if len(values) == 4 else None
+    return values[0] >= 0 and (calls is None or (is_number(calls) and isinstance(calls, int)))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The solver's ``state``, its seconds and iterations up to there."""
+
+    wall_s: float
+    cpu_s: float
+    iterations: int
+    state: State
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, with the length and CRC-32 of the trace beside it.
+
+    A killed process leaves the old or the new one, whole.
+    """
+    trace = _trace_beside(path)
+    clock = np.array([checkpoint.wall_s, checkpoint.cpu_s, float(checkpoint.iterations), len(trace), zlib.crc32(trace)])
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{_CLOCK: clock}, **checkpoint.state)
+    write_bytes(path, buffer.getvalue())
+
+
+def read_checkpoint(path: Path) -> Checkpoint | None:
+    """Read what :func:`write_checkpoint` wrote, or ``None`` if nothing was.
+
+    Raises ``UnreadableError`` for anything else, and where the trace beside it has lost the lines written before it.
+    """
+    arrays = arrays_in(path)
+    if arrays is None:
+        return None
+    clock = arrays.pop(_CLOCK, None)
+    if clock is None or clock.shape != (5,) or clock.dtype != float or not (clock >= 0).all():
+        raise UnreadableError(f"{path.name} has no clock")
+    wall_s, cpu_s, iterations, length, check = clock.tolist()
+    if not all(map(is_number, clock.tolist())):
+        raise UnreadableError(f"{path.name} has a clock of {wall_s}, {cpu_s} s and {iterations} iterations")
+    trace = _trace_beside(path)
+    if len(trace) < length or zlib.crc32(trace[: int(length)]) != check:
+        raise UnreadableError(f"the trace beside {path.name} is not the one that the checkpoint was written with")
+    return Checkpoint(wall_s, cpu_s, int(iterations), arrays)
+
+
+def _trace_beside(checkpoint: Path) -> bytes:
+    return content_of(RunFiles(checkpoint.parent).trace, MOST_TRACE) or b""
+
+
+def kept_checkpoint(path: Path) -> Checkpoint | None:
+    """Read a checkpoint as :func:`read_checkpoint` does, and remove one that cannot be read: the run begins again."""
+    try:
+        return read_checkpoint(path)
+    except UnreadableError:
+        remove(path)
+        return None

@@ -1,0 +1,139 @@
+"""The contract between the engine and a system: what a stage is, and what a batch is run under."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import psutil
+
+from kdrbench.datasets import Dataset
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.identity import Attested, Requirements
+from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError
+from kdrbench.suite.engine.provenance import calibration_s
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run_files import RunFiles
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a batch is run under: limits, repeats, its own cores, the budget, the scheduler it must not outlive.
+
+    ``calibrate`` times the fixed piece of work by which drift is noticed. ``attested`` are the earlier revisions that
+    rows may have.
+    """
+
+    limits: Limits
+    repeat_for_s: float = 0.0
+    cores: tuple[int, ...] = ()
+    scheduler: int | None = None
+    timed: bool = True
+    spent_log: SpentLog | None = None
+    calibrate: Callable[[], float] = calibration_s
+    attested: Attested = field(default_factory=Attested)
+
+    @property
+    def requirements(self) -> Requirements:
+        """What rows that were made before are judged by."""
+        return Requirements(self.timed, self.budget_s, self.attested)
+
+    @property
+    def budget_s(self) -> float | None:
+        """The seconds of all runs of the grid together, if they are limited."""
+        return self.spent_log.budget_s if self.spent_log else None
+
+    def check_scheduler(self) -> None:
+        """Raise ``SupervisionError`` when the scheduler is gone; short runs end before their guardian looks."""
+        if self.scheduler is not None and not psutil.pid_exists(self.scheduler):
+            raise SupervisionError("the scheduler is gone; start the workflow again")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of an experiment as its stage expands it; the engine splits its runs into batches and jobs.
+
+    ``names`` are those of the cell below its data set, the method's last. ``definition`` is everything that the
+    configuration decides of its results. ``run_s`` is about how long one run takes. ``components`` are those that
+    decide the numbers (:mod:`kdrbench.revisions`), ``plugins`` by such a name the modules of the user's own that do.
+    ``rows`` are the keys of the rows that a run leaves.
+    """
+
+    dataset: str
+    names: tuple[str, ...]
+    definition: dict[str, Any]
+    n_runs: int
+    run_s: float
+    components: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    rows: tuple[tuple[Any, ...], ...] = ((),)
+
+
+class Stage(ABC):
+    """A system of the benchmark: how its experiments are checked, expanded to cells, and run.
+
+    ``record`` is the class of its rows. ``schema`` is the JSON schema of its experiments beside the keys that all have,
+    ``sections`` those of the configuration's sections that only it reads. ``withholds`` says that runs are given a part
+    of the data only: what takes a data set is then called with the :class:`.Keeper` of one.
+    """
+
+    record: ClassVar[type[Record]]
+    schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
+    sections: ClassVar[Mapping[str, Any]] = {}
+    withholds: ClassVar[bool] = False
+
+    def check(self, name: str, config: Config) -> None:  # noqa: B027
+        """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
+
+    def check_sections(self, config: Config) -> None:  # noqa: B027
+        """Raise ``ConfigError`` for the first fault of the sections that the stage reads."""
+
+    @abstractmethod
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield the cells of a checked experiment, in the order of its tables."""
+
+    @abstractmethod
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Make run ``number`` of the batch in a process of its own; yield a result for each of its rows."""
+
+    def prepare(self, batch: Batch, dataset: Any, context: RunContext) -> Callable[[int], Run]:
+        """Load what the runs need, once for all of them, and return what makes the work of run ``number``.
+
+        What is raised here is a fault of the specification, not of a method: it leaves no row.
+        """
+        return lambda number: _Unscored(self, batch, dataset, number)
+
+    def columns(self, batch: Batch) -> Mapping[str, Any]:
+        """Return the columns that every row of the batch has."""
+        return {}
+
+    def describe(self, batch: Batch, dataset: Any, number: int) -> Mapping[str, Any]:
+        """Return the columns that the stage knows of a run without making it."""
+        return {}
+
+
+@dataclass(frozen=True)
+class _Unscored:
+    stage: Stage
+    batch: Batch
+    dataset: Dataset
+    number: int
+    arrays: ClassVar[tuple[str, ...]] = ()
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        return self.stage.run(self.batch, self.dataset, self.number, referee)
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        return self.stage.describe(self.batch, self.dataset, self.number)
+
+
+def cross(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Return names and values as columns; both must be as many."""
+    return dict(zip(keys, values, strict=True))

@@ -1,0 +1,221 @@
+"""A batch's workspace: the rows of its runs, each kept for as long as it is what the batch asks for, and their folders.
+
+Snakemake deletes the outputs of a job that fails or is made again. The workspace is none of its outputs: a job that
+starts again goes on from here, and publishes the rows that exist without running anything.
+
+What cannot be read is set aside, into one folder beside the workspace, and its runs are made again. A row counts only
+with the trace and the arrays that its run left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic
+
+from kdrbench.errors import counted
+from kdrbench.files import set_aside, unsealed, write_text
+from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.identity import Requirements, reasons
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.record import AnyRecord, append_records, flat, read_records, read_undamaged, write_records
+from kdrbench.suite.engine.run_files import RunFiles, kept_checkpoint
+from kdrbench.suite.engine.workspace_lock import workspace_lock
+
+ROWS, _BATCH = "rows.jsonl", "batch.json"
+_AT_A_LIMIT = {Status.TIME_LIMIT: "time_limit_s", Status.MEMORY_LIMIT: "memory_limit_mib"}
+
+
+@dataclass(frozen=True)
+class Workspace(Generic[AnyRecord]):
+    """The folder of a batch below ``results/.workspace``, and the class of its records."""
+
+    folder: Path
+    record: type[AnyRecord]
+
+    @classmethod
+    def of(cls, root: Path, batch: Batch, record: type[AnyRecord]) -> Workspace[AnyRecord]:
+        """Return the workspace of a batch below the folder ``root`` of all workspaces."""
+        return cls(root / batch.path, record)
+
+    @property
+    def rows(self) -> Path:
+        """Rows of the runs that have ended."""
+        return self.folder / ROWS
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that works on the batch; it outlives the folder."""
+        return self.folder.with_name(f"{self.folder.name}.lock")
+
+    def run(self, number: int) -> RunFiles:
+        """Return the files of one run, wherever a method changes its folder to."""
+        return RunFiles((self.folder / f"run-{number}").absolute())
+
+    def records(self) -> list[AnyRecord]:
+        """Return the rows so far."""
+        return read_records(self.rows, self.record)
+
+    def append(self, records: Sequence[AnyRecord]) -> None:
+        """Add the rows of one run, flushed to disk after the files that they rest on."""
+        for number in {record.run for record in records if record.status != Status.SKIPPED}:
+            self.run(number).seal()
+        append_records(self.rows, records, seal=True)
+
+    def lost_before(self, number: int) -> bool:
+        """Note that a run ended with its guardian or its keeper; return whether it did so in an earlier start."""
+        note = self._note_of_loss(number)
+        if not (before := note.exists()):
+            write_text(note, "")
+        return before
+
+    def _note_of_loss(self, number: int) -> Path:
+        return self.folder / f"run-{number}.lost"
+
+    def replace(self, records: Sequence[AnyRecord]) -> None:
+        """Write these rows in place of all others."""
+        write_records(self.rows, records, seal=True)
+
+    def take_out(self, runs: Container[int]) -> None:
+        """Take the rows of runs out, and then what these runs left."""
+        lines = self.rows.read_text(encoding="utf-8").splitlines(keepends=True)
+        numbers = [_run_of(line) for line in lines]
+        write_text(self.rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
+        for number in {number for number in numbers if number in runs}:
+            shutil.rmtree(self.run(number).folder, ignore_errors=True)
+            self._note_of_loss(number).unlink(missing_ok=True)
+
+    def drop(self) -> None:
+        """Remove the folder with all it holds."""
+        # Without its rows the workspace is void: a removal that is cut short leaves no half of it in use.
+        self.rows.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def _batch(self) -> Path:
+        return self.folder / _BATCH
+
+    def made_for(self) -> Batch | None:
+        """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
+        return _batch_in(self._batch)
+
+    def batches_of_cell(self) -> dict[str, Batch]:
+        """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
+        found = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
+        return {batch.definition_sha256: batch for batch in found if batch is not None}
+
+    @contextmanager
+    def claimed(self, batch: Batch, limits: Limits, required: Requirements) -> Iterator[set[int]]:
+        """Hold the workspace for this process alone and yield the runs whose rows can be used as they are.
+
+        Rows count only if they are of the batch (:mod:`.identity`), and timed where times are asked for.
+        Runs that were skipped, or that ended at another limit than today's, are made again.
+
+        Raises ``SupervisionError`` when another process works on the batch.
+        """
+        with workspace_lock(self.lock, self.folder):
+            self.prepare_for(batch)
+            records = self._undamaged_records()
+            complete = _complete(records, batch, required)
+            usable = {run for run, rows in complete.items() if all(_usable(row, limits) for row in rows)}
+            usable -= self._set_runs_aside(batch.runs, usable)
+            self._drop_unusable_checkpoints(limits, required.timed)
+            if [record.run for record in records if record.run not in usable]:
+                self.replace([record for record in records if record.run in usable])
+            yield usable
+
+    def _undamaged_records(self) -> list[AnyRecord]:
+        """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
+        if self.rows.exists() and not self.rows.is_file():
+            self._set_aside(self.rows, "is no file")
+        _drop_unfinished_line(self.rows)
+        records, faults = read_undamaged(self.rows, self.record)
+        by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
+        for record in records:
+            by_axes.setdefault(record.axes, []).append(record)
+        faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
+        if faults:
+            # Copied first: a kill in between must not cost the other rows.
+            self._set_aside(
+                self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})", copy=True
+            )
+            records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
+            self.replace(records)
+        return records
+
+    def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
+        """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
+        faults = {}
+        for number in runs:
+            files = self.run(number)
+            faults[number] = files.fault() if number in with_rows else files.fault_of_checkpoint()
+        for number, fault in faults.items():
+            if fault:
+                self._set_aside(self.run(number).folder, fault)
+        return {number for number, fault in faults.items() if fault}
+
+    def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
+        """Set a part of the folder, or all of it, aside in one folder beside it."""
+        place = self.folder.with_name(f"{self.folder.name}.damaged")
+        set_aside(path, why, place if path == self.folder else place / path.name, copy=copy)
+
+    def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
+        """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
+        mark = self.folder / "untimed"
+        for path in self.folder.glob("run-*/checkpoint.npz"):
+            kept = kept_checkpoint(path)
+            if (timed and mark.exists()) or (kept and kept.wall_s >= limits.time_s):
+                path.unlink(missing_ok=True)
+        mark.unlink(missing_ok=True) if timed else mark.touch()
+
+    def prepare_for(self, batch: Batch) -> None:
+        """Note which batch the work is for; unfinished runs of another batch start again."""
+        before = self.made_for()
+        if before is not None and before.sha256 == batch.sha256:
+            return
+        if self.folder.exists() and not self.folder.is_dir():
+            self._set_aside(self.folder, "is no folder")
+        for path in self.folder.glob("run-*/checkpoint.npz"):
+            path.unlink(missing_ok=True)
+        write_text(self._batch, batch.to_json())
+
+
+def _batch_in(path: Path) -> Batch | None:
+    try:
+        return Batch.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _run_of(line: str) -> int:
+    """Return the number of the run of a row; -1 of one that is damaged, which the next start sets aside."""
+    try:
+        return int(json.loads(unsealed(line.rstrip("\n")))["run"])
+    except (ValueError, TypeError, KeyError):
+        return -1
+
+
+def _complete(records: Sequence[AnyRecord], batch: Batch, required: Requirements) -> dict[int, list[AnyRecord]]:
+    """Return by run the rows of the runs that have all of theirs."""
+    by_run: dict[int, list[AnyRecord]] = {}
+    for record in records:
+        if record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
+            by_run.setdefault(record.run, []).append(record)
+    return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
+
+
+def _usable(record: AnyRecord, limits: Limits) -> bool:
+    column = _AT_A_LIMIT.get(Status(record.status))
+    today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
+    return column is None or getattr(record.provenance, column) == today[column]
+
+
+def _drop_unfinished_line(path: Path) -> None:
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)

@@ -1,0 +1,163 @@
+"""Merged tables read as records again: every cell is checked, since a table may come from anywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from kdrbench.errors import in_words, visible
+from kdrbench.files import write_bytes
+from kdrbench.status import Status
+from kdrbench.suite.csv_files import LONGEST_CELL, restored
+from kdrbench.suite.engine.provenance import Drift, drift_columns
+from kdrbench.suite.engine.record import (
+    AnyRecord,
+    Record,
+    RecordError,
+    column_types,
+    completed,
+    flat,
+    kinds_of,
+    record_of,
+)
+
+# What a table has beside the columns of its records.
+_DRIFT = frozenset(field.name for field in fields(Drift))
+_TRUTHS = {"True": True, "False": False}
+
+
+def read_merged(
+    path: Path, kind: type[AnyRecord], chosen: Callable[[Mapping[str, str]], bool] | None = None
+) -> list[AnyRecord]:
+    """Return the records of a merged table of one system, or the ``chosen`` rows; how cores drifted is left out.
+
+    Raises ``RecordError`` naming the file, the line and the column for a table that is cut, lacks a column that all
+    tables have, or holds a value that the column may not hold; and for two rows with the same axes.
+    """
+    rows = read_words(path, kind)
+    records = [_at_line(path, number, words, kind) for number, words in rows if chosen is None or chosen(words)]
+    _refuse_double(path, records)
+    return records
+
+
+def read_words(path: Path, kind: type[Record]) -> list[tuple[int, dict[str, str]]]:
+    """Return the cells of a merged table's rows by column, as they are in the file, with the numbers of their lines.
+
+    Columns that were added since are filled. Raises ``RecordError`` for a table that is cut, or lacks other columns.
+    """
+    try:
+        names, rows = _lines(path)
+    except (ValueError, csv.Error) as error:
+        raise _unreadable(path, in_words(error)) from error
+    added = {name: "" if default is None else str(default) for name, default in completed({}, kind).items()}
+    types = column_types(kind)  # type: ignore[arg-type]
+    if missing := sorted({*types, *_DRIFT} - {*names, *added}):
+        raise _unreadable(path, f"it lacks columns of {kind.__name__}: {_shown(missing)}")
+    return [(number, {**added, **dict(zip(names, row, strict=True))}) for number, row in rows]
+
+
+def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
+    """Return the record of a row's cells; ``RecordError`` for one that its column may not hold."""
+    types = column_types(kind)  # type: ignore[arg-type]
+    return record_of({name: _value(name, words[name], types[name]) for name in types}, kind)
+
+
+def was_disturbed(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a timed run whose cores changed their speed, or worked for others too."""
+    return words["timed"] == "True" and "True" in (words["drifted"], words["contaminated"])
+
+
+def was_stopped(words: Mapping[str, str]) -> bool:
+    """Return whether a row is of a run that ended at a limit of time or memory."""
+    return words["status"] in (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
+
+
+def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: type[Record]) -> dict[str, set[int]]:
+    """Return by their cell the runs of a merged table with a row that is ``chosen``.
+
+    A cell is experiment/data set/..., the place of its batches. Raises ``RecordError`` as :func:`read_words` does.
+    """
+    axes = ("experiment", "dataset", *kind.CELL)
+    found: dict[str, set[int]] = defaultdict(set)
+    for _, words in read_words(path, kind):
+        if chosen(words):
+            found["/".join(restored(words[axis]) for axis in axes)].add(int(words["run"]))
+    return dict(found)
+
+
+def join_tables(tables: Sequence[Path], path: Path) -> None:
+    """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
+    contents = [content for content in map(Path.read_bytes, tables) if content]
+    write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
+
+
+def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the lines of a merged table."""
+    drifts = drift_columns(records)
+    return [flat(record) | drift for record, drift in zip(records, drifts, strict=True)]
+
+
+def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the names of the columns, and each row with the number of its line."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        raise _unreadable(path, "its last line is cut" if content else "it is empty")
+    reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
+    names, *rows = [(reader.line_num, row) for row in reader]
+    for number, row in rows:
+        if len(row) != len(names[1]):
+            raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
+        if (longest := max(map(len, row), default=0)) > LONGEST_CELL:
+            raise _unreadable(path, f"line {number} has a field larger than {LONGEST_CELL} characters: {longest}")
+    if len(set(names[1])) < len(names[1]):
+        raise _unreadable(path, "two of its columns have the same name")
+    return names[1], rows
+
+
+def _at_line(path: Path, number: int, words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
+    try:
+        return record_in(words, kind)
+    except RecordError as error:
+        raise _unreadable(path, f"line {number}: {error}") from error
+
+
+def _unreadable(path: Path, fault: str) -> RecordError:
+    return RecordError(
+        f"{path} is no merged table that can be read: {fault}; merge it again where its runs are, with the same "
+        "version of kdrbench, or leave it out"
+    )
+
+
+def _value(name: str, word: str, allowed: Any) -> Any:
+    """Return a cell as a value of its column's type; a text stays one, for the check of the record to refuse."""
+    kinds = kinds_of(allowed)
+    if not word and NoneType in kinds:
+        return None
+    if bool in kinds and word in _TRUTHS:
+        return _TRUTHS[word]
+    for number in (int, float):
+        if number in kinds:
+            try:
+                return number(word)
+            except ValueError:
+                continue
+    return restored(word)
+
+
+def _refuse_double(path: Path, records: Iterable[Record]) -> None:
+    seen: set[tuple[Any, ...]] = set()
+    for record in records:
+        if record.axes in seen:
+            raise _unreadable(path, f"the row {record.axes} occurs twice")
+        seen.add(record.axes)
+
+
+def _shown(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return visible(", ".join(name[:60] for name in names[:most])) + more

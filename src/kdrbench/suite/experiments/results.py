@@ -1,0 +1,228 @@
+"""What a folder of results holds: its frozen configuration and its rows, read as from anywhere.
+
+A record may come from another machine, another version or another user. Nothing that it names is loaded: neither
+systems nor solvers nor data sets of somebody's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
+from kdrbench.files import write_text
+from kdrbench.solvers.registry import CONTROLS, SOLVERS
+from kdrbench.suite.engine.publish import write_table
+from kdrbench.suite.engine.record import Record, RecordError
+from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.experiments.merged_tables import join_tables, merged_lines, read_merged
+from kdrbench.suite.experiments.schema import check_schema, experiment_schema, general_schema
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
+from kdrbench.suite.systems.ikdr.scores import Metric
+from kdrbench.suite.systems.registry import DEFAULT, STAGES, build_stage, system_of, table_of
+
+CONFIG, MERGED = "config.json", "merged"
+# A configuration of the papers' size has some 100 kB.
+_LARGEST_CONFIG = 2**24
+# NMI may be above 1 by this much.
+_ROUNDING = 1e-9
+# Columns whose words an experiment lists.
+_LISTED = ("cells_of", "kernel", "method", "learner", "variant")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a results folder by experiment, with the configuration that they were made for.
+
+    ``config`` runs the experiments that have rows. ``left_out`` are those of systems of somebody's own: what their
+    columns mean only their code says.
+    """
+
+    place: Path
+    config: Config
+    records: dict[str, list[Record]]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems of which there are rows."""
+        return list(dict.fromkeys(system_of(self.config["experiments"][name]) for name in self.records))
+
+
+def read_results(place: Path) -> Results:
+    """Return what a folder of merged tables holds, or one table of such a folder: EXPERIMENT.csv or SYSTEM.csv.
+
+    Raises ``InputError`` where there is none, ``ConfigError`` for a configuration and ``RecordError`` for a table with
+    a fault.
+    """
+    folder = place if place.is_dir() else _folder_of(place)
+    config = read_frozen(folder / CONFIG)
+    experiments = {name: config["experiments"][name] for name in config["run"]}
+    own = tuple(name for name, one in experiments.items() if system_of(one) not in STAGES)
+    known = {name: one for name, one in experiments.items() if name not in own}
+    records: dict[str, list[Record]] = {}
+    for table, system in _tables(place, folder, known):
+        for record in read_merged(table, build_stage(system).record):
+            _check_place(table, record, system, known, config["experiments"])
+            records.setdefault(record.experiment, []).append(record)
+    if not any(records.values()):
+        raise InputError(f"{place} holds no rows; run the workflow first, or name the folder of its merged tables")
+    # In the order of the configuration.
+    there = {name: records[name] for name in known if name in records}
+    return Results(place, {**config, "run": list(there)}, there, own)
+
+
+def read_frozen(path: Path) -> Config:
+    """Return a frozen configuration, checked by what does not load anything that it names.
+
+    Raises ``InputError`` where there is none, and ``ConfigError`` for its first fault.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"{path} is not there: a record is a folder with {CONFIG} and merged tables, such as results/ or "
+            "results/NAME after a run of the workflow"
+        )
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ValueError(f"it has more than {_LARGEST_CONFIG} bytes")
+        config = json.loads(path.read_text(encoding="utf-8"))
+        _check_config(config)
+    except (ValueError, RecursionError, ConfigError) as error:
+        fault = str(error) if isinstance(error, ConfigError) else in_words(error)
+        raise ConfigError(f"{path} is no frozen configuration ({fault}); take it from where it was written") from error
+    return dict(config)
+
+
+def frozen_that_run(results: Path, experiment: str) -> Iterator[tuple[Path, Config]]:
+    """Yield the frozen configurations in a folder of results that run an experiment, each after its file."""
+    for path in (results / CONFIG, *sorted(results.glob(f"*/{CONFIG}"))):
+        try:
+            config = read_frozen(path)
+        except KdrbenchError:
+            continue
+        if experiment in config["run"]:
+            yield path, config
+
+
+def charted_by(experiment: Config, defined: Mapping[str, Config]) -> dict[str, Config]:
+    """Return the experiments that an atlas charts, of those ``defined``: its kernels are theirs. Others chart none."""
+    return {name: defined[name] for name in experiment.get("cells_of", []) if name in defined}
+
+
+def without_code(config: Config) -> Config:
+    """Return the configuration with ISM in place of each solver that is not registered.
+
+    Reports ask a solver's class whether it is a control, and a class of somebody's own would be loaded for that. It is
+    then none.
+    """
+    known, solvers = {**SOLVERS, **CONTROLS}, config.get("solvers", {})
+    plain = {name: one if one.get("method") in known else {**one, "method": "ism"} for name, one in solvers.items()}
+    return {**config, "solvers": plain}
+
+
+def write_results(folder: Path, results: Results) -> None:
+    """Write the configuration, a table of each experiment and one of each system, as the workflow does."""
+    write_text(folder / CONFIG, json.dumps(results.config, indent=2) + "\n")
+    tables = {name: folder / MERGED / f"{name}.csv" for name in results.records}
+    for name, records in results.records.items():
+        write_table(tables[name], merged_lines(records))
+    write_systems(folder, results.config, tables)
+
+
+def write_systems(folder: Path, config: Config, tables: Mapping[str, Path]) -> None:
+    """Write the table of each system of which every experiment that is run has one of ``tables``: it joins them."""
+    systems: dict[str, list[str]] = {}
+    for name in config["run"]:
+        systems.setdefault(system_of(config["experiments"][name]), []).append(name)
+    for system, names in systems.items():
+        if set(names) <= set(tables):
+            join_tables([tables[name] for name in names], folder / f"{table_of(system)}.csv")
+
+
+def _check_config(config: Any) -> None:
+    check_schema(config, general_schema())
+    for name in config["run"]:
+        if name not in config["experiments"]:
+            raise ConfigError(f"it runs {name!r}, which is none of its experiments")
+        experiment = config["experiments"][name]
+        if (system := system_of(experiment)) in STAGES:
+            check_schema(experiment, experiment_schema(build_stage(system)))
+    for section in ("solvers", "kernels", "baselines", "low_rank_methods"):
+        named = config.get(section, {})
+        if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
+            raise ConfigError(f"its {section} must be definitions by name")
+    _check_named(config)
+
+
+def _check_named(config: Config) -> None:
+    """Refuse experiments that name no definition, and methods and printed tables that are no names."""
+    for name, one in config.get("solvers", {}).items():
+        if not isinstance(one.get("method", ""), str):
+            raise ConfigError(
+                f"the method of its solver {name} is {visible(str(one['method'])[:60])}, which is no name"
+            )
+    for name in config["run"]:
+        experiment = config["experiments"][name]
+        for section in ("solvers", "kernels"):
+            if system_of(experiment) == DEFAULT and (unknown := {*experiment[section]} - {*config.get(section, {})}):
+                raise ConfigError(f"experiment {name} has the {section} {min(unknown)!r}, which it does not define")
+        published = experiment.get("published", {})
+        if "table" in published and not {"paper", "setting"} <= set(published):
+            raise ConfigError(f"experiment {name} names a published table without its setting")
+
+
+def _folder_of(table: Path) -> Path:
+    if table.suffix != ".csv" or not table.is_file():
+        raise InputError(f"{table} is neither a folder of merged tables nor one of them (.csv)")
+    return table.parent.parent if table.parent.name == MERGED else table.parent
+
+
+def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Iterable[tuple[Path, str]]:
+    """Return each table to read with its system: of a folder those of the experiments, or of the system without any."""
+    systems = {table_of(system): system for system in map(system_of, experiments.values())}
+    if place != folder:
+        system = systems.get(place.stem) or (system_of(experiments[place.stem]) if place.stem in experiments else None)
+        if system is None:
+            raise InputError(f"{place} is called like no experiment that {folder / CONFIG} runs, and like no system")
+        return [(place, system)]
+    merged = {name: folder / MERGED / f"{name}.csv" for name in experiments}
+    alone = [(path, system_of(experiments[name])) for name, path in merged.items() if path.is_file()]
+    covered = {system for _, system in alone}
+    whole = [(folder / f"{table}.csv", system) for table, system in systems.items() if system not in covered]
+    return [*alone, *(pair for pair in whole if pair[0].is_file())]
+
+
+def _check_place(
+    table: Path, record: Record, system: str, experiments: Mapping[str, Config], defined: Mapping[str, Config]
+) -> None:
+    """Refuse a row that the configuration does not ask for: reports would look for its names there.
+
+    What is charted is ``defined``, and need not be run.
+    """
+    experiment = experiments.get(record.experiment)
+    if experiment is None or system_of(experiment) != system or record.dataset not in experiment["datasets"]:
+        fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"
+    else:
+        parts = (experiment, *charted_by(experiment, defined).values())
+        lists = [one for part in parts for one in part.values() if isinstance(one, list)]
+        words = {NO_KERNEL, *(word for one in lists for word in one)}
+        cell = [getattr(record, name) for name in _LISTED if name in (*record.CELL, *record.KEYS)]
+        fault = "" if set(cell) <= words else "/".join(map(str, cell))
+    if fault:
+        raise RecordError(
+            f"{table} has a row of {visible(fault[:200])}, which its configuration does not have; merge it again where "
+            "its runs are, or leave it out"
+        )
+    if quality := _impossible_quality(record):
+        raise RecordError(f"{table} has a row of {visible(quality[:200])}; merge it again where its runs are")
+
+
+def _impossible_quality(record: Record) -> str:
+    """Return the quality of a row where it is no share under a known name; reports compute with it as with one."""
+    metric, quality = getattr(record, "quality_metric", None), getattr(record, "quality", None)
+    if metric is None or (metric in set(Metric) and (quality is None or abs(quality - 0.5) <= 0.5 + _ROUNDING)):
+        return ""
+    return f"quality {quality} by measure {metric!r}, where accuracy, error and nmi are between 0 and 1"

@@ -1,0 +1,277 @@
+"""What the Snakefile asks of the package about runs; about reports it asks :mod:`kdrbench.suite.reports.outputs`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
+from kdrbench.files import write_text
+from kdrbench.solvers.named import check_meanings
+from kdrbench.suite.conformance.trial import places_in, try_apart
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
+from kdrbench.suite.engine.order import Order, order_path
+from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file
+from kdrbench.suite.experiments.origin import write_origin
+from kdrbench.suite.experiments.staleness import in_words, stale_jobs
+
+_RESULTS = Path("results")
+_LONGEST_WORD, _LONG_WORDS = 2048, _RESULTS / ".workspace" / "words"
+# Jobs, and seconds in which they may start.
+_SNAKEMAKES_LIMIT = (100, 1)
+
+
+def check_files(workflow: Any, home: Path) -> None:
+    """Let Snakemake end with one sentence on configuration files with faults, and on a path that it cannot use.
+
+    ``home`` is the folder of kdrbench's Snakefile, which is not Snakemake's own where another workflow uses it.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    if set("{}") & set(str(home)):
+        raise WorkflowError(
+            f"the path of this checkout, {home}, holds braces, which Snakemake takes for names of its own; "
+            "move the checkout"
+        )
+    try:
+        check_config_files([home / "config.yaml", *workflow.config_settings.configfiles])
+    except ConfigError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def is_module(workflow: Any) -> bool:
+    """Return whether another workflow uses this one, by a ``module`` statement, with a configuration of its own."""
+    return not workflow.modifier.is_main_snakefile()
+
+
+def grid_of(config: Config, workflow: Any, home: Path) -> Grid:
+    """Return the grid of a configuration, or let Snakemake end with one sentence on what is wrong with it.
+
+    A configuration without a name takes that of the file that is laid over the first, so that its reports do not
+    replace those of the papers: ``config.mine.yaml`` and ``mine.yaml`` are called ``mine``. That of a module is laid
+    over ``config.yaml`` here: Snakemake then reads no file for it.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    if is_module(workflow):
+        config = lay_over(read_config_file(home / "config.yaml"), config)
+    named = {**config, "name": config.get("name") or _name_of(workflow, home)}
+    try:
+        # A job that starts Snakemake again, on a cluster, has outputs that would be missed.
+        if _is_first(workflow):
+            try_apart(lambda: load_grid(named), places_in(named))
+        grid = load_grid(named)
+        check_meanings(named["solvers"])
+        return grid
+    except KdrbenchError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def _is_first(workflow: Any) -> bool:
+    """Return whether this process plans the workflow, and does not make one of its jobs on a cluster."""
+    return bool(getattr(workflow, "is_main_process", True))
+
+
+def _name_of(workflow: Any, home: Path) -> str:
+    overlays = [Path(path) for path in workflow.config_settings.configfiles]
+    base = (home / "config.yaml").resolve()
+    names = [path.stem.removeprefix("config.") for path in overlays if path.resolve() != base]
+    return re.sub(r"[^A-Za-z0-9_-]", "_", names[-1]) if names else ""
+
+
+def environment_of(workflow: Any, home: Path, name: str) -> Path | None:
+    """Return the file of the conda environment that jobs run in, or ``None`` if they run in Snakemake's own."""
+    from snakemake.settings.types import DeploymentMethod
+
+    conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    return home / "envs" / f"{name}.yaml" if conda else None
+
+
+def bundled_data(grid: Grid) -> list[str]:
+    """Return the data sets of all runs that need no file: they are made, or scikit-learn holds them."""
+    known, own = load_registry(), grid.config.get("datasets", {})
+    names = dict.fromkeys(name for bundle in grid.bundles() for name in bundle.datasets)
+    return [name for name in names if name not in own and name in known and known[name].bundled]
+
+
+def bundled_sha256() -> str:
+    """Return a hash of the values of all data sets that need no file."""
+    hashes = [entry.content_sha256 for entry in load_registry().values() if entry.bundled]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def commands_of(workflow: Any) -> Callable[..., str]:
+    """Return what makes shell commands of the words of kdrbench's: they start the kdrbench that Snakemake has loaded.
+
+    A command that is not ``timed`` runs at the lowest priority: on a machine with few cores, reports that are made
+    beside timed runs would make these wait.
+
+    Without a software deployment method that is done by the Python that runs Snakemake, whether or not its environment
+    is activated; within a conda environment by that environment's. Nothing else of Snakemake's is changed, so that the
+    rules of a workflow that uses this one as a module start as they did.
+    """
+    path = os.pathsep.join(filter(None, [str(Path(str(files("kdrbench"))).parent), os.environ.get("PYTHONPATH")]))
+    # Without byte code every job would compile what it imports, which takes three times as long. The working folder is
+    # not searched for modules: a file random.py in it would be taken for Python's own.
+    program = f"env -u PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH=1 PYTHONPATH={shlex.quote(path)} "
+    python = "python" if workflow.deployment_settings.deployment_method else shlex.quote(sys.executable)
+    # Snakemake formats commands: braces of a path are not placeholders.
+    program = f"{program}{python} -m kdrbench ".replace("{", "{{").replace("}", "}}")
+    return lambda words, timed=False: f"{'' if timed else 'nice -n 19 '}{program}{words}"
+
+
+def be_found_by_jobs() -> None:
+    """Tell jobs which process is their scheduler; once it has ended they end, too."""
+    os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
+
+
+def start_jobs_at_once(workflow: Any) -> None:
+    """Drop Snakemake's own limit of 100 new jobs a second, where they run on this machine and no other was asked for.
+
+    For its sake each job that ends leaves timers behind that go through all open jobs once a second, until the workflow
+    ends: after some hundreds of jobs that takes a quarter of a core, beside runs that are timed.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == _SNAKEMAKES_LIMIT:
+        workflow.scheduler.job_rate_limiter = None
+
+
+def word_or_file(text: str, *, write: bool = True) -> str:
+    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
+
+    Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
+    hash of the text, so that another text is another word; a dry run does not ``write`` it.
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
+    if write and not path.exists():
+        write_text(path, text)
+    return f"@{path}"
+
+
+def listed(paths: Iterable[str], workflow: Any) -> str:
+    """Return paths as words of a command; see :func:`word_or_file`."""
+    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
+
+
+def start(workflow: Any, grid: Grid, home: Path) -> frozenset[str]:
+    """Say which jobs are out of date, and why; return them, and write the orders of all jobs."""
+    if not _is_first(workflow):
+        return frozenset()
+    if stale := stale_jobs(grid, _RESULTS):
+        print(f"kdrbench: {in_words(stale)}", file=sys.stderr)
+    if not workflow.dryrun:
+        settings = workflow.config_settings
+        write_text(config_to_freeze(grid), grid.to_json(), durable=False)
+        if not is_module(workflow):
+            write_origin(_RESULTS, grid.name, [home / "config.yaml", *map(Path, settings.configfiles)], settings.config)
+        for bundle in grid.bundles():
+            _order(grid, bundle).write(order_path(_RESULTS, bundle.path))
+    return frozenset(stale)
+
+
+def forced(workflow: Any, path: str) -> list[str]:
+    """Let Snakemake make a file again if it needs it at all; return no input files, for a function of these.
+
+    Whether Snakemake remembers what its jobs were made of, and which of that it compares, decides nothing then.
+    """
+    if _is_first(workflow):
+        workflow.dag.forcefiles.add(path)
+    return []
+
+
+def frozen_to_await(workflow: Any, grid: Grid, path: str) -> list[str]:
+    """Return no input files of the frozen configuration, which is made again where it differs from the present one."""
+    return forced(workflow, path) if is_outdated(Path(path), grid.config) else []
+
+
+def is_outdated(frozen: Path, config: Config) -> bool:
+    """Return whether a frozen configuration is there and differs from a present one."""
+    try:
+        return bool(json.loads(frozen.read_text(encoding="utf-8")) != json.loads(json.dumps(config)))
+    except OSError:
+        return False
+    except ValueError:
+        return True
+
+
+def config_to_freeze(grid: Grid) -> Path:
+    """Return the file of the configuration that the workflow was started with."""
+    return _RESULTS / ".workspace" / "configurations" / f"{grid.name or 'unnamed'}.json"
+
+
+def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[str]:
+    """Return the prepared data files that a job has to wait for, marked so that their age does not count.
+
+    A batch names the SHA-256 of its data, and a data set that is made again is no other one. Of a job that is done only
+    those that are there are named, so that no data are made for it. A job that is ``stale`` is made again.
+    """
+    from snakemake.io import ancient
+
+    records, is_stale = f"results/runs/{bundle.path}.jsonl", bundle.path in stale
+    if is_stale:
+        forced(workflow, records)
+    is_done = not is_stale and Path(records).exists()
+    paths = [f"results/data/{dataset}.npz" for dataset in bundle.datasets]
+    return [ancient(path) for path in paths if not is_done or Path(path).exists()]
+
+
+def _order(grid: Grid, bundle: Bundle) -> Order:
+    own = grid.config.get("datasets", {})
+    definitions = {name: own[name] for name in bundle.datasets if name in own}
+    return Order(bundle, grid.budget_s, grid.timed(bundle.experiment), definitions)
+
+
+def report_sources(workflow: Any, home: Path) -> str:
+    """Return a hash of all that makes tables and figures of rows: every file of this package.
+
+    Where reports are made in a conda environment, its file is a part of that.
+    """
+    root, digest = Path(str(files("kdrbench"))), hashlib.sha256()
+    if environment := environment_of(workflow, home, "report"):
+        digest.update(environment.read_bytes())
+    # Beside byte code, machine code is kept in __pycache__, too.
+    for path in sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def closing_lines(grid: Grid, results: str, reports: str) -> str:
+    """Return where the reports of a configuration are, and what is still out of date; empty where none was made.
+
+    ``results`` and ``reports`` are the folders of its merged tables and of its reports.
+    """
+    page = Path(reports) / "dashboard.html"
+    if not Path(reports).is_dir():
+        return ""
+    all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
+    stale = stale_jobs(grid, _RESULTS)
+    left = f"\nkdrbench: {in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
+    return (
+        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
+        f"{left}"
+    )
+
+
+def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str]) -> list[str]:
+    """Let Snakemake end with the near names for a target that the configuration does not have."""
+    from snakemake.exceptions import WorkflowError
+
+    known = sorted(targets)
+    if name in set(experiments):
+        raise WorkflowError(f"experiment {name!r} is not in `run`; targets: {', '.join(known)}")
+    raise WorkflowError(unknown_name("target", name, known))

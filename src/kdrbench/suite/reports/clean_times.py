@@ -1,0 +1,117 @@
+"""Which times count, and why others need care: cores that were shared, waited for or drifted, and clocks with gaps.
+
+A time counts for a comparison of methods on one problem, whose cores were equally fast for all of them. Times of
+different problems, such as those of several sizes, need cores that were equally fast throughout (:func:`steady_times`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import counted
+from kdrbench.suite.engine.identity import has_earlier_speed
+from kdrbench.suite.engine.provenance import MOST_DRIFT
+from kdrbench.suite.reports.records import REFERENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNTIMED = "times of runs that shared their cores, not comparable"
+SCALED = "times of a reference, scaled by the calibration kernel from another machine"
+
+
+# What marks a time that does not count: disturbed from outside, or not covered by the clock.
+_SHARED = (("timed", "False"), ("contaminated", "True"))
+_DISTURBED = (*_SHARED, ("drifted", "True"))
+_UNACCOUNTED = (("unaccounted", "True"),)
+_MACHINE = ["experiment", "processor", "blas", "blas_threads"]
+
+
+def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count.
+
+    They owned their cores, did not wait for them, these did not drift, their clocks cover what was worked, and no
+    component has become faster or slower since.
+    """
+    return runs[~(_marked(runs, (*_DISTURBED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+
+
+def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count beside those of other problems.
+
+    Like :func:`clean_times`, but with another reference: the calibrations before and after a run are within a tenth of
+    each other, and of the median of their experiment on the same machine. A batch counts once for the median.
+    """
+    own = runs[~(_marked(runs, (*_SHARED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+    before, after = (own[name].astype(float) for name in ("calibration_before_s", "calibration_after_s"))
+    times = own[["batch_sha256", *_MACHINE]].astype(str).assign(before=before, after=after)
+    medians = times.drop_duplicates().melt(_MACHINE, ["before", "after"]).groupby(_MACHINE)["value"].median()
+    usual = times.join(medians.rename("usual"), on=_MACHINE)["usual"]
+    differs = [(ratio - 1.0).abs() > MOST_DRIFT for ratio in (before / usual, after / usual, after / before)]
+    return own[~(differs[0] | differs[1] | differs[2])]
+
+
+def lacking_times(runs: pd.DataFrame) -> str:
+    """Return what times are lacking where too few of these runs have one that counts, in words."""
+    before = "undisturbed " if _marked(runs, _DISTURBED).any() else ""
+    return f"{before}times" + (" that clocks account for" if _marked(runs, _UNACCOUNTED).any() else "")
+
+
+def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
+    found = np.zeros(len(runs), dtype=bool)
+    for column, word in marks:
+        if column in runs:
+            found |= (runs[column].astype(str) == word).to_numpy()
+    return found
+
+
+def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which runs have times of an implementation that became faster or slower since."""
+    if "revisions" not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    words = runs["revisions"].map(lambda word: word if isinstance(word, str) else "").astype(object)
+    earlier = {word: has_earlier_speed(word) for word in words.unique()}
+    return words.map(earlier).to_numpy(dtype=bool)
+
+
+def is_untimed(runs: pd.DataFrame) -> bool:
+    """Return whether the times of these runs do not count, because some did not own their cores."""
+    return n_untimed(runs) > 0
+
+
+def n_untimed(runs: pd.DataFrame) -> int:
+    """Return how many runs did not own their cores."""
+    return int((runs["timed"].astype(str) == "False").sum())
+
+
+def n_drifted(runs: pd.DataFrame) -> int:
+    """Return how many runs were made on cores faster or slower than those of other methods on the same problem."""
+    return int((runs["drifted"].astype(str) == "True").sum())
+
+
+def n_unaccounted(runs: pd.DataFrame) -> int:
+    """Return how many runs took longer than their clocks and the referee account for."""
+    return int((runs["unaccounted"].astype(str) == "True").sum()) if "unaccounted" in runs else 0
+
+
+def warning_of(runs: pd.DataFrame) -> str:
+    """Return why the times of these runs need care; empty if there is no reason."""
+    if is_untimed(runs):
+        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
+    reasons = []
+    if drifted := n_drifted(runs):
+        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
+        reasons.append(
+            f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
+        )
+    if waited := int((runs["contaminated"].astype(str) == "True").sum()):
+        reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
+    if worked := n_unaccounted(runs):
+        reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
+    if earlier := int(_of_earlier_speed(runs).sum()):
+        reasons.append(f"{earlier} of {counted(len(runs), 'run')} were timed with an earlier implementation")
+    return "; ".join(reasons)

@@ -1,0 +1,119 @@
+"""From a cell of a table to its runs: the words by which lists name them, and the command that makes them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kdrbench.suite.reports.dashboard.rendering import order_of
+from kdrbench.suite.reports.outputs import result_folder, tables_of
+from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, NO_KERNEL, Config, system_of
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.suite.reports.tables.numbers import rounded
+from kdrbench.suite.reports.tables.table import Entry
+
+# Paradigms of which kdrbench run makes a cell alone.
+_ALONE = ("supervised", "unsupervised")
+
+
+@dataclass(frozen=True)
+class CellLink:
+    """Where a cell's runs are: experiment, the labels that its runs have in lists, empty for all, and a command."""
+
+    experiment: str
+    dataset: str
+    kernel: str
+    method: str
+    command: str
+
+
+def link_within(name: str, axes: tuple[str, ...], config: Config) -> CellLink:
+    """Return the link of a cell of an experiment; ``axes`` are metric, data set, kernel and method, empty for all."""
+    system = system_of(config["experiments"].get(name, {}))
+    return CellLink(name, *run_labels(system, *axes[1:]), command_of(name, axes, config))
+
+
+class Cells:
+    """What a page keeps of the cells of its tables, once each: by what they are sorted, what they mean, their runs."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._links: dict[CellLink, int] = {}
+        self._cells: dict[tuple[float | None, str, int | None], int] = {}
+
+    def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
+        """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
+        link = self._place_of(self._link_of(entry.experiment or table, entry.axes)) if entry.axes else None
+        order = rounded(order_of(entry), 8) if is_number else None
+        return None if order is None and not entry.detail else self._place(order, entry.detail, link)
+
+    def of_runs(self, experiment: str, axes: tuple[str, ...], words: str) -> int:
+        """Return the place of a cell that says what it means in words, of an experiment's runs with these axes."""
+        return self._place(None, words, self._place_of(link_within(experiment, axes, self._config)))
+
+    def _link_of(self, table: str, axes: tuple[str, ...]) -> CellLink:
+        """Return the link of a cell of a table, or of an experiment in a table of several."""
+        return link_within(self._experiments.get(table, table), axes, self._config)
+
+    @cached_property
+    def _experiments(self) -> dict[str, str]:
+        """The first experiment of each table; a page asks for each of some ten thousand cells."""
+        return {name: report.experiments[0] for name, report in tables_of(self._config).items()}
+
+    def _place_of(self, link: CellLink) -> int:
+        return self._links.setdefault(link, len(self._links))
+
+    def _place(self, order: float | None, words: str, link: int | None) -> int:
+        return self._cells.setdefault((order, words, link), len(self._cells))
+
+    @property
+    def content(self) -> dict[str, list[Any]]:
+        """The cells in the order of their places: order, meaning, place among the links; and the links."""
+        links = [
+            {
+                "experiment": one.experiment,
+                "data": one.dataset,
+                "kernel": one.kernel,
+                "method": one.method,
+                "command": one.command,
+            }
+            for one in self._links
+        ]
+        return {"cells": [list(cell) for cell in self._cells], "links": links}
+
+
+def run_labels(system: str, dataset: str, kernel: str, method: str) -> tuple[str, str, str]:
+    """Return data set, kernel and method of runs as tables print them; not all systems have a kernel as an axis."""
+    of_data = dataset and dataset_label(dataset)
+    if system in (IKDR, ATLAS):
+        return of_data, kernel and kernel_label(kernel), method and method_label(method)
+    return of_data, "", method.upper() if system == KPCA_TRICK else low_rank_label(method)
+
+
+def command_of(name: str, axes: tuple[str, ...], config: Config) -> str:
+    """Return the command that makes the runs of a cell again: it alone, or its experiment where it has no own one.
+
+    ``axes`` are metric, data set, kernel and method.
+    """
+    experiment, (_, dataset, kernel, method) = config["experiments"].get(name, {}), axes
+    components = experiment.get("components", {})
+    if kernel == NO_KERNEL or not _is_alone(experiment) or not isinstance(components.get(dataset), int):
+        return experiment_command(name, config)
+    words = ["kdrbench", "run", dataset, kernel, method, "--config", f"{result_folder(config)}/config.json"]
+    words += ["--components", str(components[dataset])]
+    words += ["--folds", str(experiment["folds"])] if experiment.get("split", "folds") == "folds" else []
+    return shlex.join(words + (["--unsupervised"] if experiment["paradigm"] == "unsupervised" else []))
+
+
+def experiment_command(name: str, config: Config) -> str:
+    """Return the command that makes a target: an experiment, or the file of a job's rows."""
+    # Several files may follow --configfile; two dashes end them.
+    overlay = ["--configfile", f"{result_folder(config)}/config.json", "--"] if config.get("name") else []
+    return shlex.join(["snakemake", "--cores", "all", *overlay, name])
+
+
+def _is_alone(experiment: Mapping[str, object]) -> bool:
+    return experiment.get("paradigm") in _ALONE and not {"evaluation", "partitions", "rows"} & set(experiment)

@@ -1,0 +1,215 @@
+"""The dashboard's page, from the frozen configuration, the table of runs, and the tables and charts made of them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.errors import InputError
+from kdrbench.suite.reports.answers.answer import Answer, answers_of, leading_of
+from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.reports.claims.claim import DECISION_RULES
+from kdrbench.suite.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
+from kdrbench.suite.reports.dashboard.cells import Cells
+from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
+from kdrbench.suite.reports.dashboard.citation import citation_of
+from kdrbench.suite.reports.dashboard.overview import (
+    contents_of,
+    counts_of,
+    endings_of,
+    not_run_of,
+    questions_of,
+    repeated_captions,
+)
+from kdrbench.suite.reports.dashboard.printing import BROAD, LONG, not_printed, printed_tables
+from kdrbench.suite.reports.dashboard.rendering import environment
+from kdrbench.suite.reports.dashboard.runs import environment_of, run_data
+from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
+from kdrbench.suite.reports.ledger.comparison import Comparison
+from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
+from kdrbench.suite.reports.ledger.published_vs_ours import not_comparable
+from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
+from kdrbench.suite.reports.records import Config
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
+from kdrbench.suite.reports.tables.html import provenance
+from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
+from kdrbench.suite.reports.tables.table import Table
+from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
+
+_CLAIMS = "claims"
+_CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
+# Of one check; a reader looks at the first, and thousands slow a browser down.
+_MOST_FINDINGS = 500
+_CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What other steps have made for the page to show."""
+
+    charts: list[Chart] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    claims: list[dict[str, str]] = field(default_factory=list)
+    plugins: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_parts(paths: Iterable[Path]) -> Parts:
+    """Read charts, tables, claims and findings of plug-ins from their JSON; keys tell them apart, claims are a list.
+
+    Raises ``InputError`` for a file that is none of them.
+    """
+    charts, tables, claims, plugins = [], [], [], []
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        part = json.loads(text)
+        keys = set(part) if isinstance(part, dict) else set()
+        if isinstance(part, list) and all(set(_CLAIM) <= set(one) for one in part):
+            claims += part
+        elif "panels" in keys:
+            charts.append(Chart.from_json(text))
+        elif "blocks" in keys:
+            tables.append(Table.from_json(text))
+        elif {"plugin", "kind", "findings"} <= keys:
+            plugins.append(part)
+        else:
+            listed_keys = ", ".join(sorted(keys)) or "no keys"
+            raise InputError(
+                f"{path} is neither a chart (panels) nor a table (blocks) nor a list of claims nor the findings of a "
+                f"plug-in; it has: {listed_keys}"
+            )
+    return Parts(charts, tables, claims, plugins)
+
+
+def render_dashboard(
+    runs: pd.DataFrame,
+    config: Config,
+    traces: Path,
+    comparisons: list[Comparison],
+    parts: Parts,
+    answers: list[Answer] | None = None,
+) -> str:
+    """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
+    parts, comparisons = shown_parts(parts), touched(comparisons)
+    answers = answers_of(runs, config, traces) if answers is None else answers
+    leading = leading_of(answers)
+    shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
+    return (
+        environment("kdrbench.suite.reports.dashboard")
+        .get_template("page.html.j2")
+        .render(
+            chapters=[name for name in _CHAPTERS if shown.get(name, True)],
+            tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
+            charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
+            not_run=not_run_of(runs, config, comparisons),
+            questions=questions_of(answers, leading),
+            leading=leading,
+            profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
+            matrix_means=MATRIX_MEANS,
+            disturbed=DISTURBED,
+            cells=Cells(config),
+            pack=pack,
+            late=Late(),
+            not_printed=not_printed(parts.tables, parts.charts),
+            printed=printed_tables(parts.tables, config),
+            long_rows=LONG,
+            broad_columns=BROAD,
+            pack_data=pack_data,
+            most_findings=_MOST_FINDINGS,
+            citation=citation_of(comparisons),
+            counts=counts_of(runs),
+            endings=endings_of(runs),
+            converged_means=CONVERGED_MEANS,
+            shares=shares_of(comparisons),
+            not_comparable=not_comparable(comparisons),
+            effects=effects_of(comparisons),
+            claims=claims_of(parts.claims),
+            provenance=provenance(runs),
+            comparisons=comparisons,
+            parts=parts,
+            contents=contents_of(parts.charts),
+            repeated=repeated_captions(parts.charts),
+            legends={chart.name: legend_of(chart) for chart in parts.charts},
+            checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
+            metric_titles=METRIC_TITLES,
+            times_mean=TIMES_MEAN,
+            decision_rules=DECISION_RULES,
+            verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
+            packs={
+                "plotly": pack(plotly_script()),
+                "tables": pack(tables_script()),
+                "style": pack(tables_style()),
+                "data": pack_data(
+                    {
+                        "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
+                        "config": config,
+                        "environment": environment_of(runs),
+                        "runs": run_data(runs.assign(status=endings_found(runs)), traces),
+                    }
+                ),
+            },
+        )
+    )
+
+
+class Late:
+    """Parts of the page that it unpacks itself, by name: long lists, and what is folded away."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+
+    def put(self, name: str, part: str) -> str:
+        """Keep a part, and return its name, by which the page finds it."""
+        self.parts[name] = str(part)
+        return name
+
+
+def shown_parts(parts: Parts) -> Parts:
+    """Return the parts without tables that have no row and figures that have nothing to show."""
+    charts = [chart for chart in parts.charts if any(not panel.is_empty for panel in chart.panels)]
+    return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
+
+
+def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:
+    """Return the tables or charts that are an experiment's reports."""
+    names = {report.name for report in reports}
+    return [part for part in parts if part.name in names]
+
+
+def pack(text: str) -> str:
+    """Return ``text`` compressed, in base64; the same for the same text always."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
+def pack_data(data: Any) -> str:
+    """Return ``data`` as compressed JSON."""
+    return pack(json.dumps(data, separators=(",", ":"), allow_nan=False))
+
+
+def plotly_script() -> str:
+    """Return Plotly's script, which makes the global ``Plotly``."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def tables_script() -> str:
+    """Return the module of DataTables that itables ships; its default export is the constructor."""
+    return _of_itables("dt_bundle.js")
+
+
+def tables_style() -> str:
+    """Return the style sheet that belongs to :func:`tables_script`."""
+    return _of_itables("dt_bundle.css")
+
+
+def _of_itables(name: str) -> str:
+    return files("itables").joinpath("html", name).read_text(encoding="utf-8")

@@ -1,0 +1,201 @@
+"""What the page knows of each run: its row, in the order in which a reader asks, and its trace, thinned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.suite.reports.dashboard.cells import run_labels
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.suite.reports.tables.labels import METRIC_TITLES, learner_name
+from kdrbench.suite.reports.tables.numbers import brief, rounded
+
+# A small plot cannot show more points of a trace than this.
+POINTS_OF_A_TRACE = 16
+# Costs of solvers are close to each other.
+_EXACT = {"cost", "mean_cost"}
+_SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
+# Letters that are kept of words that hardly two runs share.
+_SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
+# Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
+_GROUPS = {
+    "Result": (
+        "cost",
+        "mean_cost",
+        "quality",
+        "train_accuracy",
+        "feasibility",
+        "stationarity",
+        "curvature",
+        "optimality",
+    ),
+    "Work": (
+        "iterations",
+        "n_starts",
+        "rounds",
+        "value_calls",
+        "gradient_calls",
+        "value_gradient_calls",
+        "hessian_vector_calls",
+        "hessian_calls",
+        "surrogate_calls",
+        "evaluation",
+        "uses_degrees",
+    ),
+    "Time and memory": (
+        "time_s",
+        "cpu_s",
+        "warm_s",
+        "warm_cpu_s",
+        "warm_iqr_s",
+        "repeats",
+        "wall_s",
+        "memory_mib",
+        "time_limit_s",
+        "memory_limit_mib",
+        "memory_meter",
+        "unclocked_s",
+        "evaluation_s",
+        "unaccounted",
+        "contaminated",
+        "drift",
+        "drifted",
+        "load",
+        "cores",
+        "involuntary_switches",
+    ),
+    "Problem": (
+        "paradigm",
+        "split",
+        "partition",
+        "kernel_weights",
+        "n_train",
+        "n_test",
+        "n_features",
+        "n_constant_features",
+        "n_components",
+        "seed",
+    ),
+}
+_PROVENANCE = "Provenance"
+# A column of more values is no property of the environment.
+_FEW = 20
+# What the details show apart, in their heading.
+_RESULTS = {"cost", "quality", "time_s"}
+_HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
+
+
+def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the runs of all systems in one table, with the column ``system``.
+
+    A system lacks the others' columns. Those that name a run, and its cost and quality, are always there.
+    """
+    runs = pd.concat([runs.assign(system=system) for system, runs in tables.items()], ignore_index=True)
+    lacking = [column for column in sorted(_HEADING | _RESULTS) if column not in runs]
+    return pd.concat([runs, pd.DataFrame(None, runs.index, lacking, dtype=object)], axis=1)
+
+
+def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
+    """Return columns, groups of columns and traces, as the page's script reads them.
+
+    ``values`` are those of each column, one below the other, which compresses better than rows do; words that are
+    repeated are kept once (:func:`_words`). ``names`` are three more columns: the labels of data set, kernel and
+    method. ``traces`` of a run are lists of seconds, costs and stationarities of equal length, or ``None``.
+    """
+    columns = [str(name) for name in runs.columns]
+    named = {name for group in _GROUPS.values() for name in group} | _HEADING
+    groups = {title: [name for name in group if name in columns] for title, group in _GROUPS.items()}
+    return {
+        "columns": columns,
+        "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
+        "values": [_column(name, runs[name]) for name in columns],
+        "names": [_words(list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
+        "metrics": METRIC_TITLES,
+        "traces": _thin_traces(runs, traces),
+    }
+
+
+def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """Return where and with what runs were made: by column of their provenance the values that occur."""
+    named = {name for group in _GROUPS.values() for name in group} | _HEADING | {"trace_file", "started_at", "drift"}
+    columns = [str(name) for name in runs.columns if name not in named]
+    return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
+
+
+def run_name(row: Mapping[Hashable, Any]) -> str:
+    """Return the name that lists give to the run of a row of the table."""
+    dataset, kernel, method = _labels(row)
+    of_kernel = "" if row["system"] != IKDR or row["kernel"] == NO_KERNEL else f", {kernel} kernel"
+    return f"{method}, {dataset}{of_kernel}, run {row['run']}"
+
+
+def _named(runs: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return of each row what :func:`_labels` asks for."""
+    asked = ["system", "dataset", "kernel", "method", "learner", "variant"]
+    return runs[[name for name in asked if name in runs]].to_dict("records")
+
+
+def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+    """Return data set, kernel and method of a run as tables print them."""
+    named = learner_name(row["learner"], row["variant"]) if row["system"] == KPCA_TRICK else row["method"]
+    kernel, method = (word if isinstance(word, str) else "" for word in (row["kernel"], named))
+    return run_labels(row["system"], row["dataset"], kernel, method)
+
+
+def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
+    """Return each run's trace, but for those of redrawn partitions, which are many; files are read once each."""
+    traces: list[list[list[float | None]] | None] = [None] * len(runs)
+    redrawn = runs["partition"].to_numpy(dtype=float) > 0 if "partition" in runs else np.zeros(len(runs), dtype=bool)
+    shown = np.flatnonzero(~redrawn)
+    for place, points in read_traces(runs.iloc[shown], folder):
+        lines = [(point["time_s"], point["cost"], point["stationarity"]) for point in points]
+        traces[shown[place]] = _thin(np.array(lines, dtype=float))
+    return traces
+
+
+def _thin(points: np.ndarray) -> list[list[float | None]]:
+    """Return the columns of at most :data:`POINTS_OF_A_TRACE` lines, evenly over log time, with first and last."""
+    if len(points) > POINTS_OF_A_TRACE:
+        # Times are in order; the first may be zero.
+        logarithms = np.log(np.maximum(points[:, 0], points[1, 0] / 2 or 1e-9))
+        places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
+        points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
+    digits = (3, 6, 2)
+    return [
+        [rounded(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)
+    ]
+
+
+def _column(name: str, values: pd.Series) -> Any:
+    """Return the values of a column as JSON has them; of words as :func:`_words` does."""
+    if values.dtype != float:
+        return _words([_plain(name, value) for value in values.tolist()])
+    # A number, or that there is none, comes many times: each is rounded once.
+    numbers, places = np.unique(values.to_numpy(), return_inverse=True)
+    plain = [_plain(name, value) for value in numbers.tolist()]
+    return [plain[place] for place in places.tolist()]
+
+
+def _words(plain: list[Any]) -> Any:
+    """Return a column as it is; of one with words each value once, and the ``places`` where they are."""
+    if not any(isinstance(value, str) for value in plain):
+        return plain
+    places = {word: place for place, word in enumerate(dict.fromkeys(plain))}
+    return {"words": list(places), "places": [places[word] for word in plain]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value of the table: whole numbers without a point, ``None`` for what is not there.
+
+    Costs have eight digits, shares four, other numbers three, times of day no fractions of a second, and hashes of
+    definitions their first digits: the page is looked at, and the merged tables beside it have all.
+    """
+    if isinstance(value, float | np.floating):
+        return brief(float(value), 8 if name in _EXACT else 4 if name in _SHARES else 3)
+    if isinstance(value, str) and name in _SHORTENED:
+        return value[: _SHORTENED[name]]
+    return value.item() if isinstance(value, np.generic) else value

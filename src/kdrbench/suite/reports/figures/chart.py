@@ -1,0 +1,213 @@
+"""A chart as data: what is drawn, apart from who draws it.
+
+Each figure's module makes a :class:`Chart`; :mod:`.draw_matplotlib` draws it on paper, and the dashboard draws the same
+one with Plotly on a screen. Written beside the picture as JSON, it is the figure's data too.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.palette import COLOURS as COLOURS
+from kdrbench.suite.reports.figures.lines import Line as Line
+from kdrbench.suite.reports.figures.lines import Symbol as Symbol
+
+Pixels = NDArray[np.uint8]
+# The text of a panel that has nothing to show.
+NOTHING = "no runs"
+# Axes of an array of colours, and colours of a palette.
+_COLOURED, _PALETTE = 3, 256
+# The place of black, for what is no method or class: lines to compare with, and crosses over other points.
+BLACK = 6
+
+
+class Mark(StrEnum):
+    """How a series is drawn."""
+
+    LINE = "line"
+    STEPS = "steps"
+    POINTS = "points"
+    BARS = "bars"
+
+
+class Scale(StrEnum):
+    """How an axis is divided; ``names`` are categories in the order they come."""
+
+    LINEAR = "linear"
+    LOG = "log"
+    LOG2 = "log2"
+    NAMES = "names"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name: ``x`` and ``y`` of equal length, a band from ``lower`` to ``upper`` where there is one.
+
+    ``colour`` counts through :data:`COLOURS`; series of one ``group`` are switched on and off together and have one
+    entry in the legend. Faint series are thin and pale, such as single runs behind their median. ``words`` say more of
+    each point to a reader who points at it; ``absolute`` are the y of a relative axis in the unit of what is compared.
+    """
+
+    label: str
+    x: list[float] | list[str]
+    y: list[float]
+    mark: Mark = Mark.LINE
+    symbol: Symbol = Symbol.NONE
+    colour: int = 0
+    line: Line = Line.SOLID
+    faint: bool = False
+    group: str = ""
+    lower: list[float] | None = None
+    upper: list[float] | None = None
+    words: list[str] | None = None
+    absolute: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        parts = (self.x, self.y, self.lower, self.upper, self.words, self.absolute)
+        lengths = {len(part) for part in parts if part is not None}
+        if len(lengths) != 1:
+            raise InputError(f"series {self.label!r} has parts of {sorted(lengths)} points; they must be equally long")
+
+    @property
+    def key(self) -> str:
+        """What the legend calls the series and those switched with it."""
+        return self.group or self.label
+
+    def thinned(self, most: int) -> Series:
+        """Return the series with at most ``most`` of its points, evenly, the first and the last among them."""
+        count = len(self.x)
+        if count <= most:
+            return self
+        places = [round(one * (count - 1) / (most - 1)) for one in range(most)]
+        parts = ("x", "y", "lower", "upper", "words", "absolute")
+        there = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
+        kept: dict[str, Any] = {name: [values[place] for place in places] for name, values in there.items()}
+        return replace(self, **kept)
+
+    @property
+    def hue(self) -> str:
+        """Its colour as #RRGGBB."""
+        return COLOURS[self.colour % len(COLOURS)]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows, with its unit, and how it is divided.
+
+    ``ticks`` are the only places that are labelled, by their labels; where none are given, who draws chooses them.
+    """
+
+    title: str
+    scale: Scale = Scale.LINEAR
+    unit: str = ""
+    ticks: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes and the series in it, or a picture: the text of :func:`to_png`.
+
+    A panel with a heading begins a row below that heading.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    series: list[Series] = field(default_factory=list)
+    picture: str = ""
+    heading: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to see."""
+        return not self.picture and not any(len(series.x) for series in self.series)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels, ``columns`` of them side by side; the caption says what is seen and from what it was made."""
+
+    name: str
+    title: str
+    caption: str
+    panels: list[Panel]
+    columns: int = 1
+
+    @property
+    def rows(self) -> list[list[Panel]]:
+        """The panels of each row from left to right."""
+        rows: list[list[Panel]] = []
+        for panel in self.panels:
+            if not rows or panel.heading or len(rows[-1]) == max(1, self.columns):
+                rows.append([])
+            rows[-1].append(panel)
+        return rows
+
+    def to_json(self) -> str:
+        """Return the chart as JSON; numbers that are not finite become null."""
+        return json.dumps(_finite(asdict(self)), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Chart:
+        """Return the chart that :meth:`to_json` has written; null becomes not-a-number in the points."""
+        fields = json.loads(text)
+        return cls(**{**fields, "panels": [_panel(panel) for panel in fields["panels"]]})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _panel(fields: dict[str, Any]) -> Panel:
+    axes = {name: Axis(**{**fields[name], "scale": Scale(fields[name]["scale"])}) for name in ("x", "y")}
+    return Panel(**{**fields, **axes, "series": [_series(series) for series in fields["series"]]})
+
+
+def _series(fields: dict[str, Any]) -> Series:
+    points = {
+        name: [float("nan") if value is None else value for value in fields[name]]
+        for name in ("x", "y", "lower", "upper", "absolute")
+        if fields.get(name) is not None
+    }
+    named = {"mark": Mark(fields["mark"]), "symbol": Symbol(fields["symbol"]), "line": Line(fields["line"])}
+    return Series(**{**fields, **points, **named})
+
+
+def to_png(pixels: Pixels) -> str:
+    """Return an image, rows x columns x 3 or grey without the 3; the same text for the same pixels.
+
+    Of few colours a palette is stored, and a byte for each pixel: less than half of what three take.
+    """
+    from PIL import Image
+
+    image, buffer = Image.fromarray(pixels), io.BytesIO()
+    if pixels.ndim == _COLOURED:
+        colours, places = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
+        if len(colours) <= _PALETTE:
+            image = Image.fromarray(places.reshape(pixels.shape[:2]).astype(np.uint8)).convert("P")
+            image.putpalette(colours.tobytes())
+    image.save(buffer, format="PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def from_png(text: str) -> Pixels:
+    """Return the pixels that :func:`to_png` was given."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(base64.b64decode(text)), formats=["PNG"]) as image:
+        return np.asarray(image.convert("RGB") if image.mode == "P" else image)

@@ -1,0 +1,261 @@
+"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data and their caption beside them.
+
+A figure is as wide as a column of a two-column paper where it has one column of panels, and as wide as the page else.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
+
+from kdrbench.files import write_bytes, write_text
+from kdrbench.suite.reports.figures.chart import (
+    NOTHING,
+    Axis,
+    Chart,
+    Line,
+    Mark,
+    Panel,
+    Scale,
+    Series,
+    Symbol,
+    from_png,
+)
+from kdrbench.suite.reports.figures.styles import LETTER_WIDTH, add_legend, keep_titles
+
+_SYMBOLS = {
+    Symbol.NONE: "",
+    Symbol.DOT: "o",
+    Symbol.CROSS: "x",
+    Symbol.SQUARE: "s",
+    Symbol.TRIANGLE: "^",
+    Symbol.DIAMOND: "D",
+    Symbol.PENTAGON: "p",
+    Symbol.STAR: "*",
+    Symbol.HEXAGON: "h",
+    Symbol.TRIANGLE_DOWN: "v",
+}
+# Lengths of strokes and gaps, in widths of the line.
+_LINES: dict[Line, Any] = {
+    Line.SOLID: "-",
+    Line.DASHED: "--",
+    Line.DOTTED: ":",
+    Line.DASH_DOT: "-.",
+    Line.LONG_DASHED: (0, (9, 3)),
+    Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
+    Line.TWO_DASHES: (0, (4, 2, 4, 6)),
+    Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
+    **{line: (0, line.lengths) for line in Line if line.lengths},
+}
+# Inches, as two-column papers have them, and the height of a panel as a share of its width.
+COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
+_SHAPE, _PICTURE_SHAPE = 0.8, 1.0
+# Of a line of the legend and of a heading, and of a row that has a name, in inches.
+_LINE_HEIGHT, _ROW_HEIGHT = 0.18, 0.15
+_DPI = 220
+# Letters that can be read in print at that size.
+_STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+# What would differ on every run.
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
+# From this ratio on, the marks within decades would run into each other in a column's width.
+_MANY_DECADES = 1e4
+# Names of more letters do not fit side by side below a panel.
+_LETTERS_IN_A_ROW = 32
+
+
+def write_chart(chart: Chart, stem: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
+    """Write ``stem`` as these ``kinds``, .json and .txt, the caption; each appears whole, the same on every run."""
+    figure = laid_out(draw(chart))
+    for kind in kinds:
+        write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
+    for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
+        write_text(stem.parent / f"{stem.name}.{kind}", text)
+
+
+def caption_of(chart: Chart) -> str:
+    """Return the title and the caption as lines of text, for the paper that the figure goes into."""
+    return "\n".join(textwrap.wrap(f"{chart.title.rstrip('.')}. {chart.caption}".removeprefix(". "), 100)) + "\n"
+
+
+def draw(chart: Chart) -> Figure:
+    """Return the chart as a figure with one legend for all panels."""
+    with mpl.rc_context(_STYLE):
+        return _drawn(chart)
+
+
+def _drawn(chart: Chart) -> Figure:
+    rows = chart.rows or [[]]
+    columns = max(1, *map(len, rows))
+    named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
+    # Names beside the rows of a panel take half a column.
+    width = COLUMN_WIDTH * columns if named or columns == 1 else PAGE_WIDTH
+    figure = Figure(dpi=_DPI, layout="constrained")
+    handles: dict[str, Artist] = {}
+    for places, panels in zip(_places(figure, rows, columns), rows, strict=True):
+        for axes, panel in zip(places, panels, strict=False):
+            # Of the first panel that has it: in another a method may have but the mark of a run that was stopped.
+            found = _draw_panel(axes, panel, width / columns)
+            handles |= {key: handle for key, handle in found.items() if key not in handles}
+        for axes in places[len(panels) :]:
+            axes.set_axis_off()
+        if not panels:
+            places[0].set_title(chart.caption, fontsize="small", wrap=True)
+    lines = add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
+    shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
+    height = max(width / columns * shape, _ROW_HEIGHT * named)
+    figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
+    return figure
+
+
+def laid_out(figure: Figure) -> Figure:
+    """Return the figure with its parts in their places, which are else sought again for each file, and take longest."""
+    with mpl.rc_context(_STYLE):
+        for text in figure.findobj(Text):
+            # Ligatures would be a second font in each PDF, and words that no search finds. Matplotlib 3.10 has none.
+            if hasattr(text, "set_fontfeatures"):
+                text.set_fontfeatures(["-liga"])
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            # With any engine, also the one called "none", each file would be drawn twice.
+            figure.set_layout_engine(None)
+            keep_titles(figure)
+    return figure
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
+    buffer = io.BytesIO()
+    # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
+    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "kdrbench"}):
+        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
+    return buffer.getvalue()
+
+
+def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[Axes]]:
+    """Return the axes of each row, with the rows' headings where there are any."""
+    if not any(panel.heading for row in rows for panel in row):
+        return [list(line) for line in figure.subplots(len(rows), columns, squeeze=False)]
+    places = []
+    for part, row in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
+        part.suptitle(row[0].heading, fontsize="medium", x=0.005, ha="left")
+        places.append(list(part.subplots(1, columns, squeeze=False)[0]))
+    return places
+
+
+def _draw_picture(axes: Axes, panel: Panel) -> None:
+    axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    axes.set_title(panel.title, fontsize="small")
+    axes.set_axis_off()
+
+
+def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
+    """Draw the series and return the legend's handles: of each key the first series that is not faint.
+
+    ``width`` is that of the panel in inches; longer titles of axes are broken.
+    """
+    if panel.picture:
+        _draw_picture(axes, panel)
+        return {}
+    bars = [series for series in panel.series if series.mark is Mark.BARS]
+    handles: dict[str, Artist] = {}
+    for series in panel.series:
+        place = bars.index(series) if series in bars else 0
+        handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
+        if not series.faint:
+            handles.setdefault(series.key, handle)
+    axes.set_title(textwrap.fill(panel.title, int(width / LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
+    if panel.is_empty:
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return {}
+    for name, axis in (("x", panel.x), ("y", panel.y)):
+        _set_axis(axes, name, axis, int(0.75 * width / LETTER_WIDTH))
+    names = dict.fromkeys(str(name) for series in panel.series for name in series.x)
+    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * LETTER_WIDTH > width / 2:
+        axes.tick_params(axis="x", labelrotation=90, labelsize="small")
+    axes.grid(alpha=0.25)
+    return handles
+
+
+def _draw_points(axes: Axes, series: Series) -> Artist:
+    line = "none" if series.mark is Mark.POINTS else _LINES[series.line]
+    symbol = Symbol.DOT if series.mark is Mark.POINTS and series.symbol is Symbol.NONE else series.symbol
+    (handle,) = axes.plot(
+        series.x,
+        series.y,
+        linestyle=line,
+        marker=_SYMBOLS[symbol],
+        markersize=3,
+        color=series.hue,
+        linewidth=0.4 if series.faint else 0.7 if series.line.lengths else 1.2,
+        alpha=0.3 if series.faint else 1.0,
+        drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
+        label=series.key,
+    )
+    if series.lower is not None and series.upper is not None:
+        axes.fill_between(
+            series.x,
+            series.lower,
+            series.upper,
+            color=series.hue,
+            alpha=0.18,
+            linewidth=0,
+            step="post" if series.mark is Mark.STEPS else None,
+        )
+    return handle
+
+
+def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
+    """Draw bars beside those of the panel's other series, each category one unit wide."""
+    width = 0.8 / count
+    middles = [position + (place - (count - 1) / 2) * width for position in range(len(series.x))]
+    errors = None
+    if series.lower is not None and series.upper is not None:
+        below = [y - lower for y, lower in zip(series.y, series.lower, strict=True)]
+        above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
+        errors = [below, above]
+    drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=1.5)
+    names = [str(name) for name in series.x]
+    slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}
+    axes.set_xticks(range(len(names)), names, **(slanted if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}))
+    return drawn.patches[0]
+
+
+def _set_axis(axes: Axes, name: str, axis: Axis, letters: int) -> None:
+    ticks = axes.xaxis if name == "x" else axes.yaxis
+    if axis.scale in (Scale.LOG, Scale.LOG2):
+        set_scale = axes.set_xscale if name == "x" else axes.set_yscale
+        set_scale("log", base=2 if axis.scale is Scale.LOG2 else 10)
+    if axis.scale is Scale.LOG:
+        lowest, highest = axes.get_xlim() if name == "x" else axes.get_ylim()
+        # Where there are few decades, there are labels within them.
+        if highest < 60 * lowest:
+            # Within one decade those of 1, 2 and 5 may be fewer than two.
+            few = highest < 5 * lowest
+            ticks.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1.0, 2.0, 5.0)))
+            ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ticks.set_minor_formatter(NullFormatter())
+        if highest >= _MANY_DECADES * lowest:
+            ticks.set_minor_locator(NullLocator())
+    if axis.unit == "s" and axis.scale is not Scale.LOG2:
+        ticks.set_major_formatter(EngFormatter(unit="s"))
+        ticks.set_minor_formatter(NullFormatter())
+    elif axis.unit:
+        axis = Axis(f"{axis.title} [{axis.unit}]", axis.scale)
+    if axis.ticks:
+        ticks.set_ticks(list(axis.ticks.values()), labels=list(axis.ticks))
+    (axes.set_xlabel if name == "x" else axes.set_ylabel)(textwrap.fill(axis.title, max(8, letters)))

@@ -1,0 +1,248 @@
+"""Charts drawn with Plotly: each panel as the traces and the layout that ``Plotly.newPlot`` takes.
+
+Same colours, dashes, symbols, bands and scales as :mod:`.draw_matplotlib`. A panel is a plot of its own, so that a
+narrow screen shows panels below each other; the page's legend switches a key in all panels of a chart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.suite.reports.tables.numbers import brief
+
+# Those whose names differ from ours.
+_SYMBOLS = {Symbol.NONE: "circle", Symbol.DOT: "circle", Symbol.CROSS: "x-thin", Symbol.TRIANGLE: "triangle-up"}
+_FONT = {"family": "system-ui, sans-serif", "size": 12, "color": "#333"}
+# Pixels of the letters of named rows, of which there may be two dozen.
+_NAMED = 10
+_SURROUNDINGS = {
+    "font": _FONT,
+    "showlegend": False,
+    "hovermode": "closest",
+    "hoverlabel": {"bgcolor": "#fff", "font": {"color": "#111"}},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "#fff",
+}
+_AXIS = {"gridcolor": "#e6e6e6", "linecolor": "#999", "zeroline": False, "showline": True, "ticks": "outside"}
+# Beyond this many powers of two every second one is labelled, and so on.
+_MOST_POWERS = 9
+# A screen shows no more digits, nor more points of a median and of a single run.
+_DIGITS = 3
+_POINTS, _POINTS_OF_A_RUN = 48, 16
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """What the legend shows of one key: as the first series of it that is not faint is drawn."""
+
+    key: str
+    hue: str
+    mark: Mark
+    symbol: Symbol
+    line: Line
+
+
+def legend_of(chart: Chart) -> list[LegendEntry]:
+    """Return the chart's keys in the order they come, each once."""
+    entries: dict[str, LegendEntry] = {}
+    for series in sorted((one for panel in chart.panels for one in panel.series), key=lambda one: one.faint):
+        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
+        entries.setdefault(series.key, entry)
+    return list(entries.values())
+
+
+def plotly_panels(chart: Chart) -> list[dict[str, Any]]:
+    """Return ``data`` and ``layout`` of each panel; a trace names its key as ``legendgroup``."""
+    return [
+        _picture(panel)
+        if panel.picture
+        else {"data": [trace for one in panel.series for trace in _traces(one, panel)], "layout": _layout(panel)}
+        for panel in chart.panels
+    ]
+
+
+def _picture(panel: Panel) -> dict[str, Any]:
+    """Return a picture whose pixels stay square, the first row at the top."""
+    trace = {
+        "type": "image",
+        "source": f"data:image/png;base64,{panel.picture}",
+        "hovertemplate": f"{_plain(panel.x.title)} %{{x}}, {_plain(panel.y.title)} %{{y}}<extra></extra>",
+    }
+    layout = {
+        **_SURROUNDINGS,
+        "margin": {"l": 0, "r": 0, "t": 4, "b": 0},
+        "xaxis": {"visible": False, "constrain": "domain"},
+        "yaxis": {"visible": False, "constrain": "domain", "scaleanchor": "x", "autorange": "reversed"},
+    }
+    return {"data": [trace], "layout": layout}
+
+
+def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
+    if series.mark is Mark.BARS:
+        return [_bars(series, panel)]
+    if series.mark is Mark.STEPS:
+        series = series.thinned(_POINTS_OF_A_RUN if series.faint else _POINTS)
+    line = {
+        "color": series.hue,
+        "width": 1.0 if series.faint else 1.3 if series.line.lengths else 2.2,
+        "dash": str(series.line),
+        "shape": "hv" if series.mark is Mark.STEPS else "linear",
+    }
+    marked = series.mark is Mark.POINTS or series.symbol is not Symbol.NONE
+    trace = {
+        "type": "scatter",
+        "mode": "markers" if series.mark is Mark.POINTS else "lines+markers" if marked else "lines",
+        "line": line,
+        "marker": _marker(series),
+        "opacity": 0.45 if series.faint else 1.0,
+        **_common(series, panel),
+    }
+    return [*_band(series, line), trace]
+
+
+def _common(series: Series, panel: Panel) -> dict[str, Any]:
+    name = series.key if series.key == series.label else f"{series.key}, {series.label}"
+    shown = "<br>".join(filter(None, (f"<b>{_plain(name)}</b>", _hover(panel.x, "x"), _hover(panel.y, "y"))))
+    common: dict[str, Any] = {
+        "name": series.key,
+        "legendgroup": series.key,
+        "x": _rounded(series.x),
+        "y": _rounded(series.y),
+        "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
+    }
+    common |= {"faint": True} if series.faint else {}
+    common |= {"absolute": _absolute(series.y, series.absolute)} if series.absolute else {}
+    return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
+
+
+def _absolute(relative: list[float], absolute: list[float]) -> float | list[Any]:
+    """Return the one factor that makes relative numbers absolute, as of a run it does; else the absolute numbers."""
+    at = max(range(len(relative)), key=relative.__getitem__)
+    factor = absolute[at] / relative[at]
+    alike = all(
+        math.isclose(one, factor * other, rel_tol=1e-3, abs_tol=factor * 1e-11)
+        for one, other in zip(absolute, relative, strict=True)
+    )
+    return float(f"{factor:.6g}") if alike else _rounded(absolute)
+
+
+def _marker(series: Series) -> dict[str, Any]:
+    # A thin cross is all outline.
+    outline = 1.8 if series.symbol is Symbol.CROSS else 0
+    line = {"width": outline, "color": series.hue}
+    return {"symbol": _SYMBOLS.get(series.symbol, str(series.symbol)), "size": 7, "color": series.hue, "line": line}
+
+
+def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return two lines without ink, the area between them filled."""
+    if series.lower is None or series.upper is None:
+        return []
+    red, green, blue = (int(series.hue[place : place + 2], 16) for place in (1, 3, 5))
+    edge: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "line": {**line, "width": 0},
+        "name": series.key,
+        "legendgroup": series.key,
+        "x": _rounded(series.x),
+        "hoverinfo": "skip",
+        "band": True,
+    }
+    fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
+    return [{**edge, "y": _rounded(series.lower)}, {**edge, **fill, "y": _rounded(series.upper)}]
+
+
+def _bars(series: Series, panel: Panel) -> dict[str, Any]:
+    trace: dict[str, Any] = {"type": "bar", "marker": {"color": series.hue}, **_common(series, panel)}
+    if series.lower is not None and series.upper is not None:
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": _rounded(upper - y for upper, y in zip(series.upper, series.y, strict=True)),
+            "arrayminus": _rounded(y - lower for lower, y in zip(series.lower, series.y, strict=True)),
+            "thickness": 1,
+            "width": 3,
+        }
+    return trace
+
+
+def _layout(panel: Panel) -> dict[str, Any]:
+    if panel.is_empty:
+        middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+        return {
+            **_SURROUNDINGS,
+            "margin": {"l": 12, "r": 12, "t": 8, "b": 12},
+            "xaxis": {"visible": False},
+            "yaxis": {"visible": False},
+            "annotations": [{**middle, "text": NOTHING}],
+        }
+    return {
+        **_SURROUNDINGS,
+        "margin": {"l": 64, "r": 12, "t": 8, "b": 48},
+        "barmode": "group",
+        "xaxis": _axis(panel.x, [x for series in panel.series for x in series.x]),
+        "yaxis": _axis(panel.y, [y for series in panel.series for y in series.y]),
+    }
+
+
+def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
+    seconds = axis.unit == "s"
+    unit = f" [{axis.unit}]" if axis.unit and (not seconds or axis.scale is Scale.LOG2) else ""
+    shown: dict[str, Any] = {**_AXIS, "title": {"text": _plain(axis.title) + unit, "standoff": 8}}
+    if axis.ticks:
+        names = {"tickvals": list(axis.ticks.values()), "ticktext": [_plain(name) for name in axis.ticks]}
+        return {**shown, **names, "automargin": True, "tickfont": {"size": _NAMED}}
+    if axis.scale is Scale.NAMES:
+        return {**shown, "type": "category", "showgrid": False}
+    if axis.scale is Scale.LOG2:
+        return {**shown, "type": "log", **_powers_of_two(values)}
+    if axis.scale is Scale.LOG:
+        shown |= {"type": "log", "nticks": 6} | _within_decades(values)
+    shown |= {"exponentformat": "SI", "minexponent": 1, "ticksuffix": "s"} if seconds else {"exponentformat": "power"}
+    return {**shown, "automargin": True}
+
+
+def _within_decades(values: list[Any]) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 where there are one to three decades, where Plotly would label every digit."""
+    positive = _positive(values)
+    decades = math.log10(max(positive) / min(positive)) if positive else 0.0
+    return {"dtick": "D2"} if 1 <= decades <= 3 else {}
+
+
+def _powers_of_two(values: list[Any]) -> dict[str, Any]:
+    """Return ticks at powers of two: Plotly's logarithmic axes know those of ten only."""
+    positive = _positive(values)
+    if not positive:
+        return {}
+    lowest, highest = math.floor(math.log2(min(positive))), math.ceil(math.log2(max(positive)))
+    step = -(-(highest - lowest + 1) // _MOST_POWERS)
+    powers = range(lowest, highest + 1, step)
+    return {"tickvals": [2.0**power for power in powers], "ticktext": [f"2<sup>{power}</sup>" for power in powers]}
+
+
+def _hover(axis: Axis, name: str) -> str:
+    if axis.ticks:
+        return ""
+    if axis.scale is Scale.NAMES:
+        return f"%{{{name}}}"
+    shown = f"%{{{name}:.3~s}}s" if axis.unit == "s" else f"%{{{name}:.4~g}} {axis.unit}"
+    return f"{_plain(axis.title)}: {shown}".rstrip()
+
+
+def _plain(text: str) -> str:
+    """Return words as Plotly shows them: it reads some HTML, and its templates braces after a per cent sign."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")
+
+
+def _rounded(values: Iterable[Any]) -> list[Any]:
+    """Return numbers in as many digits as a screen can show, counts as they are; what is not finite becomes a gap."""
+    return [brief(value, _DIGITS) if isinstance(value, float) else value for value in values]
+
+
+def _positive(values: list[Any]) -> list[float]:
+    """Return the numbers that a logarithmic axis can show."""
+    return [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]

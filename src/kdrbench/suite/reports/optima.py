@@ -1,0 +1,188 @@
+"""The best solutions known of problems: stored by an atlas of optima, and what costs in figures are compared with.
+
+A file ``results/optima/<experiment>.npz`` holds the lowest cost of a certified optimum and its projection W for each
+problem, by its hash (:func:`.problem_sha256`). Where a solver saw a lower cost, that is the best known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.errors import DamagedError, InputError
+from kdrbench.files import replacing
+from kdrbench.kernels.family import FloatArray
+from kdrbench.solvers.base import check_projection
+from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
+from kdrbench.suite.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
+
+_COST, _PROJECTION = "cost", "projection"
+# Optima that at least this share of a draw's starts reach are sought in the next draw.
+LEAST_SHARE = 0.02
+# What qualities differ by behind this digit is rounding.
+_DIGITS = 12
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A certified optimum: its ``projection`` (d x q, orthonormal) and its ``cost``, -F."""
+
+    cost: float
+    projection: FloatArray
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best solutions known by the hash of their problem, for the experiments of a configuration."""
+
+    config: Config = field(default_factory=dict)
+    solutions: Mapping[str, Solution] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: Path, config: Config) -> BestKnown:
+        """Return what all files of solutions in ``store`` hold; of one problem the lower cost counts."""
+        found: dict[str, Solution] = {}
+        for path in sorted((store / OPTIMA).glob("*.npz")):
+            for problem, solution in read_solutions(path).items():
+                if problem not in found or solution.cost < found[problem].cost:
+                    found[problem] = solution
+        return cls(config, found)
+
+    def best(self, problem: tuple[str, str, str, int], seen: Iterable[float]) -> float:
+        """Return the lowest cost known of a problem: of those ``seen`` in its runs and the stored one.
+
+        ``problem`` is experiment, data set, kernel and the number of the run.
+        """
+        stored = self.solutions.get(problem_of(self.config, *problem)) if self.solutions else None
+        return min(math.inf if stored is None else stored.cost, *seen, math.inf)
+
+
+NOTHING_KNOWN = BestKnown()
+
+
+def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
+    """Return the best optimum of each problem in the rows of an atlas; of several draws the lowest.
+
+    Raises ``DamagedError`` as :func:`read_charts` does.
+    """
+    found: dict[str, Solution] = {}
+    rows = one_row_a_run(runs)
+    for place, optima, numbers in read_charts(rows, findings):
+        problem, cost = str(rows["problem"].iloc[place]), float(numbers[0, 0])
+        if problem not in found or cost < found[problem].cost:
+            found[problem] = Solution(cost, optima[0])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Charted:
+    """The distinct optima of one run by rising cost, with the share of starts of each solver (k x solvers)."""
+
+    problem: str
+    draw: int
+    optima: FloatArray
+    costs: FloatArray
+    qualities: FloatArray
+    shares: FloatArray
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How far each optimum is above the best, relative to it."""
+        gaps: FloatArray = (self.costs - self.costs[0]) / abs(self.costs[0])
+        return gaps
+
+    @property
+    def lead(self) -> float:
+        """How much higher the quality of the lowest cost is than the best of the others; NaN where one is unknown."""
+        lead = float(self.qualities[0] - self.qualities[1:].max())
+        return round(lead, _DIGITS)
+
+    def found_again(self, other: Charted) -> tuple[int, int]:
+        """Return how many optima with more than 2 % of some solver's starts ``other`` has too, and of how many."""
+        # It loads scikit-learn, which nothing else here needs.
+        from kdrbench.inference.atlas import place_of
+
+        wanted = self.optima[self.shares.max(axis=1) > LEAST_SHARE]
+        return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
+
+
+def read_charts(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Yield for each run of an atlas that charted optima its place in ``rows``, the optima and their numbers.
+
+    The optima are k x d x q, the numbers k x (2 + solvers): cost, quality, and shares of starts. Raises
+    ``DamagedError`` where a run has left one without the other, other shapes, or what is not finite.
+    """
+    numbers, charted = (dict(read_arrays(rows, findings, kind)) for kind in (NUMBERS, OPTIMA))
+    for place in sorted({*numbers, *charted}):
+        if fault := _fault_of_chart(charted.get(place), numbers.get(place)):
+            row = rows.iloc[place]
+            raise DamagedError(
+                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['cells_of']}/{row['kernel']} has left "
+                f"{fault}; delete its file of findings and start the workflow again, or leave the record out"
+            )
+        yield place, charted[place], numbers[place]
+
+
+def _fault_of_chart(optima: NDArray[Any] | None, numbers: NDArray[Any] | None) -> str:
+    if optima is None or numbers is None:
+        return f"no {OPTIMA if optima is None else NUMBERS}"
+    if optima.ndim != 3 or not optima.size or optima.dtype.kind != "f" or not np.isfinite(optima).all():
+        return f"{OPTIMA} of shape {optima.shape} and type {optima.dtype}, or not finite"
+    if numbers.ndim != 2 or len(numbers) != len(optima) or numbers.shape[1] < 3 or numbers.dtype.kind != "f":
+        return f"{NUMBERS} of shape {numbers.shape} and type {numbers.dtype} for {len(optima)} optima"
+    # A quality may be unknown.
+    return "" if np.isfinite(np.delete(numbers, 1, axis=1)).all() else f"{NUMBERS} that are not finite"
+
+
+def one_row_a_run(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run of an atlas, which has one for each solver: the optima are those of all of them."""
+    return runs.drop_duplicates(["experiment", "dataset", "cells_of", "kernel", "run"]).reset_index(drop=True)
+
+
+def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
+    """Write the solutions; the file appears whole."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for problem, solution in solutions.items():
+        arrays[f"{problem}/{_COST}"] = np.array(solution.cost)
+        arrays[f"{problem}/{_PROJECTION}"] = solution.projection
+    with replacing(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_solutions(path: Path) -> dict[str, Solution]:
+    """Read what :func:`write_solutions` wrote.
+
+    Raises ``DamagedError`` unless every problem has a finite cost and an orthonormal projection.
+    """
+    try:
+        arrays = arrays_in(path) or {}
+        problems = {name.partition("/")[0] for name in arrays}
+        if len(arrays) != 2 * len(problems):
+            raise InputError("a cost or a projection is missing")
+        return {problem: _solution(problem, arrays) for problem in sorted(problems)}
+    except (UnreadableError, InputError) as error:
+        raise DamagedError(
+            f"{path} is no file of solutions ({error}); delete it and start the workflow again, which makes it of the "
+            "atlas' runs"
+        ) from error
+
+
+def _solution(problem: str, arrays: Mapping[str, NDArray[Any]]) -> Solution:
+    cost, projection = arrays.get(f"{problem}/{_COST}"), arrays.get(f"{problem}/{_PROJECTION}")
+    if not _SHA256.fullmatch(problem) or cost is None or projection is None:
+        raise InputError(f"{problem[:80]!r} has no cost or no projection, or is no SHA-256")
+    if cost.dtype != float or cost.shape != () or not np.isfinite(cost):
+        raise InputError(f"the cost of {problem} is no finite number")
+    if projection.dtype != float or projection.ndim != 2:
+        raise InputError(f"the projection of {problem} has shape {projection.shape} and type {projection.dtype}")
+    check_projection(f"projection of {problem}", projection, len(projection))
+    return Solution(float(cost), projection)

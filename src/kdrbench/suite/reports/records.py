@@ -1,0 +1,245 @@
+"""What reports read: merged tables, traces and findings, and the definitions of the stages that they refer to.
+
+Reports import from :mod:`kdrbench.suite.experiments` by way of this module alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.solvers.geometry.stiefel import STATIONARY
+from kdrbench.status import Status
+from kdrbench.suite.csv_files import restored
+from kdrbench.suite.engine.publish import array_name, read_points
+from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
+from kdrbench.suite.experiments.merging import differences, same_definition
+from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
+from kdrbench.suite.reports.whole_tables import fault_of
+from kdrbench.suite.systems import build_stage, system_of, table_of
+from kdrbench.suite.systems.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
+from kdrbench.suite.systems.ikdr.config import is_scaling
+from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
+from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
+from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.folds import Split
+from kdrbench.suite.systems.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
+from kdrbench.suite.systems.ikdr.scores import OWN_RULE, Metric, ending_of
+from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE, Settings, settings_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "ALTERNATIVE",
+    "ANGLE_DEG",
+    "ATLAS",
+    "EIGENGAP",
+    "IKDR",
+    "KPCA_FIGURES",
+    "KPCA_TRICK",
+    "LEAGUE",
+    "LOW_RANK",
+    "NOISE",
+    "NO_KERNEL",
+    "NUMBERS",
+    "OPTIMA",
+    "OWN_RULE",
+    "REFERENCE",
+    "STATIONARY",
+    "Config",
+    "Fold",
+    "Metric",
+    "Results",
+    "Settings",
+    "Split",
+    "controls_of",
+    "differences",
+    "ending_of",
+    "experiments_of",
+    "is_redrawn",
+    "is_scaling",
+    "losing_cells",
+    "n_runs",
+    "of_papers",
+    "problem_of",
+    "random_ones",
+    "read_arrays",
+    "read_findings",
+    "read_points",
+    "read_results",
+    "read_runs",
+    "read_traces",
+    "runs_of",
+    "same_definition",
+    "sampling_of",
+    "settings_of",
+    "split_of",
+    "stage_table",
+    "stored_arrays",
+    "system_of",
+    "systems_of",
+    "table_of",
+    "without_code",
+    "write_results",
+]
+IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
+LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
+# The papers whose numbers and claims the experiments of a system can reproduce.
+_PAPERS = {
+    IKDR: ("neurips2019", "ismplus"),
+    KPCA_TRICK: ("kpca_trick",),
+    KPCA_FIGURES: ("kpca_trick",),
+    LOW_RANK: ("lowrank2006",),
+}
+# Words that pandas must not read as numbers.
+_TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
+
+
+def experiments_of(config: Config, system: str) -> list[str]:
+    """Return the experiments of a system that the configuration runs, in their order."""
+    return [name for name in config["run"] if system_of(config["experiments"][name]) == system]
+
+
+def systems_of(config: Config) -> list[str]:
+    """Return the systems of the experiments that the configuration runs, in their order."""
+    return list(dict.fromkeys(system_of(config["experiments"][name]) for name in config["run"]))
+
+
+def of_papers(config: Config) -> Config:
+    """Return the configuration with those experiments in ``run`` alone that name a paper of their system.
+
+    Only they are compared with published numbers and decide claims: others, such as a user's own, reproduce nothing.
+    """
+
+    def reproduces(name: str) -> bool:
+        experiment = config["experiments"][name]
+        return experiment.get("published", {}).get("paper") in _PAPERS.get(system_of(experiment), ())
+
+    return {**config, "run": list(filter(reproduces, config["run"]))}
+
+
+def stage_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
+    """Return the table that the stage of an experiment's system makes of its runs, or ``None`` if it makes none."""
+    make = getattr(build_stage(system_of(experiment)), "table", None)
+    return None if make is None else make(runs, name, experiment)
+
+
+def read_runs(path: Path) -> pd.DataFrame:
+    """Read a merged table.
+
+    Raises ``InputError`` where there is none, and ``DamagedError`` for one that is not as it was written.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is not there: run the workflow first, or name the folder of merged tables")
+    try:
+        runs = _parsed(path)
+    except (ValueError, KeyError) as error:
+        raise DamagedError(
+            f"{path} is no whole table ({in_words(error)}); delete it and start the workflow again, which merges it "
+            "from the rows of all runs"
+        ) from error
+    for name in runs.select_dtypes(exclude=["number", "bool"]):
+        texts = {text: restored(text) for text in runs[name].unique() if isinstance(text, str)}
+        if any(text != shown for text, shown in texts.items()):
+            runs[name] = runs[name].map(lambda value, texts=texts: texts.get(value, value))
+    return _with_plain_texts(runs)
+
+
+def _with_plain_texts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with texts as objects: rows of columns of pandas' own type take several times as long to take."""
+    import pandas as pd
+
+    texts = [name for name, kind in runs.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return runs.astype(dict.fromkeys(texts, object)).copy()
+
+
+def _parsed(path: Path) -> pd.DataFrame:
+    """Read a table; ``ValueError`` or ``KeyError`` where columns, the end of a line or that of the file are missing."""
+    # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
+    import pandas as pd
+
+    # Only an empty cell is no value: a message may be "NA".
+    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
+    if not path.read_bytes().endswith(b"\n"):
+        raise ValueError("its last line is cut")
+    if unknown := set(runs["status"]) - set(map(str, Status)):
+        raise ValueError(f"a status is {min(map(str, unknown))!r}")
+    if fault := fault_of(runs):
+        raise ValueError(fault)
+    return runs
+
+
+def n_runs(rows: pd.DataFrame) -> int:
+    """Return of how many runs the rows are: a run of the KPCA trick, for instance, leaves one for each learner."""
+    return len(rows[["experiment", "batch_sha256", "run"]].drop_duplicates())
+
+
+def read_traces(runs: pd.DataFrame, folder: Path) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the place in ``runs`` and the points of each run that has left any; each file is read once."""
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
+        points = read_points(folder / str(name))
+        for place, cell, run in _places_and_runs(group):
+            if (cell, run) in points:
+                yield place, points[cell, run]
+
+
+def read_arrays(runs: pd.DataFrame, folder: Path, kind: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the place in ``runs`` and the array ``kind`` of each run that has left it; each file is read once.
+
+    Raises ``DamagedError`` where :func:`stored_arrays` does.
+    """
+    for name, group in runs.reset_index(drop=True).groupby("trace_file", sort=False):
+        keys = {place: array_name(cell, kind, run) for place, cell, run in _places_and_runs(group)}
+        arrays = stored_arrays(folder, str(name), keys.values())
+        yield from ((place, arrays[key]) for place, key in keys.items() if key in arrays)
+
+
+def stored_arrays(folder: Path, trace_file: str, wanted: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return arrays that the runs with this trace have left, by name; ``wanted`` names those to be read, else all.
+
+    Raises ``DamagedError`` where the file is missing, is no archive, or unfolds to more than is read.
+    """
+    path = (folder / trace_file).with_suffix(".npz")
+    try:
+        arrays = arrays_in(path, wanted=wanted, packed=True)
+    except UnreadableError as error:
+        fault = str(error)
+    else:
+        if arrays is not None:
+            return arrays
+        fault = "it is not there"
+    raise DamagedError(
+        f"{visible(str(path))} cannot be read ({fault}); take it from where it was written, or delete the job's rows "
+        "and start the workflow again, which makes it of the workspaces"
+    )
+
+
+def read_findings(runs: pd.DataFrame, folder: Path, kind: str) -> dict[int, NDArray[Any]]:
+    """Return by run what the ``runs`` of one cell found: ``kind`` is ``projection``, ``labels`` or ``given``.
+
+    Failed runs have found nothing, whatever they saw.
+    """
+    ended = runs[runs["status"] != Status.FAILED]
+    numbers = ended["run"].to_list()
+    return {int(numbers[place]): array for place, array in read_arrays(ended, folder, kind)}
+
+
+def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
+    """Yield the place (the index), the cell and the number of each run.
+
+    A cell is named by traces and findings as the names below the experiment are, as far as the system has them. A run
+    of an atlas has all its methods.
+    """
+    axes = [name for name in ("dataset", "cells_of", "kernel", "method") if name in group]
+    for place, row in zip(group.index.tolist(), group[["run", *axes]].to_dict("records"), strict=True):
+        # In a table of several systems the columns of others are empty.
+        names = {axis: row[axis] for axis in axes if isinstance(row[axis], str)}
+        if "cells_of" in names:
+            names.pop("method", None)
+        yield place, "/".join(names.values()), int(row["run"])

@@ -1,0 +1,182 @@
+"""From the runs of the KPCA trick to cells: accuracies beside the printed ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kdrbench.suite.reports.protocol import departure
+from kdrbench.suite.reports.records import Config
+from kdrbench.suite.reports.tables.cells import Cell, summarise
+from kdrbench.suite.reports.tables.labels import VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.numbers import share
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
+from kdrbench.suite.reports.tables.verdicts import Compared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
+PLAIN = "plain"
+# The number of a learner's table in the paper.
+TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
+# The data sets of the paper's figures.
+FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
+# What the paper leaves open of a data set.
+_TAKEN_FOR = {"m-usps": "m-USPS is taken to be the set USPS of the semi-supervised learning book."}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KpcaCell(Compared):
+    """One learner in one variant on one data set, over all splits.
+
+    ``test_selected`` is the accuracy of the kernel that is best on the test samples, where all were tried on them.
+    """
+
+    dataset: str
+    learner: str
+    variant: str
+    test_selected: float | None
+
+    @property
+    def printed(self) -> float | None:
+        """The printed mean, if there is one."""
+        return self.published.value if self.published else None
+
+    @property
+    def rounded(self) -> float | None:
+        """Our mean with two digits, as the paper compares."""
+        return None if self.ours.mean is None else round(self.ours.mean, 2)
+
+
+def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
+    """Return the names of an experiment's tables: one a learner, the tests and the times.
+
+    They begin as the experiment does: those of ``kpca_tables`` are ``kpca_table1`` and so on. A learner that the paper
+    has not has no number.
+    """
+    stem = experiment.removesuffix("_tables")
+    names = [f"table{TABLES[learner]}" if learner in TABLES else re.sub(r"\W+", "_", learner) for learner in learners]
+    return [f"{stem}_{part}" for part in (*names, "tests", "times")]
+
+
+def find_printed(dataset: str, learner: str, variant: str) -> PublishedNumber | None:
+    """Return the number that the paper prints, if there is one."""
+    if learner not in TABLES:
+        return None
+    return find_published(
+        paper=PAPER,
+        table=TABLES[learner],
+        setting=SETTING,
+        dataset=dataset,
+        kernel="" if variant == PLAIN else variant,
+        method=learner_name(learner, variant),
+        metric=METRIC,
+    )
+
+
+def kpca_cells(runs: pd.DataFrame, config: Config | None = None) -> dict[tuple[str, str, str], KpcaCell]:
+    """Return the cells of an experiment by (data set, learner, variant), in the order of the rows.
+
+    ``config`` defines the experiment, which may depart from the paper's protocol.
+    """
+    experiment = config["experiments"][str(runs["experiment"].iloc[0])] if config and len(runs) else {}
+    groups = runs.groupby(["dataset", "learner", "variant"], sort=False)
+    return {
+        (str(dataset), str(learner), str(variant)): replace(
+            _cell(str(dataset), str(learner), str(variant), group),
+            departure=departure(experiment, config or {}, str(dataset)),
+        )
+        for (dataset, learner, variant), group in groups
+    }
+
+
+def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> KpcaCell:
+    tried = [json.loads(text) for text in group["test_selected"].dropna()]
+    # The mean over splits of each kernel, then the best of these.
+    selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
+    cell, printed = _over_splits(group), find_printed(dataset, learner, variant)
+    # Random splits are drawn independently.
+    error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
+    axes = {"dataset": dataset, "learner": learner, "variant": variant}
+    return KpcaCell(ours=cell, published=printed, error=error, **axes, test_selected=selected)
+
+
+def _over_splits(group: pd.DataFrame) -> Cell:
+    cell = summarise("quality", group, "accuracy", share, unit="splits")
+    return cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
+
+
+def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:
+    """Return how often the first of a pair is above, equal to and below the second; unknown ones do not count."""
+    signs = [int(np.sign(first - second)) for first, second in pairs if first is not None and second is not None]
+    return "/".join(str(signs.count(sign)) for sign in (1, 0, -1))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often a version with a kernel is above, level with and below the plain learner, over the paper's data sets.
+
+    ``name`` is the paper's, as ``aknca``. ``printed`` is counted on the rounded means that the paper prints, ``ours``
+    on ours, both as "win/draw/lose"; ``n_cells`` data sets have both of our means with all splits, of ``n_printed``.
+    """
+
+    name: str
+    learner: str
+    variant: str
+    printed: str
+    ours: str
+    n_cells: int
+    n_printed: int
+
+
+def kpca_published_wdl(cells: Mapping[tuple[str, str, str], KpcaCell]) -> list[Counts]:
+    """Return the counts of KNCA, AKNCA, KLMNN, AKLMNN, KDNE and AKDNE; ``cells`` are those of :func:`kpca_cells`."""
+    counts = []
+    for learner, table in TABLES.items():
+        axes = published_numbers(paper=PAPER, table=table, setting=SETTING)
+        datasets = list(dict.fromkeys(one["dataset"] for one in axes))
+        for variant in (name for name in VARIANTS if find_printed(datasets[0], learner, name) and name != PLAIN):
+            printed = [(_printed(one, learner, variant), _printed(one, learner, PLAIN)) for one in datasets]
+            ours = [(_mean(cells, one, learner, variant), _mean(cells, one, learner, PLAIN)) for one in datasets]
+            complete = sum(None not in pair for pair in ours)
+            texts = (win_draw_lose(printed), win_draw_lose(ours))
+            name = learner_name(learner, variant)
+            counts.append(Counts(name, learner, variant, *texts, complete, len(datasets)))
+    return counts
+
+
+def _printed(dataset: str, learner: str, variant: str) -> float | None:
+    number = find_printed(dataset, learner, variant)
+    return number.value if number else None
+
+
+def _mean(cells: Mapping[tuple[str, str, str], KpcaCell], dataset: str, learner: str, variant: str) -> float | None:
+    cell = cells.get((dataset, learner, variant))
+    return cell.rounded if cell and cell.ours.complete else None
+
+
+def data_beside_the_papers(figure: int, runs: pd.DataFrame) -> str:
+    """Say whether a figure shows the paper's data sets, and of each that it does not show, why."""
+    shown = [str(name) for name in runs.loc[runs["accuracy"].notna(), "dataset"].unique()]
+    printed = FIGURE_DATA[figure]
+    missing = [f"{dataset_label(name)} ({_why_missing(name, runs)})" for name in printed if name not in shown]
+    others = [dataset_label(name) for name in shown if name not in printed]
+    own = [dataset_label(name) for name in printed if name in shown]
+    sentences = [f"The paper's own data: {' and '.join(own)}; draws of samples are ours." if own else ""]
+    sentences.append(f"The paper shows, and this figure does not: {' and '.join(missing)}." if missing else "")
+    sentences.append(f"Not in the paper: {' and '.join(others)}." if others else "")
+    return " ".join(filter(None, [*sentences, *(_TAKEN_FOR.get(name, "") for name in printed if name in shown)]))
+
+
+def _why_missing(dataset: str, runs: pd.DataFrame) -> str:
+    of_set = runs[runs["dataset"] == dataset]
+    if of_set.empty:
+        return "not among the data sets of this experiment"
+    last = of_set.iloc[-1]
+    return ": ".join(filter(None, (str(last["status"]).replace("_", " "), str(last["message"] or ""))))

@@ -1,0 +1,230 @@
+"""Tables 1 to 3 of the KPCA trick beside the paper's, tests of whether kernels help, and what choosing one costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.suite.reports.records import Config
+from kdrbench.suite.reports.tables.kpca_cells import (
+    PLAIN,
+    TABLES,
+    KpcaCell,
+    kpca_cells,
+    table_names,
+    win_draw_lose,
+)
+from kdrbench.suite.reports.tables.kpca_tests import Difference, differences_of, p_entry, tests_table
+from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
+from kdrbench.suite.reports.tables.significance import meaning, meaning_of_cell, meaning_of_mean
+from kdrbench.suite.reports.tables.table import Entry, Table
+from kdrbench.suite.reports.tables.verdicts import Verdict
+
+# The variants in which the paper chooses a kernel.
+KERNELISED = ("cross_validated", "aligned")
+# What is timed of a split.
+_CHOOSING = "tuning_wall_s"
+_SECONDS = {_CHOOSING: "seconds of choosing the kernel", "learning_wall_s": "seconds of learning with the kernel"}
+_CENTRED = "centred"
+_SELECTED = "accuracy with the kernel that is best on the test samples, in the mean over all splits: a bound, no result"
+_ACCURACY = "Accuracy: share of the test samples that 1-NN labels rightly"
+Cells = dict[tuple[str, str, str], KpcaCell]
+
+
+def kpca_tables(runs: pd.DataFrame, experiment: str, config: Config | None = None) -> list[Table]:
+    """Return all tables that the runs of an experiment give: one a learner, the tests, the times."""
+    cells = kpca_cells(runs, config)
+    learners = [str(learner) for learner in dict.fromkeys(runs["learner"])]
+    *names, tests, times = table_names(experiment, learners)
+    differences = {learner: differences_of(runs, learner) for learner in learners}
+    tables = [
+        accuracy_table(name, cells, learner, differences[learner])
+        for name, learner in zip(names, learners, strict=True)
+    ]
+    return [*tables, tests_table(tests, differences), times_table(times, runs, learners)]
+
+
+def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tuple[str, str], Difference]) -> Table:
+    """Return a learner's table: paper, ours and verdict for each variant that the paper has, and what it has not."""
+    datasets = list(dict.fromkeys(dataset for dataset, name, _ in cells if name == learner))
+    printed = [variant for variant in (PLAIN, *KERNELISED) if any((one, learner, variant) in cells for one in datasets)]
+    columns = ["Data set"]
+    for variant in printed:
+        name = learner_name(learner, variant).upper()
+        columns += [f"{name}, paper", name, f"{name}, verdict"]
+    tested = [variant for variant in printed if variant != PLAIN]
+    columns += [f"p, {learner_name(learner, variant).upper()}" for variant in tested]
+    extra = _extra_columns(cells, learner, datasets)
+    lines = [
+        [
+            Entry(dataset_label(dataset)),
+            *(entry for variant in printed for entry in _three(cells, differences, dataset, learner, variant)),
+            *(p_entry(differences.get((dataset, variant))) for variant in tested),
+            *(values.get(dataset, Entry(NO_CELL)) for values in extra.values()),
+        ]
+        for dataset in datasets
+    ]
+    empty = len(tested) + len(extra)
+    summary = [
+        _summary_line("Win/draw/lose", printed, empty, lambda variant: _by_means(cells, datasets, learner, variant)),
+        _summary_line("The same, significant", printed, empty, lambda variant: ("", _tested(differences, variant))),
+    ]
+    place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
+    title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
+    notes = [*_notes(cells, learner), _verdicts(cells, learner)]
+    return Table(table, title, [*columns, *extra], [lines, summary], notes)
+
+
+def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, Entry]]:
+    """Return what the paper's table does not hold, by title and data set; no column without a number."""
+    centred = {one: _ours(cells[one, learner, _CENTRED]) for one in datasets if (one, learner, _CENTRED) in cells}
+    selected = {
+        dataset: Entry(f"{cell.test_selected:.2f}", cell.test_selected, detail=_SELECTED, axes=_axes_of(cell))
+        for (dataset, name, _), cell in cells.items()
+        if name == learner and cell.test_selected is not None
+    }
+    columns = {f"AK{learner.upper()}, centred": centred, "K by test samples": selected}
+    return {title: values for title, values in columns.items() if values}
+
+
+def _three(
+    cells: Cells, differences: dict[tuple[str, str], Difference], dataset: str, learner: str, variant: str
+) -> list[Entry]:
+    cell = cells.get((dataset, learner, variant))
+    if cell is None:
+        return [Entry(NO_CELL)] * 3
+    difference = differences.get((dataset, variant))
+    better = difference is not None and difference.best
+    reading = cell.published.why if cell.published else ""
+    why = cell.departure if cell.published and cell.departure else reading
+    verdict = "" if cell.verdict is Verdict.NOT_PUBLISHED else str(cell.verdict)
+    return [
+        Entry(cell.paper or NO_CELL),
+        replace(_ours(cell), bold=better),
+        Entry(verdict or NO_CELL, detail=why, verdict=verdict),
+    ]
+
+
+def _axes_of(one: KpcaCell) -> tuple[str, ...]:
+    return ("accuracy", one.dataset, "", learner_name(one.learner, one.variant))
+
+
+def _ours(cell: KpcaCell) -> Entry:
+    ours = cell.ours
+    # Printed as a share of one, not in per cent.
+    detail = meaning_of_cell(_ACCURACY, "accuracy", ours, unit="split", shown="share", said=ours.note)
+    return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=_axes_of(cell))
+
+
+def _summary_line(
+    title: str, printed: Sequence[str], empty: int, count: Callable[[str], tuple[str, str]]
+) -> list[Entry]:
+    line = [Entry(title)]
+    for variant in printed:
+        paper, ours = count(variant) if variant != PLAIN else ("", "")
+        line += [Entry(paper), Entry(ours), Entry("")]
+    return line + [Entry("")] * empty
+
+
+def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str) -> tuple[str, str]:
+    """Return wins, draws and losses against the plain learner by means of two digits, printed and ours."""
+    both = [
+        (cells[dataset, learner, variant], cells[dataset, learner, PLAIN])
+        for dataset in datasets
+        if {(dataset, learner, variant), (dataset, learner, PLAIN)} <= set(cells)
+    ]
+    printed = win_draw_lose([(one.printed, other.printed) for one, other in both])
+    return printed, win_draw_lose([(one.rounded, other.rounded) for one, other in both])
+
+
+def _tested(differences: dict[tuple[str, str], Difference], variant: str) -> str:
+    signs: list[tuple[float | None, float | None]] = [
+        (float(one.significant), 0.0) for one in differences.values() if one.variant == variant
+    ]
+    return win_draw_lose(signs)
+
+
+def _notes(cells: Cells, learner: str) -> list[str]:
+    unfinished = [
+        f"{dataset_label(cell.dataset)}, {learner_name(learner, cell.variant).upper()}: {cell.ours.note}"
+        for cell in cells.values()
+        if cell.learner == learner and cell.ours.note
+    ]
+    splits = sorted({cell.ours.runs for cell in cells.values() if cell.learner == learner})
+    return [
+        f"Mean and standard deviation over {' or '.join(map(str, splits))} random splits.",
+        "p: Wilcoxon's signed rank test over splits against the plain learner, by Holm corrected for the table; bold: "
+        "better with p < 0.05 and no split stopped at a limit. Splits of one data set overlap and make these p too "
+        "small; the table of tests allows for that.",
+        "Win/draw/lose compares means of two digits with those of the plain learner.",
+        *(f"{ending}." for ending in unfinished),
+    ]
+
+
+def _verdicts(cells: Cells, learner: str) -> str:
+    counts = Counter(
+        cell.verdict for cell in cells.values() if cell.learner == learner and cell.verdict is not Verdict.NOT_PUBLISHED
+    )
+    parts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    if not counts:
+        return "The paper prints no number of these data sets."
+    departing = {cell.departure for cell in cells.values() if cell.verdict is Verdict.NOT_COMPARABLE}
+    reasons = f" Not comparable: {'; '.join(sorted(departing))}." if departing else ""
+    return f"Of {counts.total()} printed numbers: {parts}.{reasons}"
+
+
+def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
+    """Return seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
+    methods = [(learner, variant) for learner in learners for variant in KERNELISED]
+    columns = ["Data set"]
+    for learner, variant in methods:
+        method = learner_name(learner, variant).upper()
+        columns += [f"{method}, choosing", f"{method}, learning"]
+    by_method = ["learner", "variant"]
+    lines = [
+        _times_line(str(dataset), dict(list(group.groupby(by_method))), methods)
+        for dataset, group in runs.groupby("dataset", sort=False)
+    ]
+    last = _times_line("", dict(list(runs.groupby(by_method))), methods)
+    notes = [
+        "Mean seconds of a split; the last line is their sum over all. A method is charged for all it would need "
+        "alone: distances, kernels and coordinates that are shared count for every one."
+    ]
+    title = "What choosing the kernel costs, and learning with it."
+    return Table(name, title, [*columns, "Choosing, K / AK"], [lines, [last]], notes)
+
+
+def _times_line(dataset: str, runs: dict[Any, pd.DataFrame], methods: Sequence[tuple[str, str]]) -> list[Entry]:
+    """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment.
+
+    They are means of a split, or without a data set sums over all.
+    """
+    cells = [_seconds(dataset, key, column, runs.get(key)) for key in methods for column in _SECONDS]
+    choosing = {key: _of_splits(dataset, rows[_CHOOSING]) for key, rows in runs.items()}
+    ratios = [
+        choosing[learner, "cross_validated"] / choosing[learner, "aligned"]
+        for learner in dict.fromkeys(learner for learner, _ in methods)
+        if {(learner, "cross_validated"), (learner, "aligned")} <= set(choosing)
+    ]
+    label = dataset_label(dataset) if dataset else "All splits"
+    return [Entry(label), *cells, Entry(f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else NO_CELL)]
+
+
+def _of_splits(dataset: str, seconds: pd.Series) -> float:
+    return float(seconds.mean() if dataset else seconds.sum())
+
+
+def _seconds(dataset: str, key: tuple[str, str], column: str, runs: pd.DataFrame | None) -> Entry:
+    if runs is None:
+        return Entry(NO_CELL)
+    axes, value = ("", dataset, "", learner_name(*key)), _of_splits(dataset, runs[column])
+    if dataset:
+        detail = meaning_of_mean(_SECONDS[column], "time_s", runs[column], unit="split")
+    else:
+        detail = meaning(f"{_SECONDS[column]}, summed", counted(len(runs), "split"))
+    return Entry(f"{value:.3g}", value, detail=detail, axes=axes)

@@ -1,0 +1,139 @@
+"""Names as tables and figures print them: data sets, kernels, methods with their variants, metrics."""
+
+from __future__ import annotations
+
+from kdrbench.datasets.registry import load_registry
+from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE
+
+CONVERGED = "converged"
+# Suffixes of names: how a method is run that has a published variant too.
+_VARIANTS = (CONVERGED, "escaping")
+# What is said behind a method of a reference.
+OF_REFERENCE = ", reference"
+# What a cell shows that no run could fill.
+NO_CELL = "-"
+# What every time is that a report shows, and the only other one, which tables and details of runs show beside it.
+FIRST_SOLVE, WARM_MEDIAN = "first solve", "warm median"
+# Of axes.
+SOLVER_TIME = f"time, {FIRST_SOLVE}"
+# Printed with every table and figure of times.
+TIMES_MEAN = (
+    "Times are wall-clock seconds of a run's first solve, without data, imports and evaluation: the same number in "
+    "tables, figures, tests, claims and lists of runs. The warm median is that of a run's repeats, where its solve was "
+    "short enough to have any; nothing is decided by it."
+)
+METRIC_TITLES = {
+    "time_s": FIRST_SOLVE.capitalize(),
+    "warm_s": WARM_MEDIAN.capitalize(),
+    "cost": "Cost",
+    "gap": "Above best known",
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "nmi_given": "NMI to given",
+    "n_components": "q",
+    "error": "Training error",
+    "train_accuracy": "Training accuracy",
+}
+# What the numbers of a metric are, for a reader who asks.
+DEFINITIONS = {
+    "time_s": "wall-clock time of a run's first solve, without data, imports and evaluation",
+    "warm_s": "median time of a run's repeats, where its solve was short enough to have any",
+    "cost": "cost -F of the final projection, evaluated exactly; lower is better",
+    "gap": "distance of the final cost above the best known one, over its size: the lowest that any solver saw in the "
+    "same run, or that an atlas has stored",
+    "accuracy": "share of the test samples that an SVM labels rightly",
+    "nmi": "normalised mutual information of clusters and classes, 0 to 1",
+    "nmi_given": "the same to the clustering that was given; lower is better",
+    "error": "share of the rows that an SVM fitted to them labels wrongly",
+    "n_components": "number of components q",
+}
+# Where capital letters alone would not read well.
+_METHODS = {
+    "ism_published": "ISM, one eigendecomposition",
+    "ism_published_1_d": "ISM, one eigendecomposition, scale 1/d",
+    "lda_svm": "LDA + SVM",
+    "pca_svm": "PCA + SVM",
+    "nca_svm": "NCA + SVM",
+    "kernel_pca_svm": "KPCA + SVM",
+    "spectral_clustering": "SC",
+    "pca_spectral_clustering": "PCA + SC",
+    "label_spreading": "Label spreading",
+}
+_KERNELS = {
+    NO_KERNEL: "Baselines",
+    "gaussian_polynomial_ones": "Gaussian + polynomial, weights one",
+}
+_LOW_RANK = {
+    "none": "no constraints",
+    "learned": "all constraints",
+    "original": "the original kernel",
+    "burg": "Burg",
+    "von_neumann": "von Neumann",
+    "burg_converged": "Burg, Newton",
+    "von_neumann_converged": "von Neumann, Newton",
+    "von_neumann_trace": "von Neumann, trace one",
+    "definite_boost": "DefiniteBoost",
+    "definite_boost_exact": "DefiniteBoost, exact steps",
+    "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
+}
+# Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
+VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+# Before the first underscore of a solver's name.
+_SOLVERS = frozenset({"cg", "dg", "gm", "ism", "lbfgs", "scipy", "sm"})
+# Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names
+# are their own.
+_ABBREVIATIONS = frozenset({"lda", "lfda", "pca", "save", "sir", "svm"}) | {
+    f"{prefix}{learner}" for prefix in VARIANTS.values() for learner in ("dne", "lmnn", "nca")
+}
+
+
+def dataset_label(name: str) -> str:
+    """Return the data set's name as tables and figures print it; one that is not registered has its name alone."""
+    return load_registry()[name].label if name in load_registry() else name
+
+
+def kernel_label(name: str) -> str:
+    """Return the kernel's name as tables and figures print it; methods without one are baselines."""
+    return _KERNELS.get(name) or name.capitalize().replace("_", " + ")
+
+
+def method_label(name: str) -> str:
+    """Return a solver's or baseline's name as tables and figures print it: ``dg_converged`` is "DG, converged"."""
+    if name.endswith(REFERENCE):
+        return f"{method_label(name.removesuffix(REFERENCE))}{OF_REFERENCE}"
+    label, stem = method_alone(name), stem_of(name)
+    return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
+
+
+def method_alone(name: str) -> str:
+    """Return the name of the method without its variant; what is no abbreviation that is known is printed as it is."""
+    method = stem_of(name)
+    abbreviated = method in _ABBREVIATIONS or method.partition("_")[0] in _SOLVERS
+    return _METHODS.get(method) or (method.upper().replace("_", " ") if abbreviated else method)
+
+
+def stem_of(name: str) -> str:
+    """Return the name without its variant: ``dg`` of ``dg_converged`` and of ``dg_escaping``."""
+    name = name.removesuffix(REFERENCE)
+    return next((name.removesuffix(f"_{one}") for one in _VARIANTS if name.endswith(f"_{one}")), name)
+
+
+def low_rank_label(method: str) -> str:
+    """Return the name of a method of low-rank kernel learning."""
+    return _LOW_RANK.get(method, method)
+
+
+def learner_name(learner: str, variant: str) -> str:
+    """Return ``klmnn`` for LMNN by cross validation, as the published numbers say."""
+    return VARIANTS[variant] + learner
+
+
+def is_converged(name: str) -> bool:
+    """Return whether the name is that of a converged variant, one that leaves saddles included."""
+    return stem_of(name) != name.removesuffix(REFERENCE)
+
+
+def by_method(methods: list[str]) -> list[str]:
+    """Return the methods with their variants side by side."""
+    alone = list(dict.fromkeys(map(method_alone, methods)))
+    return sorted(methods, key=lambda name: (alone.index(method_alone(name)), is_converged(name)))

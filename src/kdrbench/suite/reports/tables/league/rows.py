@@ -1,0 +1,232 @@
+"""The rows of a league as its table, its figure and its claims read them, and the sentences on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.linalg import orth
+
+from kdrbench.errors import DamagedError, count_of, counted
+from kdrbench.kernels.family import FloatArray
+from kdrbench.suite.reports.records import read_arrays
+from kdrbench.suite.reports.tables.table import Entry
+from kdrbench.suite.systems.league.duels import Verdict, headline
+from kdrbench.suite.systems.league.ranks import critical_difference, not_different
+from kdrbench.suite.systems.league.rules import JUDGES
+from kdrbench.suite.systems.league.scores import Scores
+
+# Whose wins the headline counts, our own first, and against whom.
+KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination", "kernel_discriminant", "kpca_trick")
+RIVALS = ("pls_da", "lda", "gradient_kdr")
+ACCURACIES = ("knn_accuracy", "linear_accuracy")
+# What scores are made of, beside those of the judges.
+_SCORED = ("dataset", "n_components", "run", "method", "status", "n_train", "n_test")
+
+
+@dataclass(frozen=True, eq=False)
+class League:
+    """The rows of an experiment as its tables and its figure need them, and the folder of what its runs found."""
+
+    runs: pd.DataFrame
+    findings: Path | None = None
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """The scores of each judge."""
+        # Rows have seventy columns more, which take most of the time to be turned.
+        runs = self.runs[[name for name in (*_SCORED, *JUDGES) if name in self.runs]]
+        rows: Any = runs.astype(object).where(runs.notna(), None).to_dict("records")
+        return {judge: Scores.of(rows, judge) for judge in JUDGES}
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods in the order of the experiment."""
+        return self.scores["knn_accuracy"].methods
+
+    @cached_property
+    def controls(self) -> NDArray[np.bool_]:
+        """Whether each method is a control."""
+        from kdrbench.reduction.methods import METHODS
+
+        return np.array([name in METHODS and METHODS[name].control for name in self.methods])
+
+    def places(self, *, controls: bool) -> list[int]:
+        """Return the places of the controls, or of all others."""
+        return [int(place) for place in np.flatnonzero(self.controls == controls)]
+
+    def title(self, method: str) -> str:
+        """Return a method's name as the page prints it."""
+        from kdrbench.reduction.methods import METHODS
+
+        return METHODS[method].title if method in METHODS else method
+
+    def ranks(self, judge: str) -> FloatArray:
+        """Return the mean ranks by data set, n x k."""
+        return self.scores[judge].mean_ranks()
+
+    @cached_property
+    def overall(self) -> FloatArray:
+        """Mean rank of each method over all judges and data sets, by which tables and figures are ordered."""
+        overall: FloatArray = np.mean([self.ranks(judge).mean(axis=0) for judge in JUDGES], axis=0)
+        return overall
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Places of the methods, the best first."""
+        return [int(place) for place in np.argsort(self.overall, kind="stable")]
+
+    def median_s(self, method: str) -> float:
+        """Return the median CPU seconds of tuning and fit, which other work on the machine does not change."""
+        return float(self.runs.loc[self.runs["method"] == method, "cpu_s"].median())
+
+    def difference(self, judge: str) -> float:
+        """Return by how much two mean ranks must differ by Nemenyi's test."""
+        n_sets, n_methods = self.ranks(judge).shape
+        return critical_difference(n_methods, n_sets)
+
+    def letters(self, judge: str) -> list[str]:
+        """Return the letters of each method: two share one where Nemenyi's test finds no difference between them.
+
+        Letters follow the mean ranks, so a method's are consecutive; more than two are written as a range.
+        """
+        means = self.ranks(judge).mean(axis=0)
+        groups = not_different(means, self.difference(judge))
+        grouped = {place for first, last in groups for place in range(first, last + 1)}
+        groups = sorted([*groups, *((place, place) for place in range(len(means)) if place not in grouped)])
+        letters = [""] * len(means)
+        for place, method in enumerate(np.argsort(means, kind="stable")):
+            own = [ascii_letters[number] for number, (first, last) in enumerate(groups) if first <= place <= last]
+            letters[method] = "".join(own) if len(own) < 3 else f"{own[0]}-{own[-1]}"
+        return letters
+
+    def ahead_of_all(self, judge: str) -> int | None:
+        """Return the place of the method that Nemenyi's test tells apart from all others as the best, if any."""
+        means = self.ranks(judge).mean(axis=0)
+        first, *others = (int(place) for place in np.argsort(means, kind="stable"))
+        return first if others and means[others[0]] - means[first] > self.difference(judge) else None
+
+    @cached_property
+    def angles(self) -> dict[tuple[str, int], list[float]]:
+        """By linear method and number of components: the median angle between two folds' projections, a data set each.
+
+        The angle is the largest principal angle, in degrees. Where there is no folder of findings, there is none.
+        """
+        if self.findings is None:
+            return {}
+        counts = sorted(set(self.runs["n_components"]))
+        return {
+            (method, count): values
+            for count in counts
+            for method, values in _angles(self.runs[self.runs["n_components"] == count], self.findings, count).items()
+        }
+
+    def median_angle(self, method: str) -> float:
+        """Return the median over cells of the angle between two folds; NaN of a method that is not linear."""
+        values = [angle for (name, _), angles in self.angles.items() if name == method for angle in angles]
+        return float(np.median(values)) if values else float("nan")
+
+    @property
+    def kernel_projections(self) -> list[str]:
+        """The subjects of the headline that play, our own first."""
+        return [name for name in KERNEL_PROJECTIONS if name in self.methods]
+
+    @property
+    def rivals(self) -> list[str]:
+        """The rivals of the headline that play."""
+        return [name for name in RIVALS if name in self.methods]
+
+
+def headlines(league: League) -> list[str]:
+    """Return the sentence on each kernel projection by each accuracy, whatever it says."""
+    if not league.rivals or not league.kernel_projections:
+        return [f"No headline: it needs one of {', '.join(KERNEL_PROJECTIONS)} and one of {', '.join(RIVALS)}."]
+    rivals = [league.title(rival) for rival in league.rivals]
+    missing = [rival for rival in RIVALS if rival not in league.methods]
+    sentences = [
+        headline(league.title(method), rivals, league.scores[judge].verdicts(method, league.rivals), JUDGES[judge])
+        for method in league.kernel_projections
+        for judge in ACCURACIES
+    ]
+    return sentences + ([f"Not in this experiment: {', '.join(missing)}."] if missing else [])
+
+
+def best_projection(league: League) -> list[str]:
+    """Return the sentence on the kernel projection of the best mean rank; none where there is no choice of one."""
+    if not league.rivals or len(league.kernel_projections) < 2:
+        return []
+    best = min(league.kernel_projections, key=lambda name: league.overall[league.methods.index(name)])
+    verdicts = league.scores[ACCURACIES[0]].verdicts(best, league.rivals)
+    wins, loses = (count_of(verdicts.count(one)) for one in (Verdict.WINS, Verdict.LOSES))
+    kernels = counted(len(league.kernel_projections), "kernel projection")
+    return [
+        f"Of {kernels} {league.title(best)} has the best mean rank: by {JUDGES[ACCURACIES[0]]} it is better than each "
+        f"in {wins} and worse than one of them in {loses}."
+    ]
+
+
+def leading_to(method: str, numbers: list[Entry], dataset: str = "") -> list[Entry]:
+    """Return numbers by which a page finds the runs of a method, on all data sets or on one."""
+    return [replace(number, axes=("", dataset, "", method)) for number in numbers]
+
+
+def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[float]]:
+    runs = runs.reset_index(drop=True)
+    names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
+    found: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
+    for place, projection in read_arrays(runs, findings, f"projection_{count}"):
+        if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
+            row = runs.iloc[place]
+            raise DamagedError(
+                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a projection of "
+                f"shape {projection.shape} and type {projection.dtype}, or not finite; delete its file of findings and "
+                "start the workflow again, or leave the record out"
+            )
+        found[names[place]].append(projection)
+    angles: dict[str, list[float]] = defaultdict(list)
+    for (method, _), projections in found.items():
+        if pairs := largest_angles(projections):
+            angles[method].append(float(np.median(pairs)))
+    return angles
+
+
+def largest_angles(projections: Sequence[FloatArray]) -> list[float]:
+    """Return the largest principal angle in degrees of each pair of d x q matrices that have the same shape.
+
+    That is :func:`.largest_angle`; here the basis of each span is made once, not once a pair, and
+    pairs of the same ranks are one stack.
+    """
+    spans = [(one.shape, orth(one.astype(float))) for one in projections]
+    pairs = [
+        sorted((one, two), key=lambda basis: basis.shape[1])
+        for (shape, one), (other_shape, two) in combinations(spans, 2)
+        if shape == other_shape and one.size and two.size
+    ]
+    stacks: dict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
+    for place, (narrow, wide) in enumerate(pairs):
+        stacks[narrow.shape, wide.shape].append(place)
+    angles = np.empty(len(pairs))
+    for places in stacks.values():
+        narrows, wides = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
+        angles[places] = _stacked_angles(narrows, wides)
+    return list(angles.tolist())
+
+
+def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> FloatArray:
+    """Return the angles between the spans of pairs of orthonormal bases, by sines where those are more exact."""
+    products = wide.swapaxes(1, 2) @ narrow
+    cosines = np.linalg.svd(products, compute_uv=False)[:, -1]
+    angles = np.arccos(np.minimum(cosines, 1.0))
+    if (small := cosines >= np.sqrt(0.5)).any():
+        rest = narrow[small] - wide[small] @ products[small]
+        angles[small] = np.arcsin(np.minimum(np.linalg.svd(rest, compute_uv=False)[:, 0], 1.0))
+    return np.asarray(np.rad2deg(angles))

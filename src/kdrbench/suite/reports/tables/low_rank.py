@@ -1,0 +1,213 @@
+"""Low-rank kernel learning: the numbers in the paper's text beside ours, and all that was measured, as tables.
+
+Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.status import Status
+from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
+from kdrbench.suite.reports.tables.cells import Cell, Format, summarise
+from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, low_rank_label
+from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage, whole
+from kdrbench.suite.reports.tables.published_numbers import published_numbers
+from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
+from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+
+if TYPE_CHECKING:
+    from kdrbench.suite.reports.ledger.comparison import Comparison
+
+# What the published numbers are of.
+PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}
+METRIC_LABELS = {
+    "accuracy": "5-NN accuracy",
+    "sweeps_least": "sweeps, fewest constraints",
+    "sweeps_most": "sweeps, most constraints",
+    "sweeps": "sweeps, all numbers of constraints",
+    "nmi": "NMI, fewest to most constraints",
+}
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A column of means: its title, the column of the runs, what it is, and the metric as which it is printed."""
+
+    title: str
+    column: str
+    words: str
+    shown: Format
+    metric: str
+
+
+_MEANS = (
+    _Mean("Sweeps", "sweeps", "passes over all constraints", whole, "sweeps"),
+    _Mean("5-NN", "accuracy", "share of samples that five nearest neighbours label rightly", percentage, "accuracy"),
+    _Mean("NMI, 1 start", "nmi_one_start", "of k-means' clusters and classes, 0 to 1", agreement, "nmi"),
+    _Mean("NMI, best of 10", "nmi_ten_starts", "the same, of the best of ten starts", agreement, "nmi"),
+    _Mean(METRIC_TITLES["time_s"], "time_s", DEFINITIONS["time_s"], duration, "time_s"),
+)
+_MEASURED = ("Method", "Constraints", "Solved", _MEANS[0].title, "KKT residual", *(one.title for one in _MEANS[1:]))
+# What its figures show is known in words only; the ends of our curves are printed beside it.
+FIGURES = PAPER | {"table": "figures"}
+_CURVES = {"accuracy": "accuracy", "nmi": "nmi_ten_starts"}
+# Sweeps on gyrB were counted beside DefiniteBoost, whose kernels have trace one: methods like it come first.
+_LIKE_FOR_LIKE = {
+    "von_neumann": ("von_neumann_trace", "von_neumann"),
+    "definite_boost": ("definite_boost", "definite_boost_exact", "definite_boost_own_range"),
+}
+# Methods that can have learned the kernel with no constraints, or with all of them.
+_EXACT = ("burg", "von_neumann")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where our number for a published one comes from: an experiment's runs of a method, and their cell."""
+
+    experiment: str
+    method: str
+    cell: Cell
+
+    @property
+    def label(self) -> str:
+        """The source in words."""
+        return f"{self.experiment}, {low_rank_label(self.method)}"
+
+
+def published_and_sources(runs: pd.DataFrame, config: Config) -> Iterator[tuple[dict[str, str], list[Source]]]:
+    """Yield each number of the paper's text, and curve of its figures, with ours from all experiments and methods."""
+    for axes in published_numbers(**PAPER):
+        alike = _LIKE_FOR_LIKE.get(axes["method"], ()) if axes["metric"] == "sweeps" else ()
+        found = list(_sources(axes, runs, config, alike or (axes["method"],)))
+        yield axes, sorted(found, key=lambda source: alike.index(source.method) if alike else 0)
+    for axes in published_numbers(**FIGURES):
+        yield axes, list(_curves(axes, runs, config))
+
+
+def _sources(axes: dict[str, str], runs: pd.DataFrame, config: Config, methods: tuple[str, ...]) -> Iterator[Source]:
+    wanted = axes["method"]
+    for name in experiments_of(config, LOW_RANK):
+        experiment = config["experiments"][name]
+        # The same data, or their synthetic stand-in.
+        if not any(dataset.startswith(axes["dataset"]) for dataset in experiment["datasets"]):
+            continue
+        counts = _counts(axes, experiment)
+        for method in experiment["methods"]:
+            if method not in methods and not (wanted in ("none", "learned", "original") and method in _EXACT):
+                continue
+            of_method = (runs["experiment"] == name) & (runs["method"] == method)
+            chosen = runs[of_method & runs["n_constraints"].isin(counts)]
+            if len(chosen):
+                yield Source(name, method, _cell(axes["metric"], chosen, original=wanted == "original"))
+            if wanted in ("none", "original"):
+                # Without constraints, and for the kernel that distances are taken from, the method does not matter.
+                break
+
+
+def _curves(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterator[Source]:
+    """Yield the ends of each curve of the paper's data."""
+    for name in experiments_of(config, LOW_RANK):
+        for method in config["experiments"][name]["methods"]:
+            rows = runs[(runs["experiment"] == name) & (runs["method"] == method)]
+            if method in _EXACT and axes["dataset"] in config["experiments"][name]["datasets"] and len(rows):
+                means = rows.groupby("n_constraints")[_CURVES[axes["metric"]]].mean().dropna()
+                shown = percentage if axes["metric"] == "accuracy" else agreement
+                text = f"{shown(means.iloc[0])} to {shown(means.iloc[-1])}" if len(means) > 1 else "N/A"
+                yield Source(
+                    name, method, Cell(axes["metric"], None, None, text, "", len(rows), len(rows), complete=True)
+                )
+
+
+def _counts(axes: dict[str, str], experiment: Config) -> list[int]:
+    """Return the numbers of constraints that a published number refers to."""
+    counts = sorted(experiment["constraints"])
+    some = [count for count in counts if count > 0]
+    by_method = {"none": [count for count in counts if count == 0], "learned": some[-1:], "original": counts[:1]}
+    by_metric = {"sweeps_least": some[:1], "sweeps_most": some[-1:]}
+    return by_method.get(axes["method"], by_metric.get(axes["metric"], some))
+
+
+def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
+    """Return mean and spread of a share or of sweeps; sweeps that were used up are a bound and no number."""
+    if metric == "accuracy":
+        cell = summarise("quality", runs, "target_accuracy" if original else "accuracy", percentage)
+        return replace(cell, note="", complete=True) if cell.counted else cell
+    cell = summarise("sweeps", runs, "sweeps", whole)
+    bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()
+    if not cell.counted:
+        return cell
+    if bound:
+        return replace(cell, text=f"> {cell.text}", complete=False, at_least=True)
+    return replace(cell, note="", complete=True)
+
+
+def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+    """Return a row for each method and number of constraints of an experiment."""
+    rows = []
+    for method in experiment["methods"]:
+        of_method = runs[runs["method"] == method]
+        rows += [(method, _row(method, count, group)) for count, group in of_method.groupby("n_constraints")]
+    return Table(
+        name=name,
+        title=experiment["title"],
+        columns=list(_MEASURED),
+        blocks=list(blocks_by(rows)),
+        notes=[
+            "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
+            "rule holds. Machine code is loaded before the clock starts.",
+            TIMES_MEAN,
+        ],
+    )
+
+
+def _row(method: str, count: object, group: pd.DataFrame) -> list[Entry]:
+    axes, over = ("", "", "", method), f"{counted(len(group), 'draw')} of {count} constraints"
+
+    def mean(one: _Mean) -> Entry:
+        known = group[one.column].dropna()
+        if known.empty:
+            return Entry("")
+        what = f"{one.title}: {one.words}, with {count} constraints"
+        detail = meaning_of_mean(what, one.metric, group[one.column], unit="draw")
+        return Entry(one.shown(float(known.mean()), None), detail=detail, axes=axes)
+
+    solved, largest = int((group["status"] == str(Status.CONVERGED)).sum()), group["kkt_residual"].max()
+    ended = meaning("Solved: how often the method's own stopping rule held", over)
+    residual = meaning("KKT residual: the largest distance from the conditions of the optimum", over)
+    sweeps, *others = map(mean, _MEANS)
+    return [
+        *entries([low_rank_label(method), count]),
+        Entry(f"{solved} of {len(group)}", detail=ended, axes=axes),
+        sweeps,
+        Entry("") if pd.isna(largest) else Entry(f"{largest:.1e}", detail=residual, axes=axes),
+        *others,
+    ]
+
+
+def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:
+    """Return the numbers in the text of the paper on low-rank kernels: paper, ours, verdict, why."""
+    return Table(
+        name=name,
+        title="Low-rank kernel learning: numbers in the text of the paper, and ours",
+        columns=["Data", "Number", "Method", "Ours from", "Paper", "Ours", "Verdict", "Why"],
+        blocks=list(blocks_by((one.dataset, _compared_row(one)) for one in comparisons)),
+        notes=[
+            "Mean and standard deviation over draws of the constraints. The published rule ends when the duals come to "
+            "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
+        ],
+        n_labels=4,
+    )
+
+
+def _compared_row(one: Comparison) -> list[Entry]:
+    texts = (one.dataset, METRIC_LABELS[one.metric], low_rank_label(one.method), one.experiment, one.published)
+    interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
+    words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
+    ours = Entry(one.ours, value=one.mean, spread=one.std, detail=words)
+    return [*entries(texts), ours, Entry(one.verdict, verdict=one.verdict), Entry(one.why)]

@@ -1,0 +1,216 @@
+"""Whether two methods differ, by pairs: both ran on the same folds from the same data.
+
+For each pair of methods and each metric the differences over runs are tested by Wilcoxon's signed ranks, two-sided
+and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
+(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
+folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
+training rows, so their differences are not independent: a small p is an indication, no proof. Beside it is the t
+test that allows for overlapping training sets, with the 95 % interval that belongs to it: of the mean gap between
+objectives relative to the second one's, of other metrics of the mean difference.
+
+Costs within 1e-6 of each other, relative to the larger one, are tied. Times are those of first solves, of runs that
+owned their cores and whose cores' speed did not drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.status import Status
+from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
+from kdrbench.suite.reports.clean_times import clean_times
+from kdrbench.suite.reports.records import NO_KERNEL, Settings
+from kdrbench.suite.reports.tables.cells import FORMATS
+from kdrbench.suite.reports.tables.labels import (
+    DEFINITIONS,
+    METRIC_TITLES,
+    TIMES_MEAN,
+    dataset_label,
+    kernel_label,
+    method_alone,
+    method_label,
+)
+from kdrbench.suite.reports.tables.numbers import quantity
+from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning, share_tested
+from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+
+# Of five pairs even the most extreme signs have p = 1/16.
+FEWEST_PAIRS = 6
+_OURS = "ISM"
+_WILCOXON = "of Wilcoxon's signed ranks"
+CELL = ["experiment", "dataset", "kernel"]
+# Costs nearer than this, relative to the larger one, are the same cost: rounding decides no win.
+SAME_COST = 1e-6
+# What is tested.
+TESTED = ("time_s", "cost", "quality")
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """``difference`` is the median over runs of first minus second, ``p`` uncorrected, ``p_holm`` corrected.
+
+    ``p_overlap`` is that of the corrected resampled t test; ``low`` to ``high`` is its interval for the mean
+    difference, of costs relative to the second one's.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    metric: str
+    first: str
+    second: str
+    pairs: int
+    mean_first: float
+    mean_second: float
+    difference: float
+    p: float
+    p_holm: float
+    p_overlap: float | None
+    low: float
+    high: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the methods differ."""
+        return self.p_holm <= SIGNIFICANT
+
+    @property
+    def lower(self) -> str:
+        """The method that is lower, where they differ."""
+        return "" if not self.differs else self.first if self.difference < 0 else self.second
+
+
+def compared(methods: Sequence[str], settings: Mapping[str, Settings]) -> list[tuple[str, str]]:
+    """Return the pairs worth a test: a method's variants, and ISM against each rival of like settings.
+
+    A solver that declares no settings is compared with ISM as published and converged.
+    """
+    pairs = []
+    declared = {name: settings.get(name, Settings.OTHER) for name in methods}
+    ordered = sorted(methods, key=lambda name: (method_alone(name) != _OURS, declared[name] is Settings.CONVERGED))
+    for first, second in combinations(ordered, 2):
+        same_method = method_alone(first) == method_alone(second)
+        alike = declared[second] in (declared[first], Settings.OTHER)
+        if same_method or (method_alone(first) == _OURS and alike):
+            pairs.append((first, second))
+    return pairs
+
+
+def paired_tests(
+    runs: pd.DataFrame,
+    *,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    metrics: Sequence[str] = TESTED,
+    settings: Mapping[str, Settings] | None = None,
+) -> list[PairedTest]:
+    """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
+
+    ``pairs`` are tested, or, if none are named, those of :func:`compared` by the ``settings`` that solvers declare.
+    """
+    results: list[PairedTest] = []
+    usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
+
+    def named(methods: Sequence[str]) -> Sequence[tuple[str, str]]:
+        return compared(methods, settings or {}) if pairs is None else pairs
+
+    for metric in metrics:
+        for place, cell in usable.groupby(CELL, sort=False):
+            tests = list(_tests(place, cell, metric, named))  # type: ignore[arg-type]
+            corrected = holm([test.p for test in tests])
+            results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
+    return results
+
+
+def _tests(
+    place: tuple[str, str, str],
+    cell: pd.DataFrame,
+    metric: str,
+    pairs: Callable[[Sequence[str]], Sequence[tuple[str, str]]],
+) -> Iterator[PairedTest]:
+    methods = list(dict.fromkeys(cell["method"]))
+    counted = clean_times(cell) if metric == "time_s" else cell
+    table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
+    test_share = share_tested(cell)
+    shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
+    for first, second in pairs(methods):
+        if not {first, second} <= set(methods):
+            continue
+        both = table[[first, second]].dropna()
+        if len(both) < FEWEST_PAIRS:
+            continue
+        one, other = both[first].to_numpy(), both[second].to_numpy()
+        differences = without_ties(one, other) if metric == "cost" else one - other
+        p = signed_rank_p(differences)
+        means = float(one.mean()), float(other.mean()), float(np.median(differences))
+        gaps = differences / np.abs(other) if metric == "cost" else differences
+        overlap = corrected_t_p(gaps, test_share), *corrected_t_interval(gaps, test_share)
+        yield PairedTest(*place, shown, first, second, len(both), *means, p, p, *overlap)
+
+
+def without_ties(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Return the differences of costs, zero where they are the same cost."""
+    differences = ours - theirs
+    return np.where(np.abs(differences) <= SAME_COST * np.maximum(np.abs(ours), np.abs(theirs)), 0.0, differences)
+
+
+def paired_table(tests: list[PairedTest]) -> Table:
+    """Return one line a test, in blocks by experiment and metric; significant p values in bold."""
+    columns = ["Experiment", "Metric", "Data", "Kernel", "First", "Second", "Pairs", "Mean of first", "Of second"]
+    columns += ["Median difference", "p", "p (Holm)", "p (t, overlap)", "95 % of the gap", "Lower"]
+    blocks = list(blocks_by(((test.experiment, test.metric), _row(test)) for test in tests))
+    differing = sum(test.differs for test in tests)
+    return Table(
+        "paired_tests",
+        f"Paired tests: {differing} of {len(tests)} differ.",
+        columns,
+        blocks,
+        [
+            "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
+            f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
+            f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
+            "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
+            "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
+            "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
+            "the second one's, else of the mean difference.",
+            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
+            "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+            TIMES_MEAN,
+        ],
+        n_labels=6,
+    )
+
+
+def _row(test: PairedTest) -> list[Entry]:
+    texts = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
+    texts += [method_label(test.first), method_label(test.second), str(test.pairs)]
+    return [*entries(texts), *_numbers(test), Entry(method_label(test.lower) if test.lower else "-")]
+
+
+def _numbers(test: PairedTest) -> Iterator[Entry]:
+    """Yield the numbers of a line with what they are; a mean leads to its method's runs, the others to the first's."""
+    shown, title = FORMATS.get(test.metric, quantity), METRIC_TITLES[test.metric]
+
+    def number(text: str, what: str, *, method: str = test.first, bold: bool = False) -> Entry:
+        detail = meaning(f"{title}: {what}", counted(test.pairs, "pair"), said=DEFINITIONS.get(test.metric, ""))
+        axes = (test.metric, test.dataset, test.kernel, method)
+        return Entry(text, bold=bold, detail=detail, axes=axes, experiment=test.experiment)
+
+    yield number(shown(test.mean_first, None), "mean of the first method")
+    yield number(shown(test.mean_second, None), "mean of the second method", method=test.second)
+    yield number(shown(test.difference, None), "median of first minus second")
+    yield number(f"{test.p:.2g}", f"p {_WILCOXON}, without correction")
+    yield number(f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs)
+    overlap = "-" if test.p_overlap is None else f"{test.p_overlap:.2g}"
+    yield number(overlap, "p of the t test that allows for overlapping training sets, without correction")
+    gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
+    yield number(f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")

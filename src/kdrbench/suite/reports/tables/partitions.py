@@ -1,0 +1,107 @@
+"""How much the mean of a cross validation varies when its folds are drawn again, from runs over many partitions.
+
+The folds of one partition share training rows and together hold every row once: the spread over them, divided by the
+root of their number, is no estimate of how their mean varies. Experiments with ``partitions`` repeat the whole cross
+validation on partitions drawn again; the standard deviation of the means is the standard error of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.status import Status
+from kdrbench.suite.reports.records import IKDR, Config, experiments_of, is_redrawn
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.table import Table, entries
+
+# Two means have a standard deviation, but say next to nothing.
+FEWEST_PARTITIONS = 5
+_TITLES = {"cost": "cost", "quality": "accuracy", "train_accuracy": "training accuracy"}
+# Of whose partitions a rival's mean varies as well, where its own were not drawn again: the same problems on the same
+# rows.
+_INSTEAD = "ism"
+# What makes the mean of another protocol another number, and what it is where nothing is said.
+_DRAWN: dict[str, Any] = {"folds": None, "stratified": True, "scaling": "training"}
+_DRAWN |= {"paradigm_params": {}, "evaluation": {}}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation (ddof 1) of the means over ``partitions`` partitions; ``method`` made them."""
+
+    error: float
+    partitions: int
+    method: str
+
+
+# Data set, kernel, method, number, q, and how the samples are drawn and used.
+Place = tuple[str, str, str, str, str, str]
+
+
+class Partitions:
+    """The spreads of all cells that were run over redrawn partitions."""
+
+    def __init__(self, runs: pd.DataFrame, config: Config) -> None:
+        self._spreads: dict[Place, Spread] = {}
+        for name in experiments_of(config, IKDR):
+            experiment = config["experiments"][name]
+            if is_redrawn(experiment) and "partition" in runs:
+                self._add(runs[runs["experiment"] == name], experiment)
+
+    def _add(self, runs: pd.DataFrame, experiment: Mapping[str, Any]) -> None:
+        for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
+            if (cell["status"] == str(Status.FAILED)).any():
+                continue
+            for number in (name for name in _TITLES if name in cell):
+                whole = cell.dropna(subset=[number]).groupby("partition")[number]
+                means = whole.mean()[whole.count() == int(experiment["folds"])]
+                if len(means) >= FEWEST_PARTITIONS:
+                    place = _place(experiment, str(dataset), str(kernel), str(method), number)
+                    self._spreads.setdefault(place, Spread(float(means.std(ddof=1)), len(means), str(method)))
+
+    def rows(self) -> Iterator[tuple[Place, Spread]]:
+        """Yield every spread that is known with its place."""
+        yield from self._spreads.items()
+
+    def of(self, experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Spread | None:
+        """Return how the mean of ``number`` ("cost", "quality") over the folds of an experiment varies.
+
+        That of ISM on the same data and kernel where the method's own partitions were not redrawn.
+        """
+        names = (_place(experiment, dataset, kernel, name, number) for name in (method, _INSTEAD))
+        return next((self._spreads[name] for name in names if name in self._spreads), None)
+
+
+def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str, number: str) -> Place:
+    return (
+        dataset,
+        kernel,
+        method,
+        number,
+        str(experiment.get("folds")),
+        str(experiment.get("components", {}).get(dataset)),
+    )
+
+
+def spread_table(partitions: Partitions) -> Table:
+    """Return how each mean varies, as a table."""
+    rows = [
+        entries(
+            (
+                dataset_label(dataset),
+                kernel_label(kernel),
+                method_label(method),
+                _TITLES[number],
+                spread.partitions,
+                f"{spread.error:.3g}",
+            )
+        )
+        for (dataset, kernel, method, number, *_), spread in partitions.rows()
+    ]
+    note = "Standard deviation of the means over partitions drawn again: the standard error of one of them."
+    columns = ["Data", "Kernel", "Method", "Mean of", "Partitions", "Standard deviation"]
+    return Table("spread", "How the means vary", columns, [rows], [note], n_labels=4)

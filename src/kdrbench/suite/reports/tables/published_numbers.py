@@ -1,0 +1,186 @@
+"""The published numbers and how they are to be read."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from kdrbench.errors import InputError
+
+# Names that differ between the configuration and the published numbers.
+_NAMES = {
+    "dataset": {"cancer-137": "cancer"},
+    # The papers' combination is aligned with labels; the sum with weights one is ours alone.
+    "kernel": {"gaussian_polynomial": "gaussian+polynomial", "none": ""},
+    "method": {
+        "ism_published": "ism",
+        "ism_published_1_d": "ism",
+        "ism_2018": "ism2018",
+        # Of experiments that follow a published protocol.
+        "dg_greedy": "dg",
+        # Baselines are named by what is done before the classifier or the clustering.
+        "svm": "none",
+        "pca_svm": "pca",
+        "spectral_clustering": "none",
+        "pca_spectral_clustering": "pca",
+    },
+}
+# The paper that uses a part of Cancer and prints the name of the whole.
+_OWN_ROWS_OF = "ismplus"
+# As pages print them.
+_PAPERS = {
+    "neurips2019": "NeurIPS 2019",
+    "ismplus": "ISM+",
+    "kpca_trick": "KPCA trick 2010",
+    "lowrank2006": "Low-rank kernels 2006",
+}
+# The tables of the papers, and what their texts and figures say.
+_FILES = ("published.csv", "published_lowrank.csv", "published_text.csv")
+_AXES = ("paper", "table", "setting", "dataset", "kernel", "method", "metric")
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """One printed number: its text, and value and standard deviation in the unit of our numbers.
+
+    ``status`` is ``ok``, ``time_limit`` (printed as "> 3d"), ``range`` (printed as "30-400", or said in words),
+    ``figure`` (drawn, not printed) or ``not_available``; ``why`` holds what is known of differences from a fresh run.
+    ``stake`` is the range of the numbers that the table prints for the same data and metric, costs with the same
+    kernel. ``fitted`` names what of our settings was chosen because it meets the printed numbers; ``protocol`` is
+    "training accuracy" where that is what the paper prints. ``scale`` is the unit in which it is printed.
+    """
+
+    text: str
+    status: str
+    value: float | None
+    std: float | None
+    why: str
+    stake: float = 0.0
+    fitted: str = ""
+    protocol: str = ""
+    scale: float = 1.0
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit printed, in the unit of ``value``; 0 where no digits are known.
+
+        "-39.1" means a value within 0.05 of it, "16.7m" within 3 s, "0%" within half a per cent.
+        """
+        digits = re.search(r"-?[0-9]+(?:[.]([0-9]+))?", self.text)
+        if digits is None or self.value is None:
+            return 0.0
+        printed = float(digits[0])
+        unit = abs(self.value / printed) if printed else (0.01 if "%" in self.text else 1.0)
+        return 0.5 * unit * 10.0 ** -len(digits[1] or "")
+
+
+def find_published(**axes: str) -> PublishedNumber | None:
+    """Return the number printed at paper, table, setting, dataset, kernel, method and metric, if there is one."""
+    return _find(tuple(axes[name] for name in _AXES))
+
+
+@cache
+def _find(place: tuple[str, ...]) -> PublishedNumber | None:
+    axes, row = dict(zip(_AXES, place, strict=True)), _rows().get(place)
+    if row is None:
+        return None
+    rules, scale = _rules(axes), _scale(axes)
+    return PublishedNumber(
+        text=row["text"],
+        status=row["status"],
+        value=float(row["value"]) * scale if row["value"] else None,
+        std=float(row["std"]) * scale if row["std"] else None,
+        why="; ".join(rule["why"] for rule in rules if "why" in rule),
+        stake=_stake(axes),
+        fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
+        protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
+        scale=scale,
+    )
+
+
+def _rules(axes: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [rule for rule in _readings() if all(axes[key] == rule[key] for key in rule.keys() & set(_AXES))]
+
+
+def _scale(axes: Mapping[str, str]) -> float:
+    return float(math.prod(rule.get("scale", 1.0) for rule in _rules(axes)))
+
+
+def _stake(axes: Mapping[str, str]) -> float:
+    """Return the range of what is printed beside a number: costs of one kernel, shares and counts of all."""
+    same = ["paper", "table", "setting", "dataset", "metric", *(["kernel"] if axes["metric"] == "cost" else [])]
+    values = []
+    for other in (dict(zip(_AXES, row, strict=True)) for row in _rows()):
+        row = _rows()[tuple(other.values())]
+        if all(other[name] == axes[name] for name in same) and row["status"] == "ok" and row["value"]:
+            values.append(float(row["value"]) * _scale(other))
+    return max(values) - min(values) if values else 0.0
+
+
+def paper_label(name: str) -> str:
+    """Return the paper's name as pages print it."""
+    return _PAPERS.get(name, name)
+
+
+def published_name(axis: str, ours: str) -> str:
+    """Return the name that the published numbers have for our ``dataset``, ``kernel`` or ``method``."""
+    return _NAMES[axis].get(ours, ours)
+
+
+def our_name(axis: str, printed: str, paper: str) -> str:
+    """Return our name of a printed ``dataset`` or ``kernel``: the Cancer data of ISM+ are not those of NeurIPS 2019."""
+    if axis == "dataset" and paper != _OWN_ROWS_OF:
+        return printed
+    inverse = {name: ours for ours, name in _NAMES[axis].items()}
+    return inverse.get(printed, printed)
+
+
+def published_numbers(**table: str) -> list[dict[str, str]]:
+    """Return the axes of every number printed with the named axes (paper, table, setting, ...), in print order.
+
+    Cells in which no number is printed ("N/A", "-") are left out.
+    """
+    printed = [dict(zip(_AXES, axes, strict=True)) for axes, row in _rows().items() if row["status"] != "not_available"]
+    return [axes for axes in printed if all(axes[name] == value for name, value in table.items())]
+
+
+def numbers_of(paper: str, table: str) -> list[dict[str, str]]:
+    """Return the axes of every number at a place of a paper, whatever the setting, in print order."""
+    return [dict(zip(_AXES, axes, strict=True)) for axes in _rows() if axes[:2] == (paper, table)]
+
+
+def printed_table(experiment: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return paper, table and setting of the published numbers that an experiment reproduces, if it names a table."""
+    published = experiment.get("published", {})
+    return {axis: published[axis] for axis in _AXES[:3]} if "table" in published else None
+
+
+def check_published(**table: str) -> None:
+    """Raise ``InputError`` unless some number of the named paper, table and setting is known."""
+    tables = sorted({row[:3] for row in _rows()})
+    if tuple(table[name] for name in _AXES[:3]) not in tables:
+        listed = "; ".join(", ".join(axes) for axes in tables)
+        raise InputError(f"no published numbers of {', '.join(table.values())}; known: {listed}")
+
+
+@cache
+def _rows() -> dict[tuple[str, ...], dict[str, str]]:
+    rows = {}
+    for name in _FILES:
+        text = files("kdrbench.suite.reports.tables").joinpath(name).read_text(encoding="utf-8")
+        rows.update({tuple(row[axis] for axis in _AXES): row for row in csv.DictReader(text.splitlines())})
+    return rows
+
+
+@cache
+def _readings() -> list[dict[str, Any]]:
+    text = files("kdrbench.suite.reports.tables").joinpath("readings.toml").read_text(encoding="utf-8")
+    readings: list[dict[str, Any]] = tomllib.loads(text)["reading"]
+    return readings

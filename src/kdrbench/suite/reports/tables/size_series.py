@@ -1,0 +1,241 @@
+"""Time against the size of a problem: power laws, series of runs in which only n, d or q differs, and their table.
+
+Runs that were stopped are drawn and counted, and enter no fit: of their time only a bound is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.status import Status
+from kdrbench.suite.paired import half_width
+from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
+from kdrbench.suite.reports.tables.cells import COMPLETED
+from kdrbench.suite.reports.tables.labels import NO_CELL, TIMES_MEAN, method_label
+from kdrbench.suite.reports.tables.significance import meaning
+from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+
+# Columns of the records and what they count.
+AXES = {"n_train": "samples", "n_features": "features", "n_components": "components"}
+LETTERS = {"n_train": "n", "n_features": "d", "n_components": "q"}
+ALL_PAIRS, FACTORED = "all pairs", "factored"
+_EVALUATIONS = {"panels": ALL_PAIRS, "dense": ALL_PAIRS, "pairwise_sum": ALL_PAIRS, "autograd": ALL_PAIRS}
+_STOPPED = (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
+_FEWEST_SIZES = 3
+# Below this many samples a run is made of calls, not of sums over pairs.
+MANY_SAMPLES = 1000.0
+
+# Exponents of one iteration, see the note below the table.
+_OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most 1"}
+_OF_FACTORS = {"n_train": "1", "n_features": "at most 1", "n_components": "at most p - 1"}
+_COLUMNS = ["Varied", "Others", "Method", "Sizes", "Ended", "Stopped", "Run", "95 %", "Iteration", "95 %", "Expected"]
+_NOTES = [
+    TIMES_MEAN,
+    "Run: exponent of the time of a whole run; iteration: of time over iterations, which is what an analysis of "
+    "complexity counts. 95 %: interval of Student's t for the slope of log2 time against log2 size.",
+    "Expected, an iteration: n^2 for sums over all pairs, as the papers state for every solver (NeurIPS 2019, Figure "
+    "1b), and n for sums in factors; in d and q by counting operations: over all pairs a surrogate takes n^2 (d + q) "
+    "and a gradient n^2 q + n d q, and in factors of a polynomial of degree p the features grow as q^(p-1).",
+    f"Laws in n are fitted from {MANY_SAMPLES:g} samples on where three such sizes ended, else with all that did. Runs "
+    "that were stopped at a limit, or failed, enter no fit.",
+]
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """time = 2^``level`` size^``exponent``, over ``n_points`` of sizes ``smallest`` to ``largest``.
+
+    ``low`` to ``high`` is the 95 % interval of the exponent.
+    """
+
+    exponent: float
+    low: float
+    high: float
+    level: float
+    smallest: float
+    largest: float
+    n_points: int
+
+    def at(self, size: float) -> float:
+        """Return the time of the law at a size."""
+        return float(2.0 ** (self.level + self.exponent * math.log2(size)))
+
+
+def fit_power_law(sizes: Sequence[float], times: Sequence[float]) -> PowerLaw | None:
+    """Return the least-squares line through (log2 size, log2 time), with Student's t for its slope.
+
+    ``None`` where fewer than three different sizes have a positive time: a line through two points has no interval.
+    """
+    points = [(size, time) for size, time in zip(sizes, times, strict=True) if size > 0 and time > 0]
+    if len({size for size, _ in points}) < _FEWEST_SIZES:
+        return None
+    x, y = np.log2(np.array(points)).T
+    (var_x, covariance), (_, var_y) = np.cov(x, y, bias=True)
+    slope = float(covariance / var_x)
+    unexplained = max(0.0, 1.0 - covariance**2 / (var_x * var_y)) if var_y else 0.0
+    half = half_width(len(x) - 2) * math.sqrt(unexplained * var_y / var_x / (len(x) - 2))
+    level = float(y.mean() - slope * x.mean())
+    chosen = [size for size, _ in points]
+    return PowerLaw(slope, slope - half, slope + half, level, min(chosen), max(chosen), len(points))
+
+
+def fit_large(sizes: Sequence[float], times: Sequence[float], least: float = MANY_SAMPLES) -> PowerLaw | None:
+    """Fit as :func:`fit_power_law` from the size ``least`` on where there are three such sizes, else with all."""
+    large = [(size, time) for size, time in zip(sizes, times, strict=True) if size >= least]
+    fitted = fit_power_law([size for size, _ in large], [time for _, time in large])
+    return fitted or fit_power_law(sizes, times)
+
+
+def exponent_text(law: PowerLaw | None) -> str:
+    """Return the exponent with two decimals, or a dash where there is no law."""
+    return "-" if law is None else f"{law.exponent:.2f}"
+
+
+@dataclass(frozen=True)
+class SizeSeries:
+    """The runs of one method in which ``axis`` differs; ``fixed`` holds the two other sizes.
+
+    ``ended`` and ``stopped`` are (size, seconds), ``an_iteration`` (size, seconds of one iteration) of those that
+    ended. ``lost`` counts runs that left no time. ``experiments`` are those of all runs.
+    """
+
+    axis: str
+    kernel: str
+    evaluation: str
+    fixed: tuple[tuple[str, int], ...]
+    method: str
+    ended: tuple[tuple[float, float], ...]
+    stopped: tuple[tuple[float, float], ...]
+    an_iteration: tuple[tuple[float, float], ...]
+    lost: int
+    experiments: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What the series of several methods have in common."""
+        return self.axis, self.kernel, self.evaluation, self.fixed
+
+    @property
+    def law(self) -> PowerLaw | None:
+        """The law of whole runs."""
+        return _law(self.axis, self.ended)
+
+    @property
+    def law_of_an_iteration(self) -> PowerLaw | None:
+        """The law of time over iterations, which is what the papers analyse."""
+        return _law(self.axis, self.an_iteration)
+
+
+def _law(axis: str, points: tuple[tuple[float, float], ...]) -> PowerLaw | None:
+    fit = fit_large if axis == "n_train" else fit_power_law
+    return fit([size for size, _ in points], [time for _, time in points])
+
+
+def size_series(runs: pd.DataFrame, config: Config) -> list[SizeSeries]:
+    """Return the series of all scaling experiments in ``runs``: against n first, then d, then q.
+
+    Runs of several experiments belong together where kernel, evaluation and the two other sizes are the same. A series
+    has three sizes at least.
+    """
+    chosen = runs[runs["experiment"].map(is_scaling).astype(bool) & (runs["kernel"] != NO_KERNEL)]
+    evaluations = {name: evaluation_of(config["experiments"][name]) for name in chosen["experiment"].unique()}
+    chosen = chosen.assign(how=chosen["experiment"].map(evaluations))
+    series = [series for axis in AXES for series in _along(axis, chosen)]
+    # What the papers drew comes first.
+    return sorted(series, key=lambda one: (list(AXES).index(one.axis), one.evaluation != ALL_PAIRS))
+
+
+def evaluation_of(experiment: Mapping[str, Any]) -> str:
+    """Return whether the experiment sums over all pairs of samples, as the papers do, or in factors of the kernel."""
+    asked = experiment.get("evaluation", {}).get("evaluator", FACTORED)
+    return _EVALUATIONS.get(asked, str(asked))
+
+
+def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
+    others = [name for name in AXES if name != axis]
+    for (kernel, how, *sizes), group in runs.groupby(["kernel", "how", *others], sort=False):
+        if group[axis].nunique() < _FEWEST_SIZES:
+            continue
+        fixed = tuple((name, int(float(str(size)))) for name, size in zip(others, sizes, strict=True))
+        for method, of_method in group.groupby("method", sort=False):
+            yield _series(axis, str(kernel), str(how), fixed, str(method), of_method)
+
+
+def _series(
+    axis: str, kernel: str, how: str, fixed: tuple[tuple[str, int], ...], method: str, runs: pd.DataFrame
+) -> SizeSeries:
+    ended = runs[runs["status"].isin([*map(str, COMPLETED)]) & (runs["time_s"] > 0)]
+    stopped = runs[runs["status"].isin([*map(str, _STOPPED)]) & (runs["time_s"] > 0)]
+    iterated = ended[ended["iterations"] > 0]
+    return SizeSeries(
+        axis,
+        kernel,
+        how,
+        fixed,
+        method,
+        _points(ended[axis], ended["time_s"]),
+        _points(stopped[axis], stopped["time_s"]),
+        _points(iterated[axis], iterated["time_s"] / iterated["iterations"]),
+        len(runs) - len(ended) - len(stopped),
+        tuple(map(str, runs["experiment"].unique())),
+    )
+
+
+def _points(sizes: pd.Series, times: pd.Series) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted((float(size), float(time)) for size, time in zip(sizes, times, strict=True)))
+
+
+def fixed_sizes(series: SizeSeries) -> str:
+    """Return the two sizes that do not differ: ``d = 20, q = 4``."""
+    return ", ".join(f"{LETTERS[name]} = {size}" for name, size in series.fixed)
+
+
+def complexity_table(series: list[SizeSeries]) -> Table:
+    """Return measured exponents of time, whole runs and iterations, with 95 % intervals, beside what is expected."""
+    blocks = list(blocks_by((one.place, _row(one)) for one in series))
+    title = "Measured exponents of time in n, d and q."
+    return Table("complexity", title, _COLUMNS, blocks, _NOTES, n_labels=3)
+
+
+def _row(one: SizeSeries) -> list[Entry]:
+    sizes = sorted({size for size, _ in one.ended + one.stopped})
+    span = f"{sizes[0]:g} to {sizes[-1]:g}" if sizes else NO_CELL
+    lost = len(one.stopped) + one.lost
+    return [
+        *entries([f"{LETTERS[one.axis]}, {one.evaluation}", fixed_sizes(one), method_label(one.method), span]),
+        _number(one, str(len(one.ended)), "runs that came to their own end"),
+        _number(one, str(lost), "runs that were stopped at a limit, or failed"),
+        *_exponent(one, one.law, "time of a run"),
+        *_exponent(one, one.law_of_an_iteration, "time over iterations"),
+        *entries([_expected(one)]),
+    ]
+
+
+def _exponent(one: SizeSeries, law: PowerLaw | None, of: str) -> Iterator[Entry]:
+    """Yield the exponent of a law and its interval."""
+    if law is None:
+        yield from entries([NO_CELL, NO_CELL])
+        return
+    interval = f"{law.low:.2f} to {law.high:.2f}"
+    what = f"exponent of the {of} in {LETTERS[one.axis]}, from {law.smallest:g} to {law.largest:g}"
+    detail = meaning(what, counted(law.n_points, "run"), interval)
+    yield _number(one, exponent_text(law), detail)
+    yield _number(one, interval, detail)
+
+
+def _number(one: SizeSeries, text: str, detail: str) -> Entry:
+    """Return a number that leads to its runs, where they are all of one experiment."""
+    alone = len(one.experiments) == 1
+    axes = ("time_s", "", one.kernel, one.method) if alone else ()
+    return Entry(text, detail=detail, axes=axes, experiment=one.experiments[0] if alone else "")
+
+
+def _expected(one: SizeSeries) -> str:
+    return (_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]

@@ -1,0 +1,120 @@
+"""How a published number and ours relate.
+
+reproduced    the difference is within the rounding of the printed number, or the means differ by no more than two
+              standard errors of their difference, where both means vary as ours does when its runs are drawn again
+close         the difference is at most a quarter of what is at stake: the range of the numbers that the table prints
+              for other methods and kernels beside it; and costs within 5 %, shares within 0.05, counts within a quarter
+differs       neither; or ours ended where the papers print a bound; or ours is a lower bound above the printed number
+not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
+              are the ratios between methods (:mod:`.effects`)
+not comparable runs of another protocol than the paper's (:mod:`.protocol`): shown, and counted nowhere
+stopped       a stated limit of time, memory or sweeps ended our runs before their method did: what they had is shown
+not run       nothing to compare: runs are missing, were left out for the budget, or failed
+not published the papers print none
+
+What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
+their own (:mod:`.partitions`); over random splits, subsets or draws, which are independent, their standard deviation
+over the square root of their number. One run on all rows does not vary.
+
+Source: Bengio and Grandvalet, "No unbiased estimator of the variance of K-fold cross-validation", JMLR 2004: the spread
+over the folds of one partition is no estimate of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdrbench.suite.reports.tables.cells import TIMES, Cell
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
+
+VERDICT_RULES = (
+    "Reproduced: within the rounding of the printed number, or within two standard errors of the difference, by how "
+    "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
+    "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
+    "seconds, which belong to a machine; their ratios are judged as effects. Not comparable: runs of another protocol "
+    "than that of the paper, such as fewer folds; they count nowhere. Stopped: a stated limit of time, "
+    "memory or sweeps ended our runs; what they had is shown. Not run: runs are missing or failed."
+)
+_SHARE_AT_STAKE = 0.25
+_CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
+_CLOSE_SHARE = 0.05
+_ERRORS = 2.0
+_SHARES = frozenset({"quality", "accuracy", "nmi", "error"})
+
+
+class Verdict(StrEnum):
+    """See the module's table."""
+
+    REPRODUCED = "reproduced"
+    CLOSE = "close"
+    DIFFERS = "differs"
+    STOPPED = "stopped"
+    NOT_RUN = "not run"
+    NOT_JUDGED = "not judged"
+    NOT_COMPARABLE = "not comparable"
+    NOT_PUBLISHED = "not published"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of our cells beside the number that a paper prints for it, if it prints one.
+
+    ``error`` is the standard error of our mean; ``None`` where it is not known. ``departure`` says in what our runs
+    depart from the paper's protocol; empty where they follow it.
+    """
+
+    ours: Cell
+    published: PublishedNumber | None
+    error: float | None = None
+    departure: str = ""
+
+    @property
+    def paper(self) -> str:
+        """What is printed, or nothing."""
+        return self.published.text if self.published else ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """How both relate."""
+        if self.departure and self.published:
+            return Verdict.NOT_COMPARABLE
+        return verdict_for(self.published, self.ours, self.error)
+
+    @property
+    def why(self) -> str:
+        """What is known of differences: how runs ended, what disturbed their times, how the paper is to be read."""
+        reading = self.published.why if self.published and not self.departure else ""
+        reasons = (self.departure if self.published else "", self.ours.note, self.ours.warning, reading)
+        return "; ".join(filter(None, reasons))
+
+
+def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | None = None) -> Verdict:
+    """Compare one printed number with our cell, whose mean has the standard ``error``."""
+    if published is None:
+        return Verdict.NOT_PUBLISHED
+    if ours.metric in TIMES or published.status == "figure":
+        return Verdict.NOT_JUDGED
+    if published.value is None:
+        return Verdict.NOT_PUBLISHED
+    if ours.mean is None or not (ours.complete or ours.at_least):
+        return Verdict.STOPPED if ours.stopped else Verdict.NOT_RUN
+    if published.status != "ok":
+        return Verdict.DIFFERS
+    difference = abs(ours.mean - published.value)
+    # Both means vary alike, so their difference has twice the variance.
+    allowed = max(_ERRORS * math.sqrt(2.0) * (error or 0.0), published.rounding)
+    if ours.at_least:
+        return Verdict.DIFFERS if ours.mean - allowed > published.value else Verdict.STOPPED
+    # A difference of just the rounding may come out larger by a rounding of its own.
+    if difference <= allowed * (1.0 + 1e-9):
+        return Verdict.REPRODUCED
+    return Verdict.CLOSE if difference <= closeness(published, ours.metric) else Verdict.DIFFERS
+
+
+def closeness(published: PublishedNumber, metric: str) -> float:
+    """Return how far a number may be off and be called close; 0 where nothing is printed beside it."""
+    size = abs(published.value or 0.0)
+    most = _CLOSE_SHARE if metric in _SHARES else (_CLOSE_COST if metric == "cost" else _CLOSE_COUNT) * size
+    return min(_SHARE_AT_STAKE * published.stake, most)

@@ -1,0 +1,181 @@
+"""One problem as a run: each solver from the papers' start and from random ones; where they end is charted.
+
+A run leaves the projection at which each start of a solver ends (``ends_<solver>``, starts x d x q). In the process
+that keeps the data these are evaluated by the exact problem and replaced by the distinct optima among them: ``optima``
+(k x d x q) by rising cost, and ``optima_numbers``, a row for each with its cost, its quality and, for each solver, the
+share of random starts that end there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.datasets import Dataset
+from kdrbench.errors import InputError, error_text
+from kdrbench.kernels.family import FloatArray
+from kdrbench.problems import Problem
+from kdrbench.solvers import build_solver, make_start
+from kdrbench.solvers.base import check_projection
+from kdrbench.status import BY_METHODS, Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.gate import Results
+from kdrbench.suite.engine.isolation.keeper import Keeper
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run_files import RunFiles, read_array, save_array
+from kdrbench.suite.engine.seeds import rng_of
+from kdrbench.suite.engine.untrusted import remove
+from kdrbench.suite.systems.atlas.chart import End, chart_ends
+from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
+from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, fold_of, problem_sha256
+from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
+from kdrbench.suite.systems.ikdr.solver_run import MakeStart, SolverRun, make_solver_run
+
+
+@dataclass(frozen=True)
+class AtlasRun:
+    """A problem with its solvers by name; ``starts`` makes the papers' start, then the random ones, for each alike."""
+
+    solvers: Mapping[str, SolverRun | ClusteringRun]
+    starts: Callable[[], Iterator[MakeStart]]
+    columns: Mapping[str, Any]
+    arrays: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def n_all(self) -> int:
+        """Number of starts of each solver: the papers' and the random ones."""
+        return 1 + int(self.columns["n_starts"])
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result of each solver; one clock and one limit count all of them together."""
+        monitor = TimedMonitor(referee)
+        for name in self.solvers:
+            before = monitor.clock.seconds
+            status, message = self._solved(name, monitor, referee)
+            wall_s, cpu_s = monitor.clock.seconds
+            yield RunResult(status, message, wall_s - before.wall_s, cpu_s - before.cpu_s, key=(name,))
+
+    def _solved(self, name: str, monitor: TimedMonitor, referee: Referee) -> tuple[Status, str]:
+        """Solve from each start and keep where it ends; what a solver raises ends its starts alone."""
+        ends, degrees = [], []
+        for number, start in enumerate(self.starts()):
+            try:
+                ended = self.solvers[name].ended(start, monitor)
+            except (ImportError, MemoryError):
+                raise
+            except Exception as error:
+                # Its clock runs on until the next start begins, which does not count what is left open here.
+                return Status.FAILED, f"start {number}: {error_text(error)}"
+            if ended.projection is None or ended.status is Status.TIME_LIMIT:
+                return Status.TIME_LIMIT, ended.message
+            ends.append(ended.projection)
+            degrees.append(int(ended.uses_degrees))
+            referee.save(_ends(name), np.array(ends))
+            referee.save(_degrees(name), np.array(degrees))
+        return Status.CONVERGED, f"{len(ends)} starts ended"
+
+    def judged(self, files: RunFiles, results: Results) -> Results:
+        """Return the results with what the exact problem says of the ends, which are replaced by the optima."""
+        ends = {name: self._examined(name, files) for name in self.solvers}
+        for (name,), result in results.items():
+            if result.status in BY_METHODS and len(ends[name]) != self.n_all:
+                raise InputError(f"{name} left {len(ends[name])} ends of {self.n_all} starts")
+        chart = chart_ends(ends, self._quality)
+        for kind, array in chart.arrays().items():
+            save_array(files.array(kind), array)
+        return {key: replace(result, columns=chart.columns[key[0]]) for key, result in results.items()}
+
+    def _quality(self, end: End) -> float | None:
+        return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the problem and its sizes."""
+        return self.columns
+
+    def _examined(self, name: str, files: RunFiles) -> list[End]:
+        """Return the ends of a solver; ``InputError`` unless they are orthonormal: a run may leave anything."""
+        ends, degrees = (_taken(files, kind(name)) for kind in (_ends, _degrees))
+        if ends is None or degrees is None:
+            return []
+        if ends.ndim != 3 or ends.dtype != float or degrees.ndim != 1 or len(ends) > self.n_all:
+            raise InputError(f"the ends of {name} have shape {ends.shape} and type {ends.dtype}")
+        problem = self.solvers[name]
+        n_features = problem.fold.train_features.shape[1]
+        found = []
+        # A run that was killed between writing the two has left one end more than it says the form of.
+        for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=False):
+            check_projection(f"end of {name}", projection, n_features, problem.n_components)
+            scores = problem.scores_of(projection, uses_degrees=uses_degrees)
+            found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
+        return found
+
+
+def _ends(name: str) -> str:
+    return f"ends_{name}"
+
+
+def _degrees(name: str) -> str:
+    return f"degrees_{name}"
+
+
+def _taken(files: RunFiles, name: str) -> NDArray[Any] | None:
+    path = files.array(name)
+    array = read_array(path)
+    remove(path)
+    return array
+
+
+def make_atlas_run(batch: Batch, dataset: Dataset | Keeper[Dataset], memory_mib: float, number: int) -> AtlasRun:
+    """Return run ``number``: a problem of the charted experiment, and a draw of the starts."""
+    known = described(batch, dataset, number)
+    runs: dict[str, SolverRun | ClusteringRun] = {}
+    for name, cell, fold in _cells(batch, dataset, known["problem_run"]):
+        make: Any = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        runs[name] = make(cell, build_solver(cell.method), memory_mib, known["problem_run"], fold)
+    q = next(iter(runs.values())).n_components
+    key = ("atlas start", batch.dataset, known["problem_run"], known["draw"], batch.seed)
+    return AtlasRun(runs, partial(_starts, known["n_starts"], q, key), {**known, "n_components": q})
+
+
+def described(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> dict[str, Any]:
+    """Return the columns that are known of a run without making it; q follows from the data where a rule finds it."""
+    draw, problem_run = divmod(number, batch.definition["n_problems"])
+    name, cell, fold = next(_cells(batch, dataset, problem_run))
+    definition = batch.definition["solvers"][name]
+    return {
+        "problem": problem_sha256(definition, batch.dataset, batch.data_sha256, problem_run, batch.seed),
+        "problem_run": problem_run,
+        "draw": draw,
+        "paradigm": cell.paradigm,
+        "n_starts": batch.definition["starts"],
+        **{column: fold.columns[column] for column in ("n_train", "n_test", "n_features")},
+    }
+
+
+def _cells(
+    batch: Batch, dataset: Dataset | Keeper[Dataset], problem_run: int
+) -> Iterator[tuple[str, CellDefinition, Fold]]:
+    """Yield each solver's name and cell, with the samples, which are the same for all."""
+    fold = None
+    for name, definition in batch.definition["solvers"].items():
+        cell = CellDefinition.of(replace(batch, definition=definition))
+        fold = fold or fold_of(cell, dataset, problem_run)
+        yield name, cell, fold
+
+
+def _starts(n_starts: int, n_components: int, key: tuple[Any, ...]) -> Iterator[MakeStart]:
+    """Yield what makes the papers' start, then random ones: the same for each solver."""
+    rng = rng_of(*key)
+    for name in ("surrogate", *["random"] * n_starts):
+        yield partial(_make_start, name, n_components, rng)
+
+
+def _make_start(name: str, n_components: int, rng: np.random.Generator, problem: Problem) -> FloatArray:
+    return make_start(name, problem, n_components, rng)

@@ -1,0 +1,247 @@
+"""A solver inside an alternation on one set of rows: clustered under the referee, scored by the last projection.
+
+The clock covers the alternation: the embedding of the unprojected kernel, the start, every solve and every U step. It
+does not cover k-means, which belongs to scoring, as the SVM of supervised runs does. The trace holds the objective of
+:class:`.ReducedObjective`: that of the alternation after the U step that follows an iterate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation import Evaluation
+from kdrbench.kernels import Combination, Kernel, build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
+from kdrbench.paradigms.task import ClusteringTask
+from kdrbench.solvers import Solver, Status
+from kdrbench.solvers.base import check_oracles
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from kdrbench.suite.engine.gate import read_results
+from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.run import RunResult, repeated
+from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
+from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
+from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
+from kdrbench.suite.systems.ikdr.rounds import OutOfTimeError, Rounds
+from kdrbench.suite.systems.ikdr.scores import (
+    Metric,
+    Scores,
+    clusters_quality,
+    normalised_mutual_information,
+    optimality_of,
+    read_projection,
+)
+from kdrbench.suite.systems.ikdr.solver_run import (
+    MakeStart,
+    components_before,
+    components_of,
+    is_control,
+    starts_of,
+    weights_in_words,
+)
+
+
+@dataclass(frozen=True)
+class ClusteringRun:
+    """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated.
+
+    ``known`` is what the task is given: the labelling that an alternative clustering is to differ from, the scores of a
+    semi-supervised one, nothing of an unsupervised one.
+    """
+
+    cell: CellDefinition
+    solver: Solver
+    kernel: Kernel | Combination
+    fold: Fold
+    evaluation: Evaluation
+    number: int
+    n_components: int
+    known: NDArray[Any] | None = None
+    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
+
+    @property
+    def given(self) -> NDArray[Any] | None:
+        """The labelling to differ from, if there is one."""
+        return self.known if self.cell.paradigm == ALTERNATIVE else None
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Alternate under the referee, then repeat a short alternation without it."""
+        objective = self.objective()
+        monitor = ProjectionMonitor(referee, objective, self.n_components)
+        try:
+            learned = self._alternate(starts_of(self.cell, self.number, self.n_components), monitor, objective)
+            # After its last solve the alternation looks at clusters, which takes time, and it may take back a round.
+            monitor.accept(learned.projection)
+            row = self._row(learned)
+        except OutOfTimeError:
+            columns = {"iterations": monitor.iterations}
+            row = RunResult(Status.TIME_LIMIT, monitor.stop_message, columns=columns)
+        yield from repeated(row, partial(self.repeat, referee), monitor.clock.seconds, referee)
+
+    def repeat(self, referee: Referee) -> Seconds:
+        """Alternate without evaluating iterates; return the seconds."""
+        monitor = TimedMonitor(referee)
+        with suppress(OutOfTimeError):
+            self._alternate(starts_of(self.cell, self.number, self.n_components), monitor, None)
+        return monitor.clock.seconds
+
+    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
+        """Alternate from another start than the run's."""
+        try:
+            learned = self._alternate(start, monitor, None)
+        except OutOfTimeError:
+            return Ended(None, Status.TIME_LIMIT, monitor.stop_message)
+        return Ended(learned.projection, learned.status, learned.message, self._row(learned).columns["uses_degrees"])
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Evaluate the last projection that the referee passed, if there is one: its objective and its clusters.
+
+        The clusters, and what they should differ from, are left in ``files``. Raises ``InputError`` for a projection
+        that is not orthonormal: the run may have written the file itself.
+        """
+        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
+        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
+
+    def _row(self, learned: Learned) -> RunResult:
+        clustering = learned.clustering
+        if clustering is None:
+            raise InputError(f"the task of paradigm {self.cell.paradigm!r} returned no clustering")
+        columns = {
+            "iterations": learned.iterations,
+            "evaluation": learned.result.evaluation,
+            "rounds": len(clustering.rounds),
+            "uses_degrees": clustering.uses_degrees,
+        }
+        return RunResult(learned.status, learned.message, columns=columns)
+
+    def _scores(self, files: RunFiles) -> Scores:
+        projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
+        if projection is None:
+            return Scores(Metric.NMI)
+        uses_degrees = _used_degrees(files)
+        scores = self.scores_of(projection, uses_degrees=uses_degrees)
+        clusters = self._clusters(projection, uses_degrees)
+        save_array(files.array("labels"), clusters)
+        if self.given is not None:
+            save_array(files.array("given"), self.given)
+        return replace(
+            scores,
+            quality=self._quality(clusters),
+            nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
+            evaluation_s=(scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace)),
+        )
+
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+        """Return what the exact objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
+        began = time.process_time()
+        objective = self.objective(uses_degrees=uses_degrees)
+        cost = -objective.value(projection)
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
+        return Scores(
+            Metric.NMI,
+            cost=cost,
+            feasibility=feasibility_error(projection),
+            stationarity=stationarity,
+            optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
+            evaluation_s=time.process_time() - began,
+        )
+
+    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, None]:
+        """Return the NMI of the clusters with what is sought, if anything is; nothing is trained on them."""
+        return self._quality(self._clusters(projection, uses_degrees)), None
+
+    def _clusters(self, projection: FloatArray, uses_degrees: bool) -> NDArray[Any]:
+        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection))
+
+    def _quality(self, clusters: NDArray[Any]) -> float | None:
+        sought = self._sought()
+        return None if sought is None else self.fold.examined(clusters_quality, clusters, sought)
+
+    def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
+        """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
+        task = self._task()
+        return ReducedObjective(
+            task.alternation,
+            task.features,
+            self.kernel,
+            task.guidance,
+            evaluation=self.evaluation.exact,
+            uses_degrees=uses_degrees,
+        )
+
+    def _alternate(self, make_start: MakeStart, monitor: TimedMonitor, objective: ReducedObjective | None) -> Learned:
+        """Cluster with one clock over all rounds; ``objective`` notes how they end, while it is paused."""
+        task = self._task()
+        monitor.begin()
+        try:
+            start = make_start(task.first_problem(self.kernel))
+            rounds = Rounds(monitor, objective.round_ended if objective else None)
+            rounds.ended(start)
+            return task.learn(self.kernel, self.solver, start, rounds)
+        finally:
+            monitor.end()
+
+    def _sought(self) -> str | None:
+        """Return the labelling that clusters are compared with: the classes, or one named; ``None`` without any."""
+        return CLASSES if self.given is None else self.cell.labellings.get("sought")
+
+    def _task(self) -> ClusteringTask:
+        cell, features = self.cell, self.fold.train_features
+        task = build_task(cell.paradigm, cell.parameters, features, self.known, evaluation=self.evaluation)
+        if not isinstance(task, ClusteringTask):
+            raise InputError(f"paradigm {cell.paradigm!r} is no clustering; this run clusters")
+        return task
+
+
+def make_clustering_run(
+    cell: CellDefinition, solver: Solver, memory_mib: float, number: int, fold: Fold
+) -> ClusteringRun:
+    """Return the cell's run ``number`` on a fold.
+
+    Raises ``InputError`` when the problems lack an oracle that the solver requires.
+    """
+    evaluation = Evaluation(**cell.evaluation, threads=cell.threads, memory_mib=memory_mib)
+    known = _known(cell, fold)
+    task = build_task(cell.paradigm, cell.parameters, fold.train_features, known, evaluation=evaluation)
+    q = components_of(cell, fold, task)
+    kernel = build_kernel(cell.kernel, fold.train_features, q)
+    # Oracles depend on kernel and evaluation, not on Gamma; that of two classes needs no alternation to be made.
+    labels = np.arange(len(fold.train_features)) % 2
+    supervised = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
+    check_oracles(solver, supervised.first_problem(kernel))
+    return ClusteringRun(cell, solver, kernel, fold, evaluation, number, q, known)
+
+
+def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
+    """Return what the paradigm is given: the labelling to differ from, or scores of the shown labels, or nothing.
+
+    The scores are a column for each class, 1 for its members and 0 for others, NaN where the label is hidden. Of given
+    labellings ``clusters`` are those which spectral clustering finds with the kernel of the unprojected rows.
+    """
+    if cell.paradigm == SEMI_SUPERVISED:
+        partial = fold.partial_labels[:, None]
+        return np.where(partial < 0, np.nan, partial == np.unique(partial[partial >= 0]))
+    name = cell.labellings.get("given")
+    if name != CLUSTERS:
+        return None if name is None else fold.labelling(name)
+    n_clusters, features = cell.parameters["n_clusters"], fold.train_features
+    kernel = build_kernel(cell.kernel, features, components_before(cell, fold, n_clusters))
+    first = Alternation(n_clusters).first_step(features, kernel)
+    return cluster_rows(first.embedding)
+
+
+def _used_degrees(files: RunFiles) -> bool:
+    """Return whether the alternation used degrees to its end; assumed of one that did not reach it."""
+    result = read_results(files).get(())
+    return result is None or result.columns.get("uses_degrees") is not False

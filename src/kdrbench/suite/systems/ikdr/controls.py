@@ -1,0 +1,123 @@
+"""Which solvers lose to a random projection: what no result of a sound benchmark shows."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kdrbench.errors import counted
+from kdrbench.solvers.named import method_of
+from kdrbench.solvers.registry import build_solver
+from kdrbench.status import Status
+from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.systems.ikdr.scores import Metric
+
+# Costs as near as this, relative to the larger one, are the same cost.
+_SAME_COST = 1e-9
+# A quality is lower only beyond this many standard errors of the difference over folds; in one run by any amount.
+_ERRORS = 2.0
+
+
+class LosingCell(NamedTuple):
+    """A solver's cell that is worse than that of the random projection ``random``, in means over ``folds`` folds.
+
+    ``what`` is cost or quality; ``mean`` and ``random_mean`` are those of ``what``.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    method: str
+    random: str
+    what: str
+    mean: float
+    random_mean: float
+    folds: int
+
+    def __str__(self) -> str:
+        """Return the cell in words."""
+        return (
+            f"{self.experiment}/{self.dataset}/{self.kernel}/{self.method}: {self.what} {self.mean:.6g} is "
+            f"worse than {self.random_mean:.6g} of the random projection {self.random!r}, over "
+            f"{counted(self.folds, 'fold')}"
+        )
+
+
+def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
+    """Return the cells in which a solver that is no control loses to a random projection, cost first.
+
+    ``rows`` are records, or rows of the merged table as ``itertuples`` gives them. Random projections are the solvers
+    of the configuration whose method is ``start_alone`` with ``start: random``, their own or their experiment's. Folds
+    that both have are compared. A cost loses if its mean is higher, quality if its mean is worse by more than two
+    standard errors of the paired differences. Runs that failed have no result to compare.
+    """
+    cells: dict[tuple[str, str, str, str], dict[int, Any]] = defaultdict(dict)
+    for row in rows:
+        if row.status != Status.FAILED:
+            cells[row.experiment, row.dataset, row.kernel, row.method][row.run] = row
+    found = []
+    for (experiment, dataset, kernel, solver), runs in cells.items():
+        if not _is_real(solver, config):
+            continue
+        for random in random_ones(experiment, config):
+            theirs = cells.get((experiment, dataset, kernel, random), {})
+            for what in ("cost", "quality"):
+                compared = _compare(what, runs, theirs)
+                if compared:
+                    found.append(LosingCell(experiment, dataset, kernel, solver, random, what, *compared))
+    return found
+
+
+def _is_real(solver: str, config: Config) -> bool:
+    # Baselines have no kernel, so no random projection is compared with them.
+    return solver in config["solvers"] and not _is_control(solver, config)
+
+
+def random_ones(experiment: str, config: Config) -> list[str]:
+    """Return the solvers of an experiment that take the random start for the result."""
+    chosen = config["experiments"][experiment]
+    return [
+        name
+        for name in chosen["solvers"]
+        if config["solvers"][name]["method"] == "start_alone"
+        and config["solvers"][name].get("start", chosen["start"]) == "random"
+    ]
+
+
+def controls_of(experiment: str, config: Config) -> frozenset[str]:
+    """Return the solvers of an experiment that are controls: with them others are compared, they do not compete."""
+    return frozenset(name for name in config["experiments"][experiment]["solvers"] if _is_control(name, config))
+
+
+def _is_control(solver: str, config: Config) -> bool:
+    return bool(getattr(_built(solver, config), "control", False))
+
+
+def _built(solver: str, config: Config) -> object:
+    return build_solver(method_of(config["solvers"][solver]))
+
+
+def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[float, float, int] | None:
+    """Return both means and the number of folds if ours are worse."""
+    pairs = [
+        (_number(getattr(ours[fold], what)), _number(getattr(theirs[fold], what))) for fold in ours if fold in theirs
+    ]
+    known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+    if not len(known):
+        return None
+    mine, random = (float(mean) for mean in known.mean(axis=0))
+    lower_is_better = what == "cost" or next(iter(ours.values())).quality_metric == Metric.ERROR
+    behind = (mine - random) if lower_is_better else (random - mine)
+    margin = _SAME_COST * max(abs(mine), abs(random))
+    if what == "quality" and len(known) > 1:
+        margin = _ERRORS * float(np.std(known[:, 0] - known[:, 1], ddof=1)) / math.sqrt(len(known))
+    return (mine, random, len(known)) if behind > margin else None
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number, or ``None`` for what tables write in place of none."""
+    return None if value is None or math.isnan(value) else float(value)

@@ -1,0 +1,174 @@
+"""The samples of a run: folds of a partition, random subsets, or all rows, scaled by what the run may know."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.datasets import Dataset, Standardiser
+from kdrbench.errors import InputError, counted
+from kdrbench.suite.engine.seeds import rng_of, seed_of
+from kdrbench.suite.systems.ikdr.fold import Fold
+
+_Rows = NDArray[np.int64]
+
+
+class Split(StrEnum):
+    """What the runs of a cell are made on.
+
+    ``folds``: the training parts of a cross validation, scored on the test parts; ``none``: all rows, once, without a
+    test part; ``subsets``: repeated draws of some of the rows, without a test part either.
+    """
+
+    FOLDS = "folds"
+    NONE = "none"
+    SUBSETS = "subsets"
+
+
+class Scaling(StrEnum):
+    """By whose mean and spread test samples are standardised: those of the ``training`` samples, or their ``own``.
+
+    With ``own`` each test sample depends on all others of its fold. That is a leak, which the papers' protocol has.
+    """
+
+    TRAINING = "training"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the runs of a cell get their samples.
+
+    With the split ``folds``, run ``number`` is fold ``number % n_folds`` of partition ``number // n_folds``; each
+    partition is another draw. With ``subsets`` it is one of ``n_folds`` draws of ``n_rows`` rows. With ``none`` all
+    rows are in each run: one, or a draw of the labels that are shown.
+    """
+
+    split: Split
+    n_folds: int
+    n_rows: int | None = None
+    partitions: int = 1
+    stratified: bool = True
+    scaling: Scaling = Scaling.TRAINING
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs of a cell."""
+        return self.n_folds * self.partitions
+
+    def fold(self, dataset: Dataset, number: int, seed: int) -> Fold:
+        """Return the samples of run ``number``."""
+        if self.split is Split.FOLDS:
+            drawn = {"stratified": self.stratified, "scaling": self.scaling}
+            return make_fold(dataset, number, self.n_folds, seed, **drawn)  # type: ignore[arg-type]
+        if self.n_rows is not None:
+            return make_subset(dataset, number, self.n_rows, seed)
+        return whole(dataset)
+
+
+def make_fold(
+    dataset: Dataset,
+    number: int,
+    n_folds: int,
+    seed: int,
+    *,
+    stratified: bool = True,
+    scaling: Scaling = Scaling.TRAINING,
+) -> Fold:
+    """Return fold ``number % n_folds`` of partition ``number // n_folds``.
+
+    The partition depends on the data set's name, the seed and its own number alone. It is ``stratified``, or shuffled
+    without regard to classes; a test fold may lack a class.
+
+    Raises ``InputError`` when a class has a single member (its fold would leave training without the class), when no
+    class has as many members as there are folds, or when shuffling leaves a training part without a class.
+    """
+    _check_counts(dataset, n_folds)
+    partition, place = divmod(number, n_folds)
+    # Partition 0 has no word of its own: its draw is that of an experiment with one partition.
+    axes = ("split", dataset.name, seed, *([partition] if partition else []))
+    train, test = next(islice(_parts(dataset, n_folds, seed_of(*axes) % 2**32, stratified=stratified), place, None))
+    missing = np.flatnonzero(np.bincount(dataset.labels[train], minlength=len(dataset.class_names)) == 0)
+    if missing.size:
+        raise InputError(
+            f"data set {dataset.name!r}: without stratification fold {place} of partition {partition} leaves class "
+            f"{dataset.class_names[missing[0]]!r} out of its training part; use stratified folds or another seed"
+        )
+    return replace(_parted(dataset, train, test, scaling), partition=partition)
+
+
+def _check_counts(dataset: Dataset, n_folds: int) -> None:
+    counts = np.bincount(dataset.labels, minlength=len(dataset.class_names))
+    if counts.min() < 2:
+        lonely = dataset.class_names[int(counts.argmin())]
+        raise InputError(
+            f"data set {dataset.name!r}: class {lonely!r} has {counted(int(counts.min()), 'member')}; cross "
+            "validation needs at "
+            "least 2, so that each training fold holds each class; leave the class out"
+        )
+    if counts.max() < n_folds:
+        raise InputError(f"data set {dataset.name!r}: no class has {n_folds} members; use at most {counts.max()} folds")
+
+
+def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
+    """Yield the rows of the training and of the test part of each fold."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # Some class has fewer members than there are folds: allowed here.
+        warnings.simplefilter("ignore", UserWarning)
+        yield from cast("Iterator[tuple[_Rows, _Rows]]", splitter.split(dataset.features, dataset.labels))
+
+
+def whole(dataset: Dataset) -> Fold:
+    """Return all rows, in their order, without a test part."""
+    return _parted(dataset, np.arange(len(dataset.features)), np.arange(0))
+
+
+def make_subset(dataset: Dataset, number: int, n_rows: int, seed: int) -> Fold:
+    """Return ``n_rows`` rows drawn without replacement, without a test part.
+
+    The draw depends on the data set's name, its ``number`` and the seed alone.
+    """
+    rows = rng_of("subset", dataset.name, number, seed).permutation(len(dataset.features))[:n_rows]
+    return _parted(dataset, np.sort(rows), np.arange(0))
+
+
+def _parted(dataset: Dataset, train: _Rows, test: _Rows, scaling: Scaling = Scaling.TRAINING) -> Fold:
+    standardiser = Standardiser.fit(dataset.features[train])
+    of_test = Standardiser.fit(dataset.features[test]) if scaling is Scaling.OWN else standardiser
+    return Fold(
+        train_features=standardiser.transform(dataset.features[train]),
+        train_labels=dataset.labels[train] if dataset.class_names else dataset.labels,
+        test_features=of_test.transform(dataset.features[test]),
+        test_labels=dataset.labels[test],
+        n_constant_features=int(standardiser.constant.sum()),
+        labellings={labelling.name: labelling.codes[train] for labelling in dataset.labellings},
+    )
+
+
+def with_hidden_labels(fold: Fold, shown: float, rng: np.random.Generator) -> Fold:
+    """Return the fold with ``shown`` labels of each class drawn from ``rng``: a number, or below one a share.
+
+    Of a share at least one is shown. Raises ``InputError`` unless two classes and a hidden label are left.
+    """
+    mask = np.zeros(len(fold.train_labels), dtype=bool)
+    classes = np.unique(fold.train_labels)
+    for code in classes:
+        members = np.flatnonzero(fold.train_labels == code)
+        count = int(shown) if shown >= 1 else max(1, round(shown * len(members)))
+        mask[rng.permutation(members)[:count]] = True
+    if len(classes) < 2 or mask.all():
+        raise InputError(
+            f"shown is {shown}: of {len(mask)} samples in {len(classes)} classes {mask.sum()} labels are shown; two "
+            "classes and a hidden label are needed"
+        )
+    return replace(fold, shown=mask)

@@ -1,0 +1,155 @@
+"""How good a result is for its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.baselines.classification import support_vector_machine
+from kdrbench.errors import InputError
+from kdrbench.kernels.family import FloatArray
+from kdrbench.solvers.base import check_projection
+from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
+from kdrbench.status import Status
+from kdrbench.suite.engine.run_files import RunFiles, read_array
+from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION
+
+
+class Metric(StrEnum):
+    """What ``quality`` is: the share of right labels of test samples, of wrong ones of training samples, or NMI."""
+
+    ACCURACY = "accuracy"
+    ERROR = "error"
+    NMI = "nmi"
+
+
+class Optimality(StrEnum):
+    """What a projection is by the exact problem's gradient and curvature, whatever the method says of it."""
+
+    SECOND_ORDER = "second_order"
+    FIRST_ORDER = "first_order"
+    SADDLE = "saddle"
+    NOT_STATIONARY = "not_stationary"
+
+
+# The ending of a run whose method says converged, by a rule of its own that ends above that.
+OWN_RULE = "own_rule"
+# A point that is stationary to 1e-6 has curvatures known no better. The safeguarded solver leaves what is below.
+CURVED = 1e-6
+
+
+def optimality_of(stationarity: float, curvature: float | None) -> Optimality:
+    """Return what first and second order say of a projection.
+
+    ``stationarity`` is |(I - WW') Phi W| / |Phi W|. ``curvature`` is that of :class:`.Certificate`, the smallest along
+    a tangent direction, ``None`` where it was not found: a stationary projection is then ``first_order``, which may be
+    a maximum or a saddle. NaN is not stationary.
+    """
+    if not is_stationary(stationarity):
+        return Optimality.NOT_STATIONARY
+    if curvature is None:
+        return Optimality.FIRST_ORDER
+    return Optimality.SECOND_ORDER if curvature >= -CURVED else Optimality.SADDLE
+
+
+def ending_of(status: str, optimality: object) -> str:
+    """Return how a run ended: its status, but ``own_rule`` for one that says converged and is not stationary."""
+    return OWN_RULE if status == Status.CONVERGED and optimality == Optimality.NOT_STATIONARY else str(status)
+
+
+def ending_in_words(status: str, optimality: object) -> str:
+    """Return :func:`ending_of` as a line of a terminal says it."""
+    ending = ending_of(status, optimality)
+    return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
+
+    ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
+    clustering was to differ from. Cost, feasibility and stationarity are those of a projection. ``curvature``,
+    ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
+    small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
+    training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
+    projection, and of controls, which are no solutions. ``evaluation_s`` is no column of the record: it says what the
+    evaluations in the trace take by the batch's clock, for :func:`.unclocked`.
+    """
+
+    quality_metric: str
+    quality: float | None = None
+    cost: float | None = None
+    feasibility: float | None = None
+    stationarity: float | None = None
+    curvature: float | None = None
+    eigengap: float | None = None
+    eigengap_needed: float | None = None
+    nmi_given: float | None = None
+    train_accuracy: float | None = None
+    optimality: str = ""
+    evaluation_s: float | None = None
+
+
+def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
+    """Read the projection that a run has left, ``None`` if it left none.
+
+    The bound is that of the referee within the run, so that no sound result is refused: F changes relatively by about
+    as much as W'W, and costs are compared to 1e-9.
+
+    Raises ``InputError`` unless it is an orthonormal d x q array of floats.
+    """
+    projection = read_array(files.array(PROJECTION))
+    if projection is None:
+        return None
+    if projection.dtype != float:
+        raise InputError(f"the projection holds {projection.dtype}; it must be an array of {np.dtype(float)}")
+    check_projection("projection", projection, n_features, n_components)
+    return projection
+
+
+def classification_metric(fold: Fold) -> Metric:
+    """Return how classifiers of this fold are scored.
+
+    Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
+    estimate of what they do on others.
+    """
+    return Metric.ACCURACY if fold.n_test else Metric.ERROR
+
+
+def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:
+    """Return accuracy or error, as :func:`classification_metric` says, of ``labels`` of the scored samples."""
+    right = float((labels == fold.scored_labels).mean())
+    return right if classification_metric(fold) is Metric.ACCURACY else 1.0 - right
+
+
+def projected_quality(projection: FloatArray, fold: Fold) -> tuple[float, float | None]:
+    """Return the quality of an SVM that is fitted on the projected training samples, and its training accuracy.
+
+    RBF kernel exp(-gamma d^2) with gamma = 1/q, C = 1, as in the papers' code. Without a test part the quality is the
+    training error, and there is no other number. Some accuracies that the papers print are those of training samples.
+    """
+    train = fold.train_features @ projection
+    classifier = support_vector_machine().fit(train, fold.train_labels)
+    quality = quality_of_labels(classifier.predict(fold.scored_features @ projection), fold)
+    tested = len(fold.test_labels) > 0
+    return quality, float((classifier.predict(train) == fold.train_labels).mean()) if tested else None
+
+
+def clusters_quality(clusters: NDArray[Any], labelling: str, fold: Fold) -> float:
+    """Return the NMI of ``clusters`` of the training samples with a labelling, over those that are judged by it."""
+    return normalised_mutual_information(fold.labelling(labelling)[fold.judged], clusters[fold.judged])
+
+
+def normalised_mutual_information(first: NDArray[Any], second: NDArray[Any]) -> float:
+    """Return I(first; second) / sqrt(H(first) H(second)) of two labellings of the same samples.
+
+    Source: NeurIPS 2019, Appendix L.
+    """
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(first, second, average_method="geometric"))

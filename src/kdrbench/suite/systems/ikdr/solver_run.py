@@ -1,0 +1,239 @@
+"""A solver on one fold: solved under the referee, scored by the last projection that the referee evaluated."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kdrbench.evaluation import Evaluation
+from kdrbench.kernels import Combination, Kernel, build_kernel
+from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms import Task
+from kdrbench.paradigms.task import SupervisedTask
+from kdrbench.problems import FactoredGamma, Problem, integer_gamma, supervised_gamma
+from kdrbench.solvers import Solver, SolverResult, Status, eigengap_components, make_start, solve
+from kdrbench.solvers.base import check_oracles
+from kdrbench.solvers.geometry.certificate import certify
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
+from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
+from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.run import RunResult, repeated
+from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, trace_lines
+from kdrbench.suite.engine.seeds import rng_of
+from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
+from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
+from kdrbench.suite.systems.ikdr.scores import (
+    Scores,
+    classification_metric,
+    optimality_of,
+    projected_quality,
+    read_projection,
+)
+
+_COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
+
+MakeStart = Callable[[Problem], FloatArray]
+
+
+@dataclass(frozen=True)
+class SolverRun:
+    """One fold's problem, its solver, number of components, and how its ``n_starts`` starts are made.
+
+    ``exact`` is the problem without approximations and with one-hot labels, by which the referee evaluates. ``starts``
+    returns what makes one start after the other.
+    """
+
+    solver: Solver
+    kernel: Kernel | Combination
+    problem: Problem
+    exact: Problem
+    n_components: int
+    starts: Callable[[], MakeStart]
+    fold: Fold
+    n_starts: int = 1
+    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Solve under the referee from each start, then repeat all of that without it, if it was short.
+
+        One clock, one monitor and one limit count all starts together; the best result is that of the run. A run from
+        several starts keeps no checkpoints.
+        """
+        counters = self.problem.counters
+        monitor = ProjectionMonitor(
+            referee, self.exact, self.n_components, checkpoints=self.n_starts == 1, calls=lambda: counters.total
+        )
+        results = self._solved(self.problem, monitor)
+        best = last = next(results)
+        monitor.start_ended()
+        for last in results:
+            best = last if monitor.start_ended() else best
+        yield from repeated(
+            self._row(best, last, monitor), partial(self.repeat, referee), monitor.clock.seconds, referee
+        )
+
+    def repeat(self, referee: Referee) -> Seconds:
+        """Solve from each start without evaluating iterates; return the seconds."""
+        monitor = TimedMonitor(referee)
+        for _ in self._solved(self.problem.fresh(), monitor):
+            pass
+        return monitor.clock.seconds
+
+    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
+        """Solve from one start, whatever the starts of the run are."""
+        result = solve(self.solver, self.problem, partial(start, self.problem), monitor)
+        return Ended(result.projection, result.status, result.message)
+
+    def _solved(self, problem: Problem, monitor: TimedMonitor) -> Iterator[SolverResult]:
+        """Yield the result from each start, until time is up; they count calls and iterations on."""
+        make = self.starts()
+        for _ in range(self.n_starts):
+            result = solve(self.solver, problem, partial(make, problem), monitor)
+            yield result
+            if result.status is Status.TIME_LIMIT:
+                return
+
+    def _row(self, best: SolverResult, last: SolverResult, monitor: ProjectionMonitor) -> RunResult:
+        columns: dict[str, Any] = {
+            "iterations": last.iterations,
+            "evaluation": last.evaluation,
+            **{f"{name}_calls": last.counters.get(name) for name in _COUNTED},
+        }
+        if self.n_starts == 1:
+            return RunResult(last.status, last.message, columns=columns)
+        n_starts = len(monitor.costs)
+        columns |= {"n_starts": n_starts, "mean_cost": statistics.fmean(monitor.costs)}
+        if last.status is Status.TIME_LIMIT:
+            return RunResult(last.status, last.message, columns=columns)
+        return RunResult(best.status, f"best of {n_starts} starts: {best.message}", columns=columns)
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
+
+        Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
+        """
+        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
+        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
+
+    def _scores(self, files: RunFiles) -> Scores:
+        projection = read_projection(files, self.exact.n_features, self.n_components)
+        if projection is None:
+            return Scores(classification_metric(self.fold))
+        scores = self.scores_of(projection)
+        quality, train_accuracy = self.quality_of(projection)
+        evaluation_s = (scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace))
+        if scores.cost is not None:
+            end_trace_at(files.trace, scores.cost)
+        return replace(scores, quality=quality, train_accuracy=train_accuracy, evaluation_s=evaluation_s)
+
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+        """Return what the exact problem says of an orthonormal projection; ``evaluation_s`` is that of one evaluation.
+
+        ``uses_degrees`` means nothing here: see :class:`.Ended`.
+        """
+        problem = self.exact.fresh()
+        began = time.process_time()
+        stationarity = relative_stationarity(projection, problem.gradient(projection))
+        cost = -problem.value(projection)
+        evaluation_s = time.process_time() - began
+        second_order = _second_order(problem, projection)
+        return Scores(
+            classification_metric(self.fold),
+            cost=cost,
+            feasibility=feasibility_error(projection),
+            stationarity=stationarity,
+            optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
+            evaluation_s=evaluation_s,
+            **second_order,
+        )
+
+    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float, float | None]:
+        """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
+        return self.fold.examined(projected_quality, projection)
+
+
+def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
+    """Return curvature and eigengaps where they cost no more than a Hessian that is formed once."""
+    n_features, q = projection.shape
+    if not 0 < (n_features - q) * q <= DENSE_DIMENSION:
+        return {}
+    try:
+        certificate = certify(problem, projection)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+        # The second derivative of a kernel of the user's own may fail; the run's other numbers stay.
+        return {}
+    numbers = {name: getattr(certificate, name) for name in ("curvature", "eigengap", "eigengap_needed")}
+    return {name: float(number) for name, number in numbers.items() if math.isfinite(number)}
+
+
+def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, number: int, fold: Fold) -> SolverRun:
+    """Return the cell's run ``number`` on a fold.
+
+    Raises ``InputError`` when the problem lacks an oracle that the solver requires.
+    """
+    asked = Evaluation(**cell.evaluation, threads=cell.threads, memory_mib=memory_mib)
+    task = _task(fold, supervised_gamma(fold.train_labels), asked)
+    q = components_of(cell, fold, task)
+    kernel = build_kernel(cell.kernel, fold.train_features, q, task.alignment_target)
+    mistaken = cell.parameters.get(LABELS) == INTEGERS
+    given = _task(fold, integer_gamma(fold.train_labels), asked) if mistaken else task
+    problem = given.first_problem(kernel)
+    # The referee does not evaluate by approximations, nor by evaluators that lack oracles or take long.
+    same = asked == asked.exact and not mistaken
+    exact = problem if same else replace(task, evaluation=asked.exact).first_problem(kernel)
+    check_oracles(solver, problem)
+    if cell.starts > 1:
+        solver = getattr(solver, "alone", solver)
+    return SolverRun(solver, kernel, problem, exact, q, partial(starts_of, cell, number, q), fold, cell.starts)
+
+
+def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> SupervisedTask:
+    return SupervisedTask(fold.train_features, gamma, len(np.unique(fold.train_labels)), evaluation)
+
+
+def weights_in_words(kernel: Kernel | Combination) -> str:
+    """Return the weights of a combination in the order of its members, as in ``1, 0.25``; nothing for one kernel."""
+    if not isinstance(kernel, Combination):
+        return ""
+    return ", ".join(f"{term.weight:.4g}" for term in kernel.terms)
+
+
+def is_control(solver: Solver) -> bool:
+    """Return whether a solver is a control: what it returns is no solution."""
+    return bool(getattr(solver, "control", False))
+
+
+def starts_of(cell: CellDefinition, number: int, n_components: int) -> MakeStart:
+    """Return what makes the starts of run ``number``; they depend on data set, run and seed, on no solver.
+
+    The first one is the same however many there are.
+    """
+    rng = rng_of("start", cell.dataset, number, cell.seed)
+    return lambda problem: make_start(cell.start, problem, n_components, rng)
+
+
+def components_of(cell: CellDefinition, fold: Fold, task: Task) -> int:
+    """Return q for the rows of a run, of which ``task`` is made."""
+    if cell.n_components != EIGENGAP:
+        return int(cell.n_components)
+    before = components_before(cell, fold, task.n_classes)
+    kernel = build_kernel(cell.kernel, fold.train_features, before, task.alignment_target)
+    return eigengap_components(task.first_problem(kernel).initial_surrogate())
+
+
+def components_before(cell: CellDefinition, fold: Fold, n_classes: int) -> int:
+    """Return the q that a kernel takes its scale from before the rule has found one: the number of classes.
+
+    :class:`.InterpretableKDR` does the same. A number in the configuration is used as it is.
+    """
+    if cell.n_components != EIGENGAP:
+        return int(cell.n_components)
+    return min(n_classes, int(fold.train_features.shape[1]))

@@ -1,0 +1,244 @@
+"""The stage of interpretable kernel dimension reduction: from an experiment to cells, and from a batch to runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, ClassVar
+
+from kdrbench.baselines import build_baseline
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.solvers import build_solver
+from kdrbench.solvers.named import method_of
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.isolation.keeper import Keeper
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
+from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
+from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
+from kdrbench.suite.systems.ikdr.config import (
+    check_experiment,
+    check_sections,
+    labellings_of,
+    parameters_of,
+)
+from kdrbench.suite.systems.ikdr.definition import (
+    NO_KERNEL,
+    SUPERVISED,
+    CellDefinition,
+    Kind,
+    estimated_seconds,
+    fold_of,
+)
+from kdrbench.suite.systems.ikdr.sampling import sampling_of
+from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
+from kdrbench.suite.systems.ikdr.solver_definitions import alternation_of
+from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    text = files("kdrbench.suite.systems.ikdr").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class IKDRRecord(Record):
+    """One run of a solver or baseline; ``None`` where it left no such number.
+
+    ``run`` is a fold, a subset, or 0 for all rows; folds count on through the partitions, of which ``partition`` is the
+    number. ``time_s`` and ``cpu_s`` are those of its first (cold) solve or fit. A short one is repeated: ``warm_s`` and
+    ``warm_cpu_s`` are the medians of its ``repeats``, ``warm_iqr_s`` is their interquartile range. A run killed at its
+    time limit has ``time_s`` equal to the limit; one that ended without a result has the time of its last trace line.
+    ``evaluation`` says how the problem was evaluated, and why. Of a solver with several starts the seconds, iterations
+    and calls are those of all of them together, ``n_starts`` is how many were made, and ``mean_cost`` the mean of the
+    costs at which they ended.
+
+    Clusterings have the number of their ``rounds``, ``iterations`` over all of them, no counts of calls, and say
+    whether their degrees existed (``uses_degrees``). ``quality`` is what ``quality_metric`` says: accuracy on the
+    ``n_test`` test samples, or, where there are none, the error on the training samples; of clusterings the NMI with
+    the classes, of semi-supervised ones over the ``n_test`` samples of hidden labels. ``train_accuracy`` is that of the
+    same classifier on the training samples, of solvers with a test part. Of alternative clusterings ``quality`` is the
+    NMI with the labelling they should find, and ``nmi_given`` that with the one they should differ from.
+
+    ``cost`` to ``eigengap_needed`` belong to the last orthonormal projection that the referee evaluated, or to the best
+    one of several starts; the last three, of second order, are known of supervised runs in small tangent spaces.
+    ``optimality`` says what the referee found of it (:class:`.Optimality`), empty where there is no projection, and of
+    controls. ``kernel_weights`` are those of a combination's members, in their order. Of a baseline (``kernel``:
+    ``none``) only the quality is known.
+    """
+
+    SCHEMA_VERSION: ClassVar[int] = 8
+    CELL: ClassVar[tuple[str, ...]] = ("kernel", "method")
+
+    kernel: str
+    method: str
+    paradigm: str
+    split: str
+    partition: int
+    kernel_weights: str = ""
+    warm_s: float | None = None
+    warm_cpu_s: float | None = None
+    warm_iqr_s: float | None = None
+    repeats: int = 0
+    iterations: int | None = None
+    value_calls: int | None = None
+    gradient_calls: int | None = None
+    value_gradient_calls: int | None = None
+    hessian_vector_calls: int | None = None
+    hessian_calls: int | None = None
+    surrogate_calls: int | None = None
+    evaluation: str | None = None
+    n_starts: int | None = None
+    mean_cost: float | None = None
+    rounds: int | None = None
+    uses_degrees: bool | None = None
+    cost: float | None = None
+    quality_metric: str
+    quality: float | None = None
+    train_accuracy: float | None = None
+    feasibility: float | None = None
+    stationarity: float | None = None
+    curvature: float | None = None
+    eigengap: float | None = None
+    eigengap_needed: float | None = None
+    optimality: str = ""
+    nmi_given: float | None = None
+    n_train: int
+    n_test: int
+    n_features: int
+    n_constant_features: int
+    n_components: int | None = None
+
+
+class IKDRStage(Stage):
+    """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
+
+    record = IKDRRecord
+    withholds = True
+
+    @property
+    def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The JSON schema of its experiments."""
+        schema: Mapping[str, Any] = _schema()["experiment"]
+        return schema
+
+    @property
+    def sections(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The JSON schemas of kernels, solvers and baselines."""
+        sections: Mapping[str, Any] = _schema()["sections"]
+        return sections
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of the experiment."""
+        check_experiment(f"experiments.{name}", config["experiments"][name], config)
+
+    def check_sections(self, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of kernels, solvers and baselines."""
+        check_sections(config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield data sets, kernels and solvers crossed, the baselines after the solvers of their data set."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        for dataset in experiment["datasets"]:
+            shared = shared_definition(experiment, registry[dataset])
+            for kernel in experiment["kernels"]:
+                for solver in experiment["solvers"]:
+                    part = solver_part(experiment, config, kernel, solver, shared["parameters"])
+                    yield _cell(registry[dataset], (kernel, solver), {**shared, **part})
+            for baseline in experiment.get("baselines", []):
+                part = _baseline_part(config, baseline)
+                yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part})
+
+    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+        """Build the method and load what it needs; the problem of each run is built before its process."""
+        cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
+        if cell.kind is Kind.BASELINE:
+            baseline = build_baseline(cell.method)
+            _load(baseline.imports)
+            return lambda number: make_baseline_run(cell, baseline, number, fold_of(cell, dataset, number))
+        solver = build_solver(cell.method)
+        _load(getattr(solver, "imports", ()))
+        make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
+        return lambda number: make(cell, solver, memory_mib, number, fold_of(cell, dataset, number))
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Make one run without what :meth:`prepare` shares between runs."""
+        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+        """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
+        cell = CellDefinition.of(batch)
+        fold = fold_of(cell, dataset, number)
+        return {
+            **fold.columns,
+            "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,
+            "n_components": cell.n_components if isinstance(cell.n_components, int) else None,
+        }
+
+    def columns(self, batch: Batch) -> Mapping[str, Any]:
+        """Return paradigm and split."""
+        return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
+
+
+def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:
+    """Return what the definitions of all cells of a data set share."""
+    return {
+        "paradigm": experiment["paradigm"],
+        "parameters": parameters_of(experiment, entry),
+        "labellings": labellings_of(experiment, entry.name),
+        "n_components": experiment["components"][entry.name],
+        **asdict(sampling_of(experiment, entry.name)),
+        "shown": experiment.get("shown"),
+    }
+
+
+def solver_part(
+    experiment: Config, config: Config, kernel: str, solver: str, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the configuration says of a solver with a kernel."""
+    definition, kernel_definition = config["solvers"][solver], dict(config["kernels"][kernel])
+    method = method_of(definition)
+    part = {
+        "kind": str(Kind.SOLVER),
+        "kernel": kernel_definition,
+        "method": method,
+        "start": definition.get("start", experiment["start"]),
+        "evaluation": dict(experiment.get("evaluation", {})),
+        "starts": definition.get("starts", 1),
+    }
+    if experiment["paradigm"] != SUPERVISED:
+        part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
+    return part
+
+
+def _baseline_part(config: Config, baseline: str) -> dict[str, Any]:
+    definition = dict(config["baselines"][baseline])
+    return {"kind": str(Kind.BASELINE), "kernel": {}, "method": definition, "start": "", "evaluation": {}}
+
+
+def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any]) -> Cell:
+    return Cell(
+        entry.name,
+        names,
+        definition,
+        n_runs=definition["n_folds"] * definition["partitions"],
+        run_s=estimated_seconds(definition, entry),
+        components=components_of(definition, definition["n_rows"] or entry.n_samples),
+        plugins=plugins_of(definition),
+    )
+
+
+def _load(modules: Iterable[str]) -> None:
+    for module in modules:
+        import_module(module)

@@ -1,0 +1,183 @@
+"""Figures 2 to 5 of the KPCA trick as a system of the benchmark: cells are data sets, runs are draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.errors import ConfigError
+from kdrbench.metric_learning import LEARNERS
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.stage import Cell, Config, Stage
+from kdrbench.suite.systems.kpca_figures.run import (
+    VARIED,
+    Key,
+    leading_keys,
+    plane_keys,
+    run_leading,
+    run_planes,
+    run_settings,
+    setting_keys,
+    settings_for,
+)
+from kdrbench.suite.systems.kpca_trick.config import DEFAULT, check_names, check_training, value_for
+
+_RUN = "kdrbench.suite.systems.kpca_figures.run"
+# Seconds of one row, over n^3.
+_ROW_S = 1e-8
+# The data sets of Figure 2, whose first samples are as random as the others.
+MADE_SETS = ("cone", "disc-and-ring")
+LEADING, PLANES, SETTINGS, ALL_SETTINGS = 2, 3, 4, 5
+# The keys that only some figures have: the figures that need each.
+_BOTH = (SETTINGS, ALL_SETTINGS)
+_NEEDED = {"learners": (LEADING,), "training": (LEADING, PLANES), "draws": _BOTH} | dict.fromkeys(VARIED, _BOTH)
+
+
+def _counts(least: int, description: str) -> Config:
+    counts = {"type": "integer", "minimum": least}
+    return {"type": "array", "items": counts, "minItems": 1, "uniqueItems": True, "description": description}
+
+
+SCHEMA: Config = {
+    "required": ["figure", "datasets"],
+    "properties": {
+        "figure": {"enum": [LEADING, PLANES, SETTINGS, ALL_SETTINGS], "description": "its number in the paper"},
+        "learners": {
+            "type": "array",
+            "items": {"enum": sorted(LEARNERS)},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "of Figure 2",
+        },
+        "training": {
+            "type": "object",
+            "required": [DEFAULT],
+            "additionalProperties": {"type": "integer", "minimum": 2},
+            "description": "number of training samples, by data set, of Figures 2 and 3",
+        },
+        "degrees": _counts(1, "degrees of the polynomials (x'y + 1)^p, of Figures 4 and 5"),
+        "sizes": _counts(2, "numbers of training samples, of Figures 4 and 5; the most where another key varies"),
+        "neighbours": _counts(1, "numbers of neighbours, of Figures 4 and 5"),
+        "draws": {"type": "integer", "minimum": 1, "description": "random draws of each setting, of Figures 4 and 5"},
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KPCAFiguresRecord(Record):
+    """One way to map samples, in one setting of a draw, which is a run; ``None`` where it left no such number.
+
+    ``varied`` says what the setting varies: degree, n, k or sigma, with its ``value``. ``series`` names the curve that
+    the row belongs to: the learner in Figure 2, else ``kpca`` for the KPCA trick, and ``kernel`` or ``qz`` for the
+    kernel trick. ``method`` says how it was solved: ``kernel`` is ``exact``, or has a ``ridge`` where K is singular.
+    ``accuracy`` is that of 1-NN. ``condition`` is that of K, ``disagreement`` the largest difference of learned squared
+    distances between this trick and the KPCA trick, over the largest distance. ``k`` counts neighbours, ``n_train`` the
+    training samples without repetitions.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]] = ("varied", "value", "series")
+
+    figure: int
+    varied: str
+    value: float
+    series: str
+    method: str = ""
+    accuracy: float | None = None
+    condition: float | None = None
+    disagreement: float | None = None
+    k: int | None = None
+    n_train: int | None = None
+    n_test: int | None = None
+
+
+class KPCAFiguresStage(Stage):
+    """What Figures 2 to 5 of the KPCA trick show, a row for each of their points.
+
+    Source: Chatpatanasiri et al., Neurocomputing 73, 2010.
+    """
+
+    record = KPCAFiguresRecord
+    schema = SCHEMA
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        for dataset in experiment["datasets"]:
+            definition: dict[str, Any] = {"figure": experiment["figure"]}
+            definition |= {key: list(experiment[key]) for key in ("learners", *VARIED) if key in experiment}
+            learners = [f"learner/{learner}" for learner in definition.get("learners", ())]
+            n_train = training_of(experiment, dataset)
+            if "training" in experiment:
+                definition["n_train"] = n_train
+            rows = _keys_of(definition, registry[dataset].n_features)
+            yield Cell(
+                dataset=dataset,
+                names=(),
+                definition=definition,
+                n_runs=experiment.get("draws", 1),
+                run_s=_seconds_of_a_run(n_train, len(rows)),
+                components=(f"figure/{experiment['figure']}", *learners),
+                rows=tuple(rows),
+            )
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Yield the results of a draw, setting by setting."""
+        if batch.definition["figure"] == LEADING:
+            return run_leading(batch, dataset, referee)
+        if batch.definition["figure"] == PLANES:
+            return run_planes(batch, dataset, referee)
+        return run_settings(batch, dataset, number, referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the number of the figure."""
+        return {"figure": batch.definition["figure"]}
+
+
+def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
+    figure = definition["figure"]
+    if figure == LEADING:
+        return leading_keys(definition["learners"])
+    if figure == PLANES:
+        return plane_keys()
+    return setting_keys(settings_for(definition, n_features))
+
+
+def _seconds_of_a_run(n_train: int, n_rows: int) -> float:
+    """Return about how long a draw takes: n^3 for each row."""
+    return float(_ROW_S * n_rows * n_train**3)
+
+
+def check_experiment(place: str, experiment: Config, config: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
+    figure, registry = experiment["figure"], registry_of(config)
+    for key, figures in _NEEDED.items():
+        if (key in experiment) != (figure in figures):
+            raise ConfigError(
+                f"{place}.figure is {figure}, which {'does not use' if key in experiment else 'needs'} the key {key!r}"
+            )
+    if figure == LEADING:
+        check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
+    check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
+    for name in experiment["datasets"]:
+        check_training(place, registry[name], training_of(experiment, name), _key_of_sizes(experiment))
+
+
+def training_of(experiment: Config, dataset: str) -> int:
+    """Return the number of training samples of a data set, the most of them where they vary."""
+    if "sizes" in experiment:
+        return int(max(experiment["sizes"]))
+    return int(value_for(experiment["training"], dataset))
+
+
+def _key_of_sizes(experiment: Config) -> str:
+    return "sizes" if "sizes" in experiment else "training"

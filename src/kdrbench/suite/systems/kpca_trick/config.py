@@ -1,0 +1,132 @@
+"""An experiment of the KPCA trick: its schema, the checks that a schema cannot make, and its values by data set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.errors import ConfigError, InputError, unknown_name
+from kdrbench.metric_learning import build_learner
+from kdrbench.suite.engine.stage import Config
+
+# The data sets that are not named.
+DEFAULT = "default"
+# The paper's three, and alignment of centred kernels, with the prefixes of their names.
+VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+
+NAMES = {"$ref": "#/$defs/names"}
+LEARNERS = {
+    "type": "array",
+    "items": {"type": "string"},
+    "minItems": 1,
+    "uniqueItems": True,
+    "description": "nca, lmnn, dne, or one's own: a file, module:Class or an entry point",
+}
+TRAINING = {
+    "type": "object",
+    "required": [DEFAULT],
+    "additionalProperties": {"type": "integer", "minimum": 2},
+    "description": "number of training samples, by data set",
+}
+_CANDIDATES = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "sigmas": {
+            "type": "array",
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "scaled Gaussians exp(-|x - y|^2 / (2 D sigma^2))",
+        },
+        "degrees": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 1},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "polynomials (x'y + 1)^p",
+        },
+    },
+}
+SCHEMA: Config = {
+    "required": ["datasets", "learners", "variants", "candidates", "training", "cv_folds", "splits"],
+    "properties": {
+        "learners": LEARNERS,
+        "variants": NAMES,
+        "candidates": {
+            "type": "object",
+            "required": [DEFAULT],
+            "additionalProperties": _CANDIDATES,
+            "description": "kernels to choose from, by data set",
+        },
+        "training": TRAINING,
+        "cv_folds": {"type": "integer", "minimum": 2, "description": "folds of the cross validation"},
+        "splits": {"type": "integer", "minimum": 1, "description": "random splits of each data set"},
+        "test_selected": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/name"},
+            "uniqueItems": True,
+            "description": "data sets on whose test samples every candidate is tried too; none if nothing is said",
+        },
+    },
+}
+
+
+def value_for(table: Config, dataset: str) -> Any:
+    """Return what a table of values by data set says of one of them."""
+    return table.get(dataset, table[DEFAULT])
+
+
+def check_experiment(place: str, experiment: Config, config: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
+    registry = registry_of(config)
+    check_names(f"{place}.variants", "variant", experiment["variants"], VARIANTS)
+    check_names(f"{place}.test_selected", "data set", experiment.get("test_selected", ()), registry)
+    for key in ("training", "candidates"):
+        check_names(f"{place}.{key}", "data set", experiment[key], [DEFAULT, *registry])
+    check_learners(place, experiment["learners"])
+    for name, definition in experiment["candidates"].items():
+        _check_candidates(f"{place}.candidates.{name}", definition)
+    for name in experiment["datasets"]:
+        n_train = value_for(experiment["training"], name)
+        check_training(place, registry[name], n_train)
+        if experiment["cv_folds"] > n_train:
+            raise ConfigError(
+                f"{place}.cv_folds is {experiment['cv_folds']}; data set {name!r} has {n_train} training samples, so "
+                "it must be at most that"
+            )
+
+
+def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection[str]) -> None:
+    """Raise ``ConfigError`` for the first of the names that is not one of those ``allowed``."""
+    for name in names:
+        if name not in allowed:
+            raise ConfigError(f"{place}: {unknown_name(kind, name, sorted(allowed))}")
+
+
+def check_learners(place: str, learners: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first learner that cannot be built."""
+    for name in learners:
+        try:
+            build_learner(name)
+        except InputError as error:
+            raise ConfigError(f"{place}.learners: {error}") from error
+
+
+def check_training(place: str, entry: DatasetEntry, n_train: int, key: str = "training") -> None:
+    """Raise ``ConfigError`` unless the data set has features, labels, and samples left to test."""
+    if entry.lacks:
+        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}; metric learning needs them")
+    if n_train >= entry.n_samples:
+        raise ConfigError(
+            f"{place}.{key} gives data set {entry.name!r} {n_train} training samples; it has {entry.n_samples}, of "
+            "which some are for testing"
+        )
+
+
+def _check_candidates(place: str, definition: Config) -> None:
+    if len(definition) != 1:
+        given = ", ".join(definition) or "nothing"
+        raise ConfigError(f"{place} must hold either 'sigmas' or 'degrees'; it holds {given}")

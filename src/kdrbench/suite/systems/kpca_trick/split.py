@@ -1,0 +1,71 @@
+"""The samples of one split, what all kernels need of their pairs, and the candidate kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kdrbench.datasets import Dataset
+from kdrbench.kernels import Combination, Gaussian, Polynomial
+from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
+from kdrbench.metric_learning.neighbours import IntArray
+from kdrbench.suite.engine.seeds import rng_of
+
+
+def candidates_of(definition: Mapping[str, Any], n_features: int) -> list[AnyKernel]:
+    """Return scaled Gaussians or polynomials (x'y + 1)^p, as defined."""
+    if "degrees" in definition:
+        return [Polynomial(degree) for degree in definition["degrees"]]
+    return [scaled_gaussian(float(sigma), n_features) for sigma in definition["sigmas"]]
+
+
+# Training samples in the coordinates of a kernel (n x D), and the vectors (n x D) that make them.
+Coordinates = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True)
+class SampleSplit:
+    """Training and test samples of one draw, without stratification, and what all kernels need of their pairs."""
+
+    train: FloatArray
+    train_codes: IntArray
+    test: FloatArray
+    test_codes: IntArray
+    pairs: SamplePairs
+    test_pairs: SamplePairs
+
+    def given(self) -> SampleSplit:
+        """Return what methods are given: no test samples."""
+        nothing = self.test[:0].copy()
+        empty = SamplePairs(nothing, self.train)
+        return replace(self, test=nothing, test_codes=self.test_codes[:0].copy(), test_pairs=empty)
+
+    def coordinates(self, kernel: AnyKernel) -> Coordinates:
+        """Return the training samples in the KPCA coordinates of a kernel, and the vectors that make them."""
+        gram = self.pairs.gram(kernel, up_to_constant=True)
+        coordinates = kernel_pca(gram)
+        return coordinates.transform(gram), coordinates.scaled_vectors
+
+
+def draw_split(dataset: Dataset, number: int, n_train: int, seed: int) -> SampleSplit:
+    """Return split ``number`` of the data set; it depends on nothing else but size and seed."""
+    order = rng_of("kpca split", dataset.name, number, seed).permutation(len(dataset.labels))
+    chosen, rest = np.split(order, [n_train])
+    train, test = dataset.features[chosen], dataset.features[rest]
+    pairs, test_pairs = SamplePairs(train, train), SamplePairs(test, train)
+    return SampleSplit(train, dataset.labels[chosen], test, dataset.labels[rest], pairs, test_pairs)
+
+
+def kernel_in_words(kernel: AnyKernel, n_features: int) -> str:
+    """Return a kernel in a few words: sigma in the paper's units, degrees, and shares of a combination's weights."""
+    if isinstance(kernel, Combination):
+        total = sum(term.weight for term in kernel.terms)
+        shares = (f"{term.weight / total:.3g} {kernel_in_words(term.kernel, n_features)}" for term in kernel.terms)
+        return " + ".join(shares)
+    if isinstance(kernel, Gaussian):
+        return f"sigma {kernel.sigma / np.sqrt(n_features):.3g}"
+    return f"degree {kernel.degree}" if isinstance(kernel, Polynomial) else repr(kernel)

@@ -1,0 +1,104 @@
+"""A split as a run that is given its training samples; what it learns is judged where the test samples are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from kdrbench.datasets import Dataset
+from kdrbench.errors import InputError
+from kdrbench.metric_learning import AnyKernel
+from kdrbench.status import BY_METHODS
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.gate import Results, failed_to_score
+from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of
+from kdrbench.suite.systems.kpca_trick.run import run_split
+from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, draw_split
+
+
+@dataclass(frozen=True)
+class SplitRun:
+    """Split ``number``: the run is given its training samples, ``examined(work, *arguments)`` has all of it."""
+
+    batch: Batch
+    number: int
+    split: SampleSplit
+    examined: Callable[..., Any]
+    arrays: ClassVar[tuple[str, ...]] = ()
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result of each method as it ends; see :func:`run_split`."""
+        return run_split(self.batch, self.split, self.number, referee)
+
+    def judged(self, files: RunFiles, results: Results) -> Results:
+        """Return the results with the accuracies of what was learned, whose arrays are removed.
+
+        The seconds of mapping and classifying test samples are added to those of learning.
+        """
+        return {key: self._judged(files, result) for key, result in results.items()}
+
+    def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
+        # A run says nothing of its own accuracy.
+        columns: dict[str, Any] = {**result.columns, "accuracy": None, "test_selected": ""}
+        if result.status not in BY_METHODS:
+            return replace(result, columns=columns)
+        try:
+            (accuracy, spent), *tried = [
+                self.examined(accuracy_of, LearnedMap.take(files, name_of(self.batch, result.key, number)))
+                for number in range(1 + _n_tried(self.batch, result.key))
+            ]
+        except InputError as error:
+            return failed_to_score({result.key: result}, error)[result.key]
+        columns["accuracy"] = accuracy
+        if tried:
+            columns["test_selected"] = json.dumps([of_candidate for of_candidate, _ in tried])
+        for clock, seconds in (("wall", spent.wall_s), ("cpu", spent.cpu_s)):
+            columns[f"learning_{clock}_s"] = (columns.get(f"learning_{clock}_s") or 0.0) + seconds
+        time_s, cpu_s = (result.time_s or 0.0) + spent.wall_s, (result.cpu_s or 0.0) + spent.cpu_s
+        return replace(result, time_s=time_s, cpu_s=cpu_s, columns=columns)
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the sizes of the split; the bench's own work in a run takes no time to speak of."""
+        return {**self.sizes, "evaluation_s": 0.0}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the split, as columns of a record."""
+        n_train, n_features = self.split.train.shape
+        n_folds = self.batch.definition["n_folds"]
+        return {"n_train": n_train, "n_test": self.examined(_n_test), "n_features": n_features, "n_folds": n_folds}
+
+
+def make_split_run(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> SplitRun:
+    """Return a run that is given the training samples of its split."""
+    ask = partial(dataset.ask, _examined) if isinstance(dataset, Keeper) else partial(_examined, Kept(dataset))
+    examined = partial(ask, batch, number)
+    return SplitRun(batch, number, examined(_given), examined)
+
+
+def _examined(kept: Kept[Dataset], batch: Batch, number: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return ``work`` of the whole split, where the data are kept."""
+    n_train, dataset = batch.definition["n_train"], kept.value
+    split = kept.once((n_train, number, batch.seed), lambda: draw_split(dataset, number, n_train, batch.seed))
+    return work(*arguments, split, candidates_of(batch.definition["candidates"], dataset.features.shape[1]))
+
+
+def _given(split: SampleSplit, candidates: Sequence[AnyKernel]) -> SampleSplit:
+    return split.given()
+
+
+def _n_test(split: SampleSplit, candidates: Sequence[AnyKernel]) -> int:
+    return len(split.test)
+
+
+def _n_tried(batch: Batch, key: tuple[Any, ...]) -> int:
+    """Return with how many candidates, whatever it chose, a method is tried on the test samples."""
+    (values,) = batch.definition["candidates"].values()
+    return len(values) if batch.definition["test_selected"] and key[1] == "cross_validated" else 0

@@ -1,0 +1,120 @@
+"""The KPCA trick as a system of the benchmark: cells are data sets, runs their random splits, rows the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import product
+from typing import Any, ClassVar
+
+from kdrbench.datasets import Dataset
+from kdrbench.metric_learning import LEARNERS, build_learner
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.isolation.keeper import Keeper
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.systems.kpca_trick.config import SCHEMA, check_experiment, value_for
+from kdrbench.suite.systems.kpca_trick.split_run import make_split_run
+
+_IMPORTS = ("scipy.optimize", "scipy.sparse.linalg")
+# Seconds of one fit on n samples, over n^2.
+_FIT_S = 1.5e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class KPCATrickRecord(Record):
+    """One learner in one variant on one split, which is a run; ``None`` where it left no such number.
+
+    ``tuning_*`` are the seconds that chose the kernel (by cross validation or alignment; zero for ``plain``),
+    ``learning_*`` those of coordinates, learning and 1-NN with it; ``time_s`` and ``cpu_s`` are their sums. All are
+    times of the first (cold) work; nothing is repeated. What methods share counts for each of them. ``status`` is
+    ``converged`` for a method that came to its end, else what stopped it. ``kernel`` is in words, sigma as the paper
+    scales it. ``test_selected`` holds the test accuracies of all candidates, as a list in JSON, or nothing.
+    """
+
+    SCHEMA_VERSION: ClassVar[int] = 3
+    KEYS: ClassVar[tuple[str, ...]] = ("learner", "variant")
+
+    learner: str
+    variant: str
+    accuracy: float | None = None
+    tuning_cpu_s: float | None = None
+    tuning_wall_s: float | None = None
+    learning_cpu_s: float | None = None
+    learning_wall_s: float | None = None
+    kernel: str = ""
+    n_coordinates: int | None = None
+    test_selected: str = ""
+    n_train: int
+    n_test: int
+    n_features: int
+    n_folds: int
+
+
+class KPCATrickStage(Stage):
+    """Every learner in every variant on random splits of each data set.
+
+    Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
+    """
+
+    record = KPCATrickRecord
+    withholds = True
+    schema = SCHEMA
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set."""
+        experiment = config["experiments"][name]
+        learners, variants = list(experiment["learners"]), list(experiment["variants"])
+        own = [learner for learner in learners if learner not in LEARNERS]
+        components = [f"learner/{learner}" for learner in learners if learner in LEARNERS]
+        components += [*(f"selection/{variant}" for variant in variants), "splits/kpca_trick", "referee/kpca_trick"]
+        for dataset in experiment["datasets"]:
+            definition = {
+                "learners": learners,
+                "variants": variants,
+                "candidates": dict(value_for(experiment["candidates"], dataset)),
+                "n_train": value_for(experiment["training"], dataset),
+                "n_folds": experiment["cv_folds"],
+                "test_selected": dataset in experiment.get("test_selected", ()),
+            }
+            yield Cell(
+                dataset=dataset,
+                names=(),
+                definition=definition,
+                n_runs=experiment["splits"],
+                run_s=_seconds_of_a_run(definition),
+                components=tuple(components),
+                plugins={f"learner/{learner}": type(build_learner(learner)).__module__ for learner in own},
+                rows=tuple(product(learners, variants)),
+            )
+
+    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+        """Return what draws a split, of which the run is given the training samples."""
+        # What learners import late, they import here, before any clock starts.
+        for module in _IMPORTS:
+            import_module(module)
+        return partial(make_split_run, batch, dataset)
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result of each method on a split as it ends."""
+        return make_split_run(batch, dataset, number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+        """Return the sizes of a split."""
+        return make_split_run(batch, dataset, number).sizes
+
+
+def _seconds_of_a_run(definition: Mapping[str, Any]) -> float:
+    """Return about how long a split takes: n^2 for each learner, candidate and fold, and for each method once."""
+    (candidates,) = definition["candidates"].values()
+    tuned = len(candidates) * definition["n_folds"] if "cross_validated" in definition["variants"] else 0
+    n_fits = len(definition["learners"]) * (len(definition["variants"]) + tuned)
+    return float(_FIT_S * n_fits * definition["n_train"] ** 2)

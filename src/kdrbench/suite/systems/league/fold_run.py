@@ -1,0 +1,149 @@
+"""One outer fold as a run: a method learns from its training rows; what it projects is judged where the labels are.
+
+A run has the training rows and the features of the test rows, standardised by the former. It leaves the projected rows
+(``train_<q>``, ``test_<q>``), from which its scores are computed in the process that keeps the labels of the test rows,
+and the d x q matrix of a linear method (``projection_<q>``), by which folds are compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from kdrbench.datasets import Dataset
+from kdrbench.errors import InputError, error_text
+from kdrbench.kernels.family import FloatArray
+from kdrbench.reduction.methods import METHODS
+from kdrbench.status import BY_METHODS, Status
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.gate import Results, failed_to_score
+from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
+from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run_files import RunFiles, read_array
+from kdrbench.suite.engine.seeds import rng_of, seed_of
+from kdrbench.suite.engine.untrusted import remove
+from kdrbench.suite.systems.league.judges import judge
+from kdrbench.suite.systems.league.protocol import Fold, fewer_rows, fitted, fold_of, projected, tune
+from kdrbench.suite.systems.league.rules import JUDGES, TUNED
+
+_PARTS = ("train", "test")
+
+
+@dataclass(frozen=True)
+class FoldRun:
+    """Fold ``number``: the run is given ``fold`` without labels to test, ``examined(work, *arguments)`` has them."""
+
+    batch: Batch
+    number: int
+    fold: Fold
+    examined: Callable[..., Any]
+    arrays: ClassVar[tuple[str, ...]] = ()
+
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result for each number of components as it ends; what the method raises is its message."""
+        for (count,) in self.batch.rows:
+            try:
+                yield self._played(int(count), referee)
+            except (ImportError, MemoryError):
+                raise
+            except Exception as error:
+                yield RunResult(Status.FAILED, error_text(error), key=(count,))
+
+    def _played(self, count: int, referee: Referee) -> RunResult:
+        definition, seed = self.batch.definition, seed_of("league method", self.number, self.batch.seed)
+        entry = METHODS[definition["method"]]
+        chosen: dict[str, Any] = {}
+        tuning = Seconds()
+        if definition["rules"] == TUNED:
+            chosen, tuning = referee.timed(partial(tune, entry, self.fold, count, seed))
+        model, fitting = referee.timed(partial(fitted, entry, self.fold, count, seed, chosen))
+        learned = projected(model, self.fold, count)
+        for part in _PARTS:
+            referee.save(f"{part}_{count}", getattr(learned, part))
+        if learned.projection is not None:
+            referee.save(f"projection_{count}", learned.projection)
+        total = tuning.plus(fitting)
+        columns = {
+            "tuning_wall_s": tuning.wall_s,
+            "tuning_cpu_s": tuning.cpu_s,
+            "chosen": json.dumps(chosen, default=str, sort_keys=True) if chosen else "",
+            "n_found": learned.train.shape[1],
+            "linear": learned.projection is not None,
+        }
+        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, columns, (count,))
+
+    def judged(self, files: RunFiles, results: Results) -> Results:
+        """Return the results with the scores of the projected rows, whose arrays are removed."""
+        return {key: self._judged(files, result) for key, result in results.items()}
+
+    def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
+        arrays = {part: _taken(files, f"{part}_{result.key[0]}") for part in _PARTS}
+        # A run says nothing of its own scores.
+        columns = {**result.columns, **dict.fromkeys(JUDGES)}
+        result = replace(result, columns=columns)
+        if result.status not in BY_METHODS:
+            return result
+        try:
+            if missing := [part for part, array in arrays.items() if array is None]:
+                raise InputError(f"the run left no projected {missing[0]} rows")
+            scores = self.examined(_scores, arrays["train"], arrays["test"])
+        except InputError as error:
+            return failed_to_score({result.key: result}, error)[result.key]
+        return replace(result, columns=columns | scores)
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the sizes of the fold."""
+        return self.sizes
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The rules and the sizes of the fold, as columns of a record."""
+        n_train, n_features = self.fold.train.shape
+        n_classes = len(set(self.fold.train_codes.tolist()))
+        sizes = {"n_train": n_train, "n_test": len(self.fold.test), "n_features": n_features, "n_classes": n_classes}
+        return {"rules": self.batch.definition["rules"], **sizes}
+
+
+def make_fold_run(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> FoldRun:
+    """Return a run that is given its fold without the labels of the test rows."""
+    ask = partial(dataset.ask, _examined) if isinstance(dataset, Keeper) else partial(_examined, Kept(dataset))
+    definition = batch.definition
+    examined = partial(ask, batch.dataset, definition["folds"], definition["most_rows"], number, batch.seed)
+    return FoldRun(batch, number, examined(_given), examined)
+
+
+def _examined(
+    kept: Kept[Dataset], name: str, n_folds: int, most_rows: int, number: int, seed: int, work: Any, *arguments: Any
+) -> Any:
+    """Return ``work`` of the whole fold, where the data are kept."""
+    fold = kept.once(
+        (n_folds, most_rows, number, seed), lambda: _drawn(kept.value, name, n_folds, most_rows, number, seed)
+    )
+    return work(fold, *arguments)
+
+
+def _drawn(dataset: Dataset, name: str, n_folds: int, most_rows: int, number: int, seed: int) -> Fold:
+    """Return fold ``number % n_folds`` of partition ``number // n_folds``, the same for all methods and rules."""
+    codes = dataset.labels
+    rows = fewer_rows(codes, most_rows or len(codes), n_folds, rng_of("league rows", name, most_rows, seed))
+    partition = seed_of("league partition", name, number // n_folds, seed)
+    return fold_of(dataset.features[rows], codes[rows], number % n_folds, n_folds, partition)
+
+
+def _given(fold: Fold) -> Fold:
+    return fold.given()
+
+
+def _scores(fold: Fold, train: FloatArray, test: FloatArray) -> dict[str, float]:
+    return judge(train, fold.train_codes, test, fold.test_codes).columns()
+
+
+def _taken(files: RunFiles, name: str) -> FloatArray | None:
+    path = files.array(name)
+    array = read_array(path)
+    remove(path)
+    return array

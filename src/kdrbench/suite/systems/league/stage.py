@@ -1,0 +1,181 @@
+"""The league as a system of the benchmark: cells are data sets with a method, runs outer folds, rows components.
+
+Methods and judges are imported by what needs them: scikit-learn takes a second to load, and every configuration is
+checked by all systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.isolation.keeper import Keeper
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED
+
+_RUN = "kdrbench.suite.systems.league.fold_run"
+# Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
+_FIT_S, _PAIRS_S = 1e-2, 2e-8
+_FACTORS = {"lmnn": 30.0, "kpca_trick": 60.0, "nca": 10.0, "kdr_polynomial": 10.0}
+_COUNT = {"type": "integer", "minimum": 1}
+SCHEMA: Config = {
+    "required": ["datasets", "methods", "components", "rules", "folds", "repeats"],
+    "properties": {
+        "methods": {"$ref": "#/$defs/names"},
+        "components": {
+            "type": "array",
+            "items": _COUNT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "numbers of components; of a data set those below its number of features",
+        },
+        "rules": {"enum": list(RULES), "description": "default parameters, or tuned on the method's clock"},
+        "folds": {"type": "integer", "minimum": 2, "description": "outer folds of a partition"},
+        "repeats": {**_COUNT, "description": "how many partitions are drawn"},
+        "most_rows": {
+            "type": "integer",
+            "minimum": 20,
+            "description": "larger data sets are cut to about this size, each class alike; all rows if not given",
+        },
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeagueRecord(Record):
+    """One method on one outer fold, which is a run, with one number of components; ``None`` where it left no number.
+
+    ``time_s`` and ``cpu_s`` are seconds of tuning (``tuning_*``) and of the fit, the first (cold) ones. ``n_found``
+    counts the components, which may be fewer than asked for; ``linear`` says whether the method's map is. ``chosen``
+    holds the tuned parameters as JSON; empty for the defaults. The scores are those of
+    :class:`kdrbench.suite.systems.league.Judgement`.
+    """
+
+    SCHEMA_VERSION: ClassVar[int] = 1
+    CELL: ClassVar[tuple[str, ...]] = ("method",)
+    KEYS: ClassVar[tuple[str, ...]] = ("n_components",)
+
+    method: str
+    n_components: int
+    rules: str
+    knn_accuracy: float | None = None
+    linear_accuracy: float | None = None
+    distance_correlation: float | None = None
+    tuning_wall_s: float | None = None
+    tuning_cpu_s: float | None = None
+    chosen: str = ""
+    n_found: int | None = None
+    linear: bool | None = None
+    n_train: int
+    n_test: int
+    n_features: int
+    n_classes: int
+
+
+def check_methods(place: str, methods: Iterable[str]) -> None:
+    """Raise ``ConfigError`` for the first of the methods at a place of the configuration that is none."""
+    from kdrbench.reduction.methods import METHODS
+
+    for method in methods:
+        if method not in METHODS:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
+
+
+class LeagueStage(Stage):
+    """Methods that reduce dimensions, compared at an equal number of components on repeated stratified folds."""
+
+    record = LeagueRecord
+    withholds = True
+    schema = SCHEMA
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        check_methods(place, experiment["methods"])
+        for dataset in experiment["datasets"]:
+            _check_dataset(place, registry[dataset], experiment)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set and method."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        shared = {key: experiment[key] for key in ("rules", "folds")} | {"most_rows": experiment.get("most_rows", 0)}
+        for dataset in experiment["datasets"]:
+            entry = registry[dataset]
+            counts = _components_of(experiment, entry)
+            for method in experiment["methods"]:
+                yield Cell(
+                    dataset=dataset,
+                    names=(method,),
+                    definition={"method": method, **shared},
+                    n_runs=experiment["folds"] * experiment["repeats"],
+                    run_s=len(counts) * _seconds_of_a_fit(method, entry, experiment),
+                    components=(f"reducer/{method}", "judge/league", "splits/league"),
+                    rows=tuple((count,) for count in counts),
+                )
+
+    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+        """Return what draws a fold, of which the run is not given the labels to test."""
+        from kdrbench.reduction.methods import build_reducer
+        from kdrbench.suite.systems.league.fold_run import make_fold_run
+
+        # What a method imports late, it imports here, before any clock starts.
+        rng = np.random.default_rng(0)
+        with suppress(Exception):
+            build_reducer(batch.definition["method"], 1).fit(rng.normal(size=(24, 3)), np.arange(24) % 2)
+        return partial(make_fold_run, batch, dataset)
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result for each number of components on a fold as it ends."""
+        from kdrbench.suite.systems.league.fold_run import make_fold_run
+
+        return make_fold_run(batch, dataset, number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+        """Return the sizes of a fold."""
+        from kdrbench.suite.systems.league.fold_run import make_fold_run
+
+        return make_fold_run(batch, dataset, number).sizes
+
+
+def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:
+    return [count for count in experiment["components"] if count < entry.n_features]
+
+
+def _check_dataset(place: str, entry: DatasetEntry, experiment: Config) -> None:
+    if entry.lacks:
+        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}; the league needs them")
+    if not _components_of(experiment, entry):
+        raise ConfigError(
+            f"{place}.components must hold a number below the {entry.n_features} features of data set {entry.name!r}"
+        )
+    smallest = min(entry.class_counts)
+    if experiment["folds"] > smallest:
+        raise ConfigError(
+            f"{place}.folds is {experiment['folds']}; the smallest class of data set {entry.name!r} has {smallest} "
+            "samples, so it must be at most that"
+        )
+
+
+def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:
+    """Return about how long a method takes for one number of components, with its tuning."""
+    from kdrbench.reduction.methods import METHODS
+
+    n = min(entry.n_samples, experiment.get("most_rows", entry.n_samples)) * (1 - 1 / experiment["folds"])
+    fits = 1.0
+    if experiment["rules"] == TUNED and METHODS[method].grid:
+        fits += INNER_FOLDS * (1 + prod(map(len, METHODS[method].grid.values())))
+    return float(fits * (_FIT_S + _PAIRS_S * _FACTORS.get(method, 1.0) * n**2 * entry.n_features**0.5))

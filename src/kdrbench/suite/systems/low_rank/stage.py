@@ -1,0 +1,219 @@
+"""Low-rank kernel learning as a system of the benchmark: cells are methods, runs draws of constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.own import registry_of
+from kdrbench.datasets.registry import DatasetEntry
+from kdrbench.errors import ConfigError, unknown_name
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
+
+# Seconds of scoring one kernel, and of a projection beside its arithmetic.
+_SCORING_S, _CALL_S = 0.05, 3e-5
+METHODS = "low_rank_methods"
+
+_COUNT = {"type": "integer", "minimum": 0}
+SCHEMA: Config = {
+    "required": ["datasets", "constraints", "methods", "runs"],
+    "properties": {
+        "constraints": {
+            "type": "array",
+            "items": _COUNT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "numbers of constraints; 0 judges the kernel as it is",
+        },
+        "methods": {"$ref": "#/$defs/names", "description": f"of those that {METHODS} defines"},
+        "runs": {"type": "integer", "minimum": 1, "description": "draws of the constraints"},
+        "draw": {
+            "$ref": "#/$defs/name",
+            "description": "name by which the draws are seeded, the same for the same draws; that of the data set if "
+            "nothing is said",
+        },
+    },
+}
+_METHOD = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["rule"],
+    "properties": {
+        "divergence": {"enum": ["burg", "von_neumann"]},
+        "solver": {"enum": ["cyclic", "newton"]},
+        "trace": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "the trace of the kernel, a further constraint of von Neumann's divergence",
+        },
+        "step": {"enum": ["own_range", "symmetric", "exact"], "description": "of DefiniteBoost"},
+        "rule": {
+            "enum": ["published", "kkt", "converged"],
+            "description": "stop when the duals come to rest, when the KKT residual is small, or when both hold",
+        },
+        "max_sweeps": {"type": "integer", "minimum": 1},
+    },
+}
+SECTIONS: dict[str, Any] = {
+    METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowRankRecord(Record):
+    """One kernel learned from one draw of constraints, which is a run; ``None`` where it left no such number.
+
+    ``outcome`` is how the method says that it ended (:class:`.LowRankStatus`), ``status`` is that in the words of the
+    benchmark: ``stalled`` for a set recognised to have no solution. ``accuracy`` is that of 5-NN by one
+    50/50 split, each half being tested once; ``nmi_one_start`` and ``nmi_ten_starts`` are those of kernel k-means from
+    one start and of the best of ten. ``target_accuracy`` is that of the kernel whose distances are asked for, where
+    there is one, and ``learned_rank`` the numerical rank of the factor at the end, ``rank`` that at the start.
+    ``reference_distance`` is |K - K*| / |K*| for kernels of trace one, K* as Newton's method finds it. ``time_s`` and
+    ``cpu_s`` count the method alone and its first (cold) work, as nothing is repeated; ``compile_s`` is what its job
+    had spent before on loading machine code, or making it, and ``compiled_sweeps`` says how many sweeps were machine
+    code.
+    """
+
+    SCHEMA_VERSION: ClassVar[int] = 4
+    CELL: ClassVar[tuple[str, ...]] = ("method",)
+    KEYS: ClassVar[tuple[str, ...]] = ("n_constraints",)
+
+    method: str
+    n_constraints: int
+    outcome: str = ""
+    accuracy: float | None = None
+    target_accuracy: float | None = None
+    nmi_one_start: float | None = None
+    nmi_ten_starts: float | None = None
+    sweeps: int | None = None
+    projections: int | None = None
+    changes: int | None = None
+    trace_evaluations: int | None = None
+    compiled_sweeps: int | None = None
+    dual_change: float | None = None
+    kkt_residual: float | None = None
+    largest_violation: float | None = None
+    divergence: float | None = None
+    duality_gap: float | None = None
+    learned_rank: int | None = None
+    reference_distance: float | None = None
+    compile_s: float | None = None
+    n_samples: int
+    rank: int
+
+
+class LowRankStage(Stage):
+    """Every method on draws of constraints, a row for each number of them.
+
+    Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.
+    """
+
+    record = LowRankRecord
+    schema = SCHEMA
+    sections = SECTIONS
+
+    def check(self, name: str, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
+        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def check_sections(self, config: Config) -> None:
+        """Raise ``ConfigError`` for the first fault of the definitions of methods."""
+        check_methods(config)
+
+    def expand(self, name: str, config: Config) -> Iterator[Cell]:
+        """Yield a cell for each data set and method."""
+        experiment, registry = config["experiments"][name], registry_of(config)
+        counts = tuple(experiment["constraints"])
+        for dataset in experiment["datasets"]:
+            for name_of_method in experiment["methods"]:
+                method = dict(config[METHODS][name_of_method])
+                yield Cell(
+                    dataset=dataset,
+                    names=(name_of_method,),
+                    definition={
+                        "method": method,
+                        "constraints": list(counts),
+                        "draw": experiment.get("draw", dataset),
+                        "kind": registry[dataset].kind,
+                    },
+                    n_runs=experiment["runs"],
+                    run_s=_seconds_of_a_run(method, counts, registry[dataset]),
+                    components=("splits/low_rank", "referee/low_rank", *_components_of(method)),
+                    rows=tuple((count,) for count in counts),
+                )
+
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
+        """Make the task and load machine code, or make it: the runs inherit both."""
+        definition = batch.definition
+        task = make_task(definition["draw"], definition["kind"], dataset)
+        compiled, compile_s = warmed_up()
+        labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
+        counts = tuple(definition["constraints"])
+        return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
+
+    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
+        """Make one run without what :meth:`prepare` shares between runs."""
+        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
+
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
+        """Return the size of the kernel and its rank at the start."""
+        n_samples, n_columns = dataset.features.shape
+        return {"n_samples": n_samples, "rank": n_columns}
+
+
+def _components_of(method: Mapping[str, Any]) -> tuple[str, ...]:
+    if "divergence" not in method:
+        return ("boosting/definite_boost",)
+    return f"divergence/{method['divergence']}", f"projection/{method['solver']}"
+
+
+def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:
+    """Return about how long a run takes: sweeps of projections, each of r^2 (Burg) or r^3 operations, and scoring."""
+    rank = entry.n_features
+    projection_s = 3e-9 * rank**2 if method.get("divergence") == "burg" else 1e-10 * rank**3
+    # DefiniteBoost often uses a good part of its sweeps up.
+    sweeps = method.get("max_sweeps", MOST_SWEEPS) / 2 if "step" in method else 10
+    return float(_SCORING_S * len(counts) + sweeps * sum(counts) * (_CALL_S + projection_s))
+
+
+def check_methods(config: Config) -> None:
+    """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
+    for name, method in config.get(METHODS, {}).items():
+        if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
+            raise ConfigError(
+                f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; it "
+                f"holds {', '.join(method)}"
+            )
+        if "trace" in method and method.get("divergence") != "von_neumann":
+            raise ConfigError(
+                f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
+                "divergence"
+            )
+
+
+def check_experiment(place: str, experiment: Config, config: Config) -> None:
+    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
+    registry, methods = registry_of(config), config.get(METHODS, {})
+    for name in experiment["methods"]:
+        if name not in methods:
+            raise ConfigError(f"{place}.methods: {unknown_name('method', name, sorted(methods))}")
+    for name in experiment["datasets"]:
+        _check_dataset(place, registry[name], max(experiment["constraints"]))
+
+
+def _check_dataset(place: str, entry: DatasetEntry, most: int) -> None:
+    if not entry.classes:
+        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no labels; constraints come from them")
+    pairs = entry.n_samples * (entry.n_samples - 1) // 2
+    if most > pairs:
+        raise ConfigError(
+            f"{place}.constraints asks for {most}; the {entry.n_samples} samples of {entry.name!r} have {pairs} pairs, "
+            "so it must be at most that"
+        )

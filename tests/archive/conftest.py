@@ -1,0 +1,33 @@
+"""A folder of made-up results, and the record that is packed of it; both are made once."""
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.suite.cli import main
+from support.made_up_results import two_experiments, write_results
+
+
+def kdrbench(*words):
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "results"
+    write_results(folder, two_experiments())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def packed(results):
+    place = results.parent / "packed"
+    done = kdrbench("pack", results, "--out", place)
+    assert done.exit_code == 0, done.output
+    return place
+
+
+@pytest.fixture(scope="session")
+def whole(results):
+    place = results.parent / "whole"
+    assert kdrbench("pack", results, "--out", place, "--whole").exit_code == 0
+    return place

@@ -1,0 +1,185 @@
+"""A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from archive.conftest import kdrbench
+from kdrbench.suite.archive.beside import opened_beside
+from kdrbench.suite.archive.thinning import ACCURACIES
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.reports.tables.labels import is_converged, method_label
+from support.made_up_results import two_experiments, write_results
+
+ROOT = Path(__file__).parents[2]
+
+
+def own_config(**changes):
+    """A solver that the reference does not have, on the problems of its first experiment."""
+    config = two_experiments()
+    mine = config["experiments"]["first"] | {"solvers": ["dg"], "title": "Mine."} | changes
+    return config | {"run": ["mine"], "experiments": {"mine": mine}}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own") / "results"
+    write_results(folder, own_config(), calibration_before_s=0.02, calibration_after_s=0.02)
+    return folder
+
+
+def both(own, packed):
+    """The rows of both, what is left out, and the names of files with their content."""
+    with opened_beside(own, own, str(packed)) as (folder, left_out):
+        traces = (folder / "traces/.included/mine.jsonl").read_text().splitlines()
+        return read_runs(folder / "ikdr.csv"), left_out, [json.loads(line) for line in traces]
+
+
+def test_rows_of_the_same_problems_are_beside_ones_own(own, packed, results):
+    runs, left_out, traces = both(own, packed)
+    # The redrawn folds are the same problems for their first two runs, which are there once.
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    theirs = read_runs(results / "merged/first.csv").set_index(["method", "run"])
+    for row in runs[runs["method"] != "dg"].to_dict("records"):
+        measured = theirs.loc[row["method"].removesuffix("_reference"), row["run"]]
+        assert (row["cost"], row["quality"]) == (measured["cost"], measured["quality"])
+        # The calibration takes twice as long here.
+        assert row["time_s"] == pytest.approx(2.0 * measured["time_s"])
+        assert not row["timed"]
+        assert row["message"].startswith("[reference, times x 2] ")
+        last = [
+            point for point in traces if (point["cell"].rpartition("/")[2], point["run"]) == (row["method"], row["run"])
+        ]
+        assert last[-1]["time_s"] == pytest.approx(row["time_s"])
+        assert len(last) > len(ACCURACIES)
+    assert left_out == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"folds": 3}, "another n_folds"),
+        ({"components": {"wine": 3}}, "another n_components"),
+        ({"scaling": "own"}, "another scaling"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_rows_of_other_problems_are_left_out_with_the_reason(packed, tmp_path, changes, reason):
+    write_results(tmp_path, own_config(**changes))
+    with opened_beside(tmp_path, tmp_path, str(packed)) as (folder, left_out):
+        assert set(read_runs(folder / "ikdr.csv")["method"]) == {"dg"}
+    assert f"first on wine with kernel gaussian: {reason}" in left_out
+
+
+def test_experiments_of_other_problems_stay_packed(own, tmp_path):
+    config = two_experiments()
+    config["experiments"]["second"] |= {"components": {"wine": 3}}
+    write_results(tmp_path / "results", config)
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
+    for path in (tmp_path / "packed").glob("*/second.*"):
+        path.write_bytes(b"not read")
+    runs, left_out, _ = both(own, tmp_path / "packed")
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    assert left_out == ["second on wine with kernel gaussian: another n_components"]
+
+
+def test_rows_with_another_kernel_or_seed_are_left_out(packed, tmp_path):
+    config = own_config() | {"seed": 1}
+    config["kernels"] = config["kernels"] | {"gaussian": {"family": "gaussian", "sigma": "0.5 median"}}
+    write_results(tmp_path, config)
+    with opened_beside(tmp_path, tmp_path, str(packed)) as (_, left_out):
+        assert "first on wine with kernel gaussian: another kernel, seed" in left_out
+
+
+def test_rows_of_other_data_are_left_out(own, tmp_path):
+    write_results(tmp_path, two_experiments(), data_sha256="0" * 64)
+    with opened_beside(own, own, str(tmp_path)) as (folder, left_out):
+        assert set(read_runs(folder / "ikdr.csv")["method"]) == {"dg"}
+    assert "first on wine: its rows are of other data" in left_out
+
+
+def test_without_a_calibration_no_time_is_known(own, tmp_path):
+    write_results(tmp_path, two_experiments(), calibration_before_s=None, calibration_after_s=None)
+    runs, _, traces = both(own, tmp_path)
+    assert runs.loc[runs["method"] == "gm_reference", "time_s"].isna().all()
+    assert runs.loc[runs["method"] == "gm_reference", "message"].str.contains("no calibration").all()
+    assert traces == []
+
+
+def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
+    done = kdrbench("compare", "--results", own, "--with", packed)
+    assert done.exit_code == 0, done.output
+    assert "ISM, reference" in done.stdout
+    done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
+    assert {pair["metric"] for pair in json.loads(done.stdout)} == {"cost", "quality"}
+    assert "no times are compared: of 'ism_reference', times of a reference, scaled" in done.stderr
+
+
+def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
+    config = own_config(kernels=["linear"])
+    write_results(tmp_path, config)
+    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
+    reason = "mine on wine: the record has supervised with gaussian"
+    assert f"of the reference is left out: {reason}" in done.stderr
+    done = kdrbench("compare", "dg", "ism_reference", "--results", tmp_path, "--with", packed)
+    assert "unknown method" in done.stderr
+    assert f"no row of the record is of the same problem: {reason}" in done.stderr
+
+
+def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_results(tmp_path / "results", own_config() | {"include": str(packed)})
+    assert kdrbench("table", "mine", "--out", tmp_path).exit_code == 0
+    text = (tmp_path / "mine.csv").read_text()
+    assert "wine,gaussian,ism_reference,time_s" in text
+    assert "times of a reference, scaled by the calibration kernel" in text
+    assert not [line for line in text.splitlines() if "reference,time_s" in line and line.endswith("True")]
+    assert kdrbench("claims", "--out", tmp_path / "claims").exit_code == 0
+    assert kdrbench("published-vs-ours", "--out", tmp_path / "ledger").exit_code == 0
+    for name in ("claims.json", "ledger.csv"):
+        assert "reference" not in (tmp_path / name).read_text()
+
+
+def test_a_reference_that_is_not_there_is_named(own, tmp_path):
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "absent")
+    assert done.exit_code == 2
+    assert f"there is no reference {tmp_path}/absent: name the folder of a record" in done.stderr
+
+
+def test_a_method_with_the_name_of_a_reference_is_refused(packed, tmp_path):
+    config = own_config(solvers=["gm"])
+    write_results(tmp_path, config)
+    for path in (tmp_path / "config.json", tmp_path / "ikdr.csv", tmp_path / "merged/mine.csv"):
+        path.write_text(path.read_text().replace('"gm"', '"gm_reference"').replace(",gm,", ",gm_reference,"))
+    done = kdrbench("compare", "--results", tmp_path, "--with", packed)
+    assert done.exit_code == 2
+    assert f"{tmp_path} has a method called 'gm_reference': names that end in _reference are those" in done.stderr
+    assert "call it gm_own and run it again" in done.stderr
+
+
+def test_a_reference_without_its_traces_is_refused_in_words(own, results, tmp_path):
+    for name in ("config.json", "ikdr.csv"):
+        (tmp_path / "named").mkdir(exist_ok=True)
+        shutil.copy(results / name, tmp_path / "named" / name)
+    done = kdrbench("compare", "--results", own, "--with", tmp_path / "named")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'named'} has rows and not their traces (first/" in done.stderr
+    # The folder of a configuration with a name is beside the traces of all.
+    for kind in ("traces", "findings"):
+        (tmp_path / kind).symlink_to(results / kind)
+    assert kdrbench("compare", "--results", own, "--with", tmp_path / "named").exit_code == 0
+
+
+def test_a_method_is_not_compared_with_itself(own):
+    done = kdrbench("compare", "dg", "dg", "--results", own)
+    assert done.exit_code == 2
+    assert "both solvers are 'dg'; name two that differ" in done.stderr
+
+
+def test_methods_of_a_reference_are_called_so():
+    assert method_label("dg_reference") == "DG, reference"
+    assert method_label("dg_converged_reference") == "DG, converged, reference"
+    assert is_converged("dg_converged_reference")
+    assert not is_converged("dg_reference")

@@ -1,0 +1,280 @@
+"""Packed records: what is kept of results, what is thinned, and that commands read them as they read results."""
+
+import io
+import json
+import lzma
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from archive.conftest import kdrbench
+from kdrbench.errors import DamagedError
+from kdrbench.suite.archive.arrays import ArrayWriter
+from kdrbench.suite.archive.folder import PackedFolder, Writer
+from kdrbench.suite.archive.layers import record_at
+from kdrbench.suite.archive.other_limits import read_other_limits
+from kdrbench.suite.archive.unpack import opened, unpack
+from kdrbench.suite.experiments.results import read_results
+from kdrbench.suite.reports.records import read_runs
+from kdrbench.suite.reports.site.record import site_record
+from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.systems.league.judges import largest_angle
+from support.made_up_results import two_experiments, write_results
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def arrays_in(folder):
+    found = {}
+    for path in sorted(folder.rglob("*.npz")):
+        with np.load(path) as archive:
+            found |= {f"{path.relative_to(folder)}/{name}": archive[name] for name in archive.files}
+    return found
+
+
+def test_packing_twice_gives_the_same_bytes(results, packed, tmp_path):
+    assert kdrbench("pack", results, "--out", tmp_path / "again").exit_code == 0
+    assert files_in(tmp_path / "again") == files_in(packed)
+
+
+def test_what_was_unpacked_is_packed_into_the_same_bytes(packed, tmp_path):
+    assert kdrbench("unpack", packed, "--out", tmp_path / "results").exit_code == 0
+    assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "again").exit_code == 0
+    assert files_in(tmp_path / "again") == files_in(packed)
+
+
+def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
+    unpack(record_at(whole), tmp_path / "results")
+    before, after = files_in(results), files_in(tmp_path / "results")
+    archives = {name for name in before if name.endswith(".npz")}
+    assert {name: after[name] for name in before if name not in archives | {"config.json"}} == {
+        name: before[name] for name in before if name not in archives | {"config.json"}
+    }
+    assert json.loads(after["config.json"]) == json.loads(before["config.json"])
+    kept, made = arrays_in(tmp_path / "results"), arrays_in(results)
+    assert set(kept) == set(made)
+    for name, array in made.items():
+        assert kept[name].dtype == array.dtype
+        np.testing.assert_array_equal(kept[name], array)
+
+
+@pytest.mark.slow("processes that import the library")
+def test_two_processes_unpack_what_one_does(packed, tmp_path):
+    with opened(packed) as one, opened(packed, 2) as two:
+        assert files_in(two) == files_in(one)
+        assert (one / "ikdr.csv").is_file()
+
+
+@pytest.mark.slow("unpacks in two processes")
+def test_what_a_process_of_several_finds_damaged_is_said(packed, tmp_path):
+    damaged = shutil.copytree(packed, tmp_path / "damaged")
+    (damaged / "rows/second.csv.xz").write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"second\.csv\.xz has not the SHA-256"), opened(damaged, 2):
+        pass
+
+
+def test_a_record_may_be_reached_by_a_link(packed, tmp_path):
+    (tmp_path / "linked").symlink_to(packed)
+    assert "second" in unpack(record_at(tmp_path / "linked"), tmp_path / "results")
+
+
+def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path):
+    unpack(record_at(packed), tmp_path / "results")
+    for name in ("merged/first.csv", "merged/second.csv", "ikdr.csv", "runs/second/wine/gaussian/ism/0-3.jsonl"):
+        assert (tmp_path / "results" / name).read_bytes() == (results / name).read_bytes()
+    kept, made = arrays_in(tmp_path / "results/findings"), arrays_in(results / "findings")
+    assert set(kept) == set(made)
+    for name, array in made.items():
+        wanted = array.astype(np.float32) if "/projection_" in name else array
+        assert kept[name].dtype == wanted.dtype
+        np.testing.assert_array_equal(kept[name], wanted)
+
+
+def test_projections_of_a_league_keep_the_angles_between_folds(tmp_path):
+    rng = np.random.default_rng(0)
+    folds = [np.linalg.qr(rng.standard_normal((20, 2)))[0] for _ in range(2)]
+    folds.append(folds[0] + 1e-3 * folds[1])
+    writer = ArrayWriter("league_small", {})
+    writer.add("cheap", {f"wine/lda/projection_2_{run}": fold for run, fold in enumerate(folds)})
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, np.finfo(np.float32).max, 1e-45])
+    writer.add("cheap", {"wine/lda/projection_2_3": odd})
+    writer.write(Writer(tmp_path))
+    stored = np.load(io.BytesIO(lzma.decompress((tmp_path / "arrays/league_small.f4.npy.xz").read_bytes())))
+    np.testing.assert_array_equal(stored[120:125], odd[:5].astype(np.float32))
+    assert not (stored[:120].view(np.uint32) & 0xFF).any()
+    kept = stored[:120].reshape(3, 20, 2).astype(float)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        assert abs(largest_angle(kept[one], kept[two]) - largest_angle(folds[one], folds[two])) < 1e-3
+
+
+def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
+    # Both methods and both experiments found the same: runs 0 to 3 of a projection of 13 x 4.
+    stored = {
+        path.name: np.load(io.BytesIO(lzma.decompress(path.read_bytes()))).size
+        for path in sorted((packed / "arrays").glob("*.f4.npy.xz"))
+    }
+    assert stored == {"first.f4.npy.xz": 2 * 13 * 4, "second.f4.npy.xz": 2 * 13 * 4}
+    lines = PackedFolder(packed).rows("arrays/second.csv")
+    projections = {line["name"][-1]: line["of"] for line in lines if "/projection_" in line["name"]}
+    assert projections == {"0": "first", "1": "first", "2": "", "3": ""}
+
+
+def test_large_projections_are_left_out_but_the_first(results, tmp_path):
+    done = kdrbench("pack", results, "--out", tmp_path / "packed", "--cell-kib", 0)
+    assert "not stored: 5 projections" in done.output
+    with opened(tmp_path / "packed") as folder:
+        found = arrays_in(folder / "findings/second")
+    assert {name.rpartition("/")[2] for name in found if "labels" not in name} == {
+        *("projection_0", "not_stored_1", "not_stored_2", "not_stored_3"),
+    }
+    assert found["wine/gaussian/ism/0-3.npz/wine/gaussian/ism/not_stored_1"].tolist() == ["projection"]
+    assert "| second | 4 | 1 | 0 | 3 |" in (tmp_path / "packed/README.md").read_text()
+
+
+def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):
+    config = two_experiments()
+    write_results(tmp_path / "results", config, ["first"], timed=True, contaminated=True, git_dirty=True)
+    write_results(tmp_path / "results", config, ["second"], timed=True, contaminated=False, git_dirty=False)
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 0, done.output
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"].values()
+    assert [(one["timed"], one["disturbed"], one["uncommitted"]) for one in counts] == [(4, 4, 4), (4, 0, 0)]
+    said = " ".join((tmp_path / "packed/README.md").read_text().split())
+    assert "Of 8 timed rows 4 were disturbed" in said
+    assert "4 rows were made in a checkout with uncommitted changes: 4 of first." in said
+
+
+def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
+    config = two_experiments() | {"limits": {"time_s": 100.0, "memory_mib": 1024}}
+    write_results(tmp_path / "results", config, ["first"], time_limit_s=3600.0)
+    write_results(tmp_path / "results", config, ["second"], time_limit_s=100.0)
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 0, done.output
+    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
+    assert [one["other_limits_s"] for one in counts.values()] == [{"3600.0": 4}, {}]
+    said = " ".join((tmp_path / "packed/README.md").read_text().split())
+    assert "4 rows were made under other limits of time than those of the configuration, and ended" in said
+    assert "4 of first under 3600 s" in said
+    # A run that the old limit stopped is to be made again, and is none of them.
+    write_results(tmp_path / "stopped", config, time_limit_s=3600.0, status="time_limit", message="stopped")
+    assert kdrbench("pack", tmp_path / "stopped", "--out", tmp_path / "again").exit_code == 0
+    assert "other limits" not in (tmp_path / "again/README.md").read_text()
+    unpack(record_at(tmp_path / "packed"), tmp_path / "fresh")
+    assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
+
+
+def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):
+    write_results(tmp_path / "results", two_experiments(), ["first"])
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert "not there yet: 1 job;" in done.output
+    manifest = json.loads((tmp_path / "packed/manifest.json").read_text())
+    assert not manifest["complete"]
+    assert list(manifest["experiments"]) == ["first"]
+    # To go on, all is asked for; to read it, what is there.
+    unpack(record_at(tmp_path / "packed"), tmp_path / "fresh")
+    assert json.loads((tmp_path / "fresh/config.json").read_text())["run"] == ["first", "second"]
+    assert not (tmp_path / "fresh/ikdr.csv").exists()
+    with opened(tmp_path / "packed") as folder:
+        assert json.loads((folder / "config.json").read_text())["run"] == ["first"]
+        assert len(read_runs(folder / "ikdr.csv")) == 4
+
+
+def test_rows_of_another_definition_are_not_packed(tmp_path):
+    write_results(tmp_path / "results", two_experiments(), ["first", "second"])
+    config = json.loads((tmp_path / "results/config.json").read_text())
+    config["kernels"]["gaussian"]["sigma"] = "0.5 median"
+    (tmp_path / "results/config.json").write_text(json.dumps(config))
+    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
+    assert done.exit_code == 2
+    assert "holds no finished job of this configuration" in done.stderr
+
+
+def test_a_folder_with_results_is_not_written_over(results, packed):
+    done = kdrbench("unpack", packed, "--out", results)
+    assert done.exit_code == 2
+    assert "holds results; name a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "ism", "gm", "--results"),
+        ("compare", "--results"),
+        ("show", "first/wine/gaussian/gm/1", "--results"),
+        ("table", "first", "--out", "OUT", "--results"),
+        ("summary", "--out", "OUT", "--results"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp_path, words, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    said = []
+    for place in (results, packed):
+        done = kdrbench(*(word.replace("OUT", str(tmp_path)) for word in words), place)
+        assert done.exit_code == 0, done.output
+        said.append([line for line in done.stdout.splitlines() if str(tmp_path) not in line and "iterates" not in line])
+    assert said[0] == said[1]
+    # What was unpacked is removed.
+    assert not [path for path in tmp_path.parent.glob("kdrbench-*")]
+
+
+@pytest.mark.slow("makes all reports once, by the command")
+def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
+    assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
+    made = files_in(tmp_path / "reports")
+    wanted = {"first.tex", "second.html", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"}
+    assert wanted | {"figures/performance_profile.pdf", "figures/first_cost_against_time.png"} <= set(made)
+    # Those of the results themselves.
+    assert kdrbench("table", "first", "--out", tmp_path, "--results", packed).exit_code == 0
+    assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
+
+
+@pytest.mark.whole
+def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
+    assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
+    read, reports = read_results(results), tmp_path / "reports"
+    again = site_record("r", read, tmp_path / "again", reports)
+    answers = list(Source(read.config, results, results).answers.values())
+    taken = site_record("r", read, tmp_path / "taken", reports, answers)
+    texts = [{name: table.to_json() for name, table in one.tables.items()} for one in (again, taken)]
+    assert texts[0] == texts[1] != {}
+    assert taken.comparisons == again.comparisons != []
+    assert taken.claims == again.claims != []
+    assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
+
+
+def test_a_report_of_no_record_says_so(tmp_path):
+    done = kdrbench("report", tmp_path / "reference", "--out", tmp_path / "reports")
+    assert done.exit_code == 2
+    assert "is not there: `kdrbench pack` makes a record" in done.stderr
+
+
+def test_pandas_alone_reads_the_rows(packed, results):
+    rows = pd.read_csv(packed / "rows/first.csv.xz")
+    assert rows["cost"].tolist() == pd.read_csv(results / "merged/first.csv")["cost"].tolist()
+
+
+@pytest.mark.whole
+def test_a_command_that_is_ended_removes_what_it_has_unpacked(packed, tmp_path):
+    out = tmp_path / "waits"
+    # Reading a pipe that nothing writes to, the command waits with the record unpacked.
+    os.mkfifo(out)
+    surroundings = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "kdrbench", "plan", "--config", str(out), "--results", str(packed)]
+    with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not list(tmp_path.glob("kdrbench-*/*/config.json")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("kdrbench-*"))

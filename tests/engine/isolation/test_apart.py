@@ -1,0 +1,89 @@
+"""Work that must report from a process of its own: its answer, or what it did instead."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from kdrbench.suite.engine.isolation.apart import NoReportError, report_of
+from kdrbench.suite.engine.isolation.limits import Limits
+
+LIMITS = Limits(time_s=20, memory_mib=256)
+
+
+def test_what_the_work_returns_comes_back_as_json_holds_it():
+    assert report_of(lambda: {"a": (1, None)}, LIMITS) == {"a": [1, None]}
+
+
+def says_both():
+    print("to one", flush=True)
+    print("to the other", file=sys.stderr, flush=True)
+    os.system("echo of a child")
+    return True
+
+
+def test_what_it_prints_is_thrown_away_only_where_asked(capfd):
+    assert report_of(says_both, LIMITS)
+    assert capfd.readouterr().err == "  | to one\n  | to the other\n  | of a child\n"
+    assert report_of(says_both, LIMITS, quiet=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def leaves_a_fork():
+    """End the process that was asked, and let a fork of it come to the end of the work."""
+    if os.fork():
+        time.sleep(0.3)
+        os._exit(3)
+
+
+def goes_on_as_two():
+    """Let a fork come to the end of the work first; the process that was asked does so later."""
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return "of the fork"
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (lambda: os._exit(0), "ended the process with exit code 0"),
+        (leaves_a_fork, "ended the process with exit code 3"),
+        (lambda: object(), "ended the process with exit code 1"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "ended the process by signal 9"),
+    ],
+)
+def test_who_ends_before_the_end_of_the_work_has_not_reported(work, why):
+    with pytest.raises(NoReportError, match=f"^{why}$"):
+        report_of(work, LIMITS, quiet=True)
+
+
+def test_a_fork_of_the_work_reports_nothing_and_has_failed():
+    assert report_of(goes_on_as_two, LIMITS) == 1
+
+
+def holds_memory():
+    held = np.ones(2**22)
+    for _ in range(6):
+        if os.fork() == 0:
+            held += 1.0
+            time.sleep(600)
+    time.sleep(600)
+
+
+def test_limits_are_named():
+    with pytest.raises(NoReportError, match=r"^did not end within 0.2 s$"):
+        report_of(lambda: time.sleep(600), Limits(0.2, 256))
+    with pytest.raises(NoReportError, match=r"^took more than 128 MiB$"):
+        report_of(holds_memory, Limits(20, 128))
+
+
+def test_orphans_are_no_longer_adopted_afterwards():
+    report_of(lambda: None, LIMITS)
+    adopts = ctypes.c_int(-1)
+    # PR_GET_CHILD_SUBREAPER
+    ctypes.CDLL(None).prctl(37, ctypes.byref(adopts), 0, 0, 0)
+    assert adopts.value == 0

@@ -1,0 +1,131 @@
+"""What a run prints: the tail of it is in the log of its batch, marked as the run's."""
+
+import fcntl
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kdrbench.suite.engine.isolation import output
+from kdrbench.suite.engine.isolation.guardian import Exit
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.output import MOST_BYTES
+from kdrbench.suite.engine.isolation.supervisor import supervise
+
+LIMITS = Limits(time_s=20, memory_mib=256)
+
+
+def test_both_streams_are_lines_that_are_marked(capfd):
+    def prints():
+        print("to one")
+        sys.stdout.flush()
+        print("to the other", file=sys.stderr)
+        os.system("echo of a child")
+
+    supervise(prints, LIMITS)
+    streams = capfd.readouterr()
+    assert streams.out == ""
+    assert streams.err == "  | to one\n  | to the other\n  | of a child\n"
+
+
+def test_of_a_flood_the_tail_is_kept_and_the_run_goes_on(capfd):
+    lines = [b"y" * 100_000 + b" %d\n" % number for number in range(30)]
+
+    def floods():
+        # More than fits into the pipe: the guardian reads meanwhile.
+        for number, line in enumerate(lines):
+            os.write(1 + number % 2, line)
+
+    assert supervise(floods, LIMITS).end is Exit.EXITED
+    text = capfd.readouterr().err
+    assert text.startswith(f"  | ({sum(map(len, lines)) - MOST_BYTES} bytes of output left out) ")
+    assert text.endswith("y 29\n")
+    assert len(text) < MOST_BYTES + 200
+
+
+def test_a_run_that_prints_for_ever_ends_at_its_limit(capfd):
+    def floods():
+        while True:
+            os.write(1, b"no end\n" * 10_000)
+
+    assert supervise(floods, Limits(0.2, 256)).end is Exit.TIME_LIMIT
+    text = capfd.readouterr().err
+    assert len(text) < 2 * MOST_BYTES
+    assert text.rstrip("\n").splitlines()[-2] == "  | no end"
+
+
+def test_a_run_that_closes_its_streams_ends_as_any_other():
+    def closes():
+        os.closerange(0, 64)
+        time.sleep(0.5)
+
+    process = supervise(closes, LIMITS)
+    assert process.end is Exit.EXITED
+    # Its guardian does not look at a closed pipe all the time.
+    assert process.cpu_s < 0.4
+
+
+def test_a_log_that_is_closed_stops_nobody():
+    one = output.Output()
+    os.write(one._writing, b"text")
+    one.leave_to_run()
+    one.write_to(10_000)
+
+
+def test_who_prints_nothing_leaves_no_line(capfd):
+    supervise(lambda: None, LIMITS)
+    assert capfd.readouterr().err == ""
+
+
+def test_more_may_come_until_the_run_has_closed_its_end():
+    one = output.Output()
+    assert one.read()
+    os.write(one._writing, b"text")
+    assert one.read()
+    assert one.read()
+    one.leave_to_run()
+    assert not one.read()
+    assert one.text() == b"  | text\n"
+
+
+def test_little_more_than_the_tail_is_ever_held():
+    one = output.Output()
+    for _ in range(100):
+        os.write(one._writing, b"y" * 50_000)
+        one.read()
+        assert len(one._tail) <= 2 * MOST_BYTES
+    one.leave_to_run()
+
+
+def test_a_run_prints_much_before_it_waits_for_its_guardian():
+    one = output.Output()
+    lent = int(Path("/proc/sys/fs/pipe-max-size").read_text())
+    # F_GETPIPE_SZ; a user who has used up what is lent gets a small pipe.
+    assert fcntl.fcntl(one._writing, 1032) >= min(2**20, lent) or os.getuid() != 0
+    one.leave_to_run()
+
+
+@pytest.mark.parametrize(
+    ("written", "logged"),
+    [(b"", b""), (b"late", b"  | late\n"), (b"a\tb\n\x1b[2J\n", b"  | a\tb\n  | \\x1b[2J\n"), (b"\n", b"  | \n")],
+)
+def test_what_came_last_is_in_the_log(written, logged):
+    one, (reading, writing) = output.Output(), os.pipe()
+    os.write(one._writing, written)
+    one.leave_to_run()
+    one.write_to(writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as log:
+        assert log.read() == logged
+
+
+def test_what_is_left_out_is_counted():
+    one = output.Output()
+    for _ in range(30):
+        os.write(one._writing, b"y" * 50_000)
+        one.read()
+    one.leave_to_run()
+    left_out = 30 * 50_000 - MOST_BYTES
+    assert one.text() == f"  | ({left_out} bytes of output left out) ".encode() + b"y" * MOST_BYTES + b"\n"

@@ -1,0 +1,173 @@
+"""One engine serves every system: a stage made for this test is run, limited, killed, resumed, skipped and merged."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import ConfigError
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import read_records
+from kdrbench.suite.experiments.config import load_grid
+from support.one_batch import context_of, wait_until_free
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+
+LIMITS = Limits(time_s=60.0, memory_mib=256)
+# Runs of this stage take no time of their own.
+SHORT = Limits(time_s=0.4, memory_mib=256)
+
+
+@pytest.fixture
+def results(tmp_path):
+    return tmp_path / "results"
+
+
+def run(batches, results, limits=LIMITS, data=DATA, **changes):
+    bundle = Bundle("e/cheap", tuple(batches))
+    return run_job(
+        TinyStage(), bundle, lambda name: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
+    )
+
+
+def rows_of(records):
+    return [(row.run, row.half, row.status, row.message, row.answer) for row in records]
+
+
+def test_each_run_leaves_its_two_rows_though_one_fails(results):
+    records = run([tiny_batch(then="fails", answer=2)], results)
+    failed = ("failed", "ZeroDivisionError: no second half", None)
+    assert rows_of(records) == [
+        (0, "first", "converged", "well", 30.0),
+        (0, "second", *failed),
+        (1, "first", "converged", "well", 30.0),
+        (1, "second", *failed),
+    ]
+    assert records[0].axes == ("e", "tiny", "it", 0, "first")
+    assert {row.n_samples for row in records} == {3}
+    assert records[0].time_s is not None
+    assert records[1].time_s is None
+    # The process is that of the run, and so is its provenance.
+    assert records[0].provenance.wall_s == records[1].provenance.wall_s
+    assert read_records(results / "runs/e/cheap.jsonl", TinyRecord) == records
+    with np.load(results / "findings/e/cheap.npz") as found:
+        assert {name: array.tolist() for name, array in found.items()} == {
+            "tiny/it/answer_0": [30.0],
+            "tiny/it/answer_1": [30.0],
+        }
+
+
+def test_a_run_killed_after_its_first_row_keeps_that_row(results):
+    records = run([tiny_batch(then="is killed", runs=[0])], results)
+    assert rows_of(records) == [
+        (0, "first", "converged", "well", 15.0),
+        (0, "second", "failed", "ended by SIGKILL", None),
+    ]
+
+
+def test_only_the_clock_of_the_method_counts_against_the_limit(results):
+    (first, second) = run([tiny_batch(prepares_s=0.6, runs=[0])], results, SHORT)
+    assert [first.status, second.status] == ["converged", "stalled"]
+    assert first.provenance.wall_s > 0.6 > first.time_s
+
+
+def test_the_time_of_all_methods_of_a_run_counts_together(results):
+    late = "stopped at the time limit of 0.4 s"
+    both = tiny_batch(method="both", first_s=0.25, second_s=0.25, runs=[0])
+    first = tiny_batch(method="first", first_s=0.45, runs=[0])
+    killed = tiny_batch(method="killed", second_s=600.0, runs=[0])
+    records = run([both, first, killed], results, SHORT)
+    assert [(row.method, row.half, row.status, row.message) for row in records] == [
+        ("both", "first", "converged", "well"),
+        ("both", "second", "time_limit", late),
+        # The work that made a row too late has made it: what it answered is known.
+        ("first", "first", "time_limit", late),
+        ("first", "second", "time_limit", late),
+        ("killed", "first", "converged", "well"),
+        ("killed", "second", "time_limit", "killed at the time limit of 0.4 s"),
+    ]
+    assert [row.answer for row in records] == [15.0, None, 15.0, None, 15.0, None]
+
+
+def test_a_killed_job_goes_on_where_it_was(results, tmp_path):
+    note, job = tmp_path / "killed", tmp_path / "job"
+    batch = tiny_batch(then="kills the job", note=str(note), job=str(job), runs=range(3))
+    child = os.fork()
+    if child == 0:
+        job.write_text(str(os.getpid()))
+        run([batch], results)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert note.exists()
+    assert not (results / "runs").exists()
+    workspace = JobFiles.of(results, "").workspace(batch, TinyRecord)
+    wait_until_free(workspace.lock)
+    before = workspace.records()
+    assert [row.run for row in before] == [0, 0]
+    # A row of which the other half is missing is none.
+    workspace.replace(before[:2])
+    with workspace.rows.open("a") as stream:
+        stream.write(workspace.rows.read_text().splitlines()[0].replace('"run":0', '"run":1') + "\n")
+    records = run([batch], results)
+    assert [(row.run, row.half) for row in records] == [(n, half) for n in range(3) for half in ("first", "second")]
+    # Of the rows that the killed job left only the calibration after them is missing.
+    assert records[:2] == before
+    assert before[0].provenance.calibration_after_s is None
+    assert records[2].provenance.calibration_after_s == 0.02
+
+
+def test_runs_beyond_the_budget_are_made_when_there_is_more(results):
+    spent = results / ".workspace" / "spent.txt"
+    spent.parent.mkdir(parents=True)
+    spent.write_text("9.0\n")
+    skipped = run([tiny_batch()], results, spent_log=SpentLog(spent, 5.0))
+    assert rows_of(skipped)[:2] == [
+        (0, half, "skipped", "not run: the grid's budget of 5 s is used up", None) for half in ("first", "second")
+    ]
+    assert {row.n_samples for row in skipped} == {3}
+    assert spent.read_text() == "9.0\n"
+    records = run([tiny_batch()], results, spent_log=SpentLog(spent, 50.0))
+    assert {row.status for row in records} == {"converged", "stalled"}
+    assert len(spent.read_text().split()) == 3
+
+
+def experiment_of(**changes):
+    experiment = {"system": "support.tiny_stage:TinyStage", "title": "Answers.", "datasets": ["wine"]} | changes
+    return {
+        "seed": 0,
+        "run": ["e"],
+        "data": {"mirror": ""},
+        "limits": {"time_s": 1, "memory_mib": 256},
+        "timing": {"repeat_for_s": 0, "threads": 1},
+        "experiments": {"e": experiment},
+    }
+
+
+def test_a_configuration_names_the_system():
+    grid = load_grid(experiment_of(answers={"a": 1, "b": 2}))
+    assert isinstance(grid, Grid)
+    assert [batch.path for batch in grid.batches()] == ["e/wine/a/0-1", "e/wine/b/0-1"]
+    assert grid.systems == {"support.tiny_stage:TinyStage": ["e"]}
+    assert len(grid.expected(["e"])) == 2 * 2 * 2
+    assert len(grid.bundles()) == 1
+    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_stage:TinyStage"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "config: the key 'answers' is missing in experiments.e"),
+        ({"answers": {}}, "config: experiments.e.answers holds no method"),
+        ({"answers": {"a": 1}, "folds": 2}, "config: unknown key in experiments.e: 'folds'; allowed: answers, "),
+        ({"system": "tiny"}, "config: experiments.e.system: unknown system 'tiny'; allowed: atlas, ikdr"),
+        ({"system": "support.tiny_stage:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
+    ],
+)
+def test_its_faults_are_those_of_the_configuration(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        load_grid(experiment_of(**changes))

@@ -1,0 +1,133 @@
+"""Calibration beside each batch, and what is made of it when rows are merged."""
+
+import csv
+from dataclasses import asdict, replace
+from itertools import count
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.provenance import calibration_s, drift_columns
+from kdrbench.suite.engine.publish import merge_records
+from kdrbench.suite.reports.clean_times import clean_times, steady_times
+from support.made_up import provenance
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+
+
+@pytest.fixture
+def files(tmp_path):
+    return files_in(tmp_path)
+
+
+def run(batch, files, calibrate, **changes):
+    context = context_of(calibrate=calibrate, **changes)
+    return run_job(TinyStage(), alone(batch), lambda name: DATA, context, files)
+
+
+def times_of(rows):
+    return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in rows]
+
+
+def calibrated(before, after=None, method="m", run=0, repeats=0, experiment="e", **columns):
+    columns = {"calibration_before_s": before, "calibration_after_s": after} | columns
+    own = {"experiment": experiment, "dataset": "d", "run": run, "kernel": "k", "method": method, "repeats": repeats}
+    return SimpleNamespace(CELL=("kernel", "method"), provenance=provenance(timed=True, **columns), **own)
+
+
+def drifts(*rows):
+    return [(columns["drift"], columns["drifted"]) for columns in drift_columns(rows)]
+
+
+def test_methods_timed_side_by_side_have_not_drifted():
+    # A whole day on a slow core does not matter: all methods of the problem had it.
+    slow = [calibrated(0.03, 0.03, method, run=1) for method in "ab"]
+    assert drifts(*[calibrated(0.02, 0.02, method) for method in "ab"], *slow) == [(0.0, False)] * 4
+
+
+def test_a_method_timed_on_a_slower_core_is_marked():
+    rows = [calibrated(0.02, 0.02, "a"), calibrated(0.0202, 0.0202, "b"), calibrated(0.026, 0.026, "c")]
+    assert drifts(*rows) == [(-0.0099, False), (0.0, False), (0.2871, True)]
+    # Nothing is known of what came after an interruption.
+    assert drifts(*rows[:2], calibrated(0.026, None, "c"))[2] == (0.2871, True)
+
+
+def test_a_change_during_a_single_measurement_is_marked():
+    # Repeats in turns meet the change alike; a first solve of seconds does not.
+    assert drifts(*[calibrated(0.019, 0.022, method) for method in "ab"]) == [(0.1579, True)] * 2
+    assert drifts(*[calibrated(0.022, 0.019, method) for method in "ab"]) == [(-0.1364, True)] * 2
+    assert drifts(*[calibrated(0.019, 0.022, method, repeats=9) for method in "ab"]) == [(0.0, False)] * 2
+
+
+def test_calibrations_shared_by_rows_count_once_for_the_median():
+    rows = [calibrated(0.03, 0.03, method) for method in "abcde"]
+    rows += [calibrated(seconds, seconds, method) for seconds, method in ((0.02, "f"), (0.0201, "g"))]
+    assert [drifted for _, drifted in drifts(*rows)] == [True] * 5 + [False] * 2
+
+
+@pytest.mark.parametrize("other", [{"run": 1}, {"experiment": "f"}, {"processor": "slow"}])
+def test_other_problems_and_machines_are_no_reference(other):
+    assert drifts(calibrated(0.01, 0.01, "a"), calibrated(0.04, 0.04, "b", **other)) == [(0.0, False)] * 2
+
+
+def test_the_drift_of_untimed_runs_is_unknown():
+    assert drifts(calibrated(0.01, 0.01, "a"), calibrated(None, None, "b")) == [(0.0, False), (None, None)]
+
+
+def test_times_of_several_sizes_need_equally_fast_cores():
+    rows = [calibrated(seconds, seconds, run=run) for run, seconds in enumerate((0.02, 0.0205, 0.026, 0.02))]
+    frame = pd.DataFrame([flat_row(row) | drift for row, drift in zip(rows, drift_columns(rows), strict=True)])
+    assert list(clean_times(frame)["run"]) == [0, 1, 2, 3]
+    assert list(steady_times(frame)["run"]) == [0, 1, 3]
+
+
+def flat_row(row):
+    return {"experiment": row.experiment, "run": row.run, **asdict(row.provenance)}
+
+
+def test_the_kernel_takes_the_time_of_work():
+    # Two products of order 512 are 5e8 operations: no core does them in a tenth of a millisecond.
+    assert 1e-4 < calibration_s() < 10.0
+
+
+@pytest.mark.parametrize(("after", "flags"), [(0.0204, {"False"}), (0.03, {"True"})])
+def test_only_a_disturbed_batch_is_flagged_in_the_table(files, tmp_path, after, flags):
+    seconds = iter([0.02, after])
+    rows = run(tiny_batch(), files, lambda: next(seconds))
+    assert times_of(rows) == [(0.02, after)] * 4
+    expected = {row.axes: row.provenance.definition_sha256 for row in rows}
+    merge_records([files.records], TinyRecord, expected, tmp_path / "tiny.csv")
+    with (tmp_path / "tiny.csv").open(newline="") as stream:
+        assert {row["drifted"] for row in csv.DictReader(stream)} == flags
+
+
+def test_rows_before_an_interruption_keep_their_calibration(files):
+    ticks = count(1)
+    batch = tiny_batch()
+    first = run(batch, files, lambda: float(next(ticks)))
+    workspace = files.workspace(batch, TinyRecord)
+    # As an interruption leaves it: with what was known when the first run ended.
+    workspace.replace([replace(row, provenance=replace(row.provenance, calibration_after_s=None)) for row in first[:2]])
+    rows = run(batch, files, lambda: float(next(ticks)))
+    assert times_of(rows) == [(1.0, None)] * 2 + [(3.0, 4.0)] * 2
+
+
+def test_runs_that_are_not_timed_are_not_calibrated(files):
+    def never():
+        raise AssertionError
+
+    rows = run(tiny_batch(), files, never, timed=False)
+    assert {(row.provenance.timed, row.provenance.calibration_before_s) for row in rows} == {(False, None)}
+    assert {row.provenance.contaminated for row in rows} == {None}
+
+
+@pytest.mark.parametrize(("cores", "contaminated"), [((0,), True), ((0, 1), None)])
+def test_a_run_that_waited_for_its_core_is_marked(files, cores, contaminated):
+    # It sleeps on its clock: wall seconds without CPU seconds. Of several cores that is not known.
+    (first, second) = run(tiny_batch(first_s=0.05, then="fails", runs=[0]), files, lambda: 0.02, cores=cores)
+    assert first.provenance.contaminated is contaminated
+    assert first.provenance.cores == ",".join(map(str, cores))
+    # Nor of a row without seconds.
+    assert second.provenance.contaminated is None

@@ -1,0 +1,38 @@
+"""What counts as a changed checkout in a row's provenance."""
+
+import subprocess
+
+import pytest
+
+from kdrbench.suite.engine.provenance import _git
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with a committed module and page."""
+    for name in ("src/kdrbench/module.py", "README.md", ".gitignore"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("*.log\n")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "--quiet"], ["add", "."], [*who, "commit", "--quiet", "-m", "First"]):
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["notes.md", "src/kdrbench/run.log"])
+def test_files_beside_the_sources_are_no_change(checkout, name):
+    (checkout / name).write_text("mine")
+    found = _git(checkout)
+    assert found["git_dirty"] is False
+    assert len(found["git_commit"]) == 40
+
+
+@pytest.mark.parametrize("name", ["README.md", "src/kdrbench/another.py"])
+def test_changed_files_and_new_sources_are_a_change(checkout, name):
+    (checkout / name).write_text("changed")
+    assert _git(checkout)["git_dirty"] is True
+
+
+def test_a_file_that_is_gone_is_a_change(checkout):
+    (checkout / "src/kdrbench/module.py").unlink()
+    assert _git(checkout)["git_dirty"] is True

@@ -1,0 +1,76 @@
+"""Which runs share a job, by what they are estimated to take."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kdrbench.suite.engine.job_size import job_of, runs_per_batch
+from kdrbench.suite.engine.stage import Cell
+from kdrbench.suite.systems.ikdr.definition import estimated_seconds
+from support.one_batch import batch_of
+
+GAUSSIAN, LINEAR = {"family": "gaussian"}, {"family": "linear"}
+WINE, CANCER, FACE, MNIST = (178, 13, 4), (683, 9, 5), (624, 960, 20), (10000, 784, 10)
+
+
+def estimate(shape, method, kernel=GAUSSIAN, paradigm="supervised"):
+    """About how long a run of such a method takes."""
+    definition = {"n_rows": None, "n_components": shape[2], "paradigm": paradigm, "parameters": {}}
+    definition |= {"method": {"method": method}, "kernel": kernel}
+    return estimated_seconds(definition, SimpleNamespace(n_samples=shape[0], n_features=shape[1]))
+
+
+def cell_of(run_s, n_runs=10):
+    return Cell("wine", ("gaussian", "it"), {}, n_runs, run_s)
+
+
+@pytest.mark.parametrize(
+    ("shape", "method", "kernel", "runs"),
+    [
+        (WINE, "ism", GAUSSIAN, 10),
+        (FACE, "ism", GAUSSIAN, 10),
+        (FACE, "dimension_growth", GAUSSIAN, 1),
+        (FACE, "my:Own", GAUSSIAN, 1),
+        (MNIST, "ism", GAUSSIAN, 1),
+        (MNIST, "ism", LINEAR, 10),
+        (FACE, "ism_2018", GAUSSIAN, 1),
+        # Of a baseline, which has no kernel, the method does not matter.
+        (FACE, "dimension_growth", {}, 10),
+    ],
+)
+def test_runs_of_a_cheap_cell_share_a_job(shape, method, kernel, runs):
+    assert runs_per_batch("auto", cell_of(estimate(shape, method, kernel))) == runs
+
+
+@pytest.mark.parametrize(
+    ("shape", "method", "kernel", "job"),
+    [
+        (WINE, "dimension_growth", GAUSSIAN, "cheap"),
+        ((569, 30, 2), "stiefel_cayley", GAUSSIAN, "wine/gaussian/cheap"),
+        ((569, 30, 2), "svm", {}, "cheap"),
+        (MNIST, "ism", LINEAR, "wine/gaussian/it/0-9"),
+        # Ten runs of 10 s each: it is the cell that counts.
+        ((569, 30, 2), "ism_2018", GAUSSIAN, "wine/gaussian/it/0-9"),
+        (FACE, "dimension_growth", GAUSSIAN, "wine/gaussian/it/0-9"),
+    ],
+)
+def test_cheap_cells_share_the_job_of_their_experiment_or_kernel(shape, method, kernel, job):
+    path = job_of(batch_of("ism", folds=10), "auto", cell_of(estimate(shape, method, kernel)))
+    assert path == f"table4_supervised/{job}"
+
+
+def test_what_is_asked_for_is_given():
+    assert runs_per_batch(3, cell_of(1e9)) == runs_per_batch(3, cell_of(1e-9)) == 3
+    batch = batch_of("ism", folds=10)
+    assert job_of(batch, 10, cell_of(1e-9)) == batch.path
+
+
+def test_the_estimate_is_that_of_the_module():
+    shape = (100, 7, 3)
+    # 10 evaluations of 100^2 pairs with 7 + 3 numbers each, two operations a number, 1e10 a second.
+    assert estimate(shape, "ism") == pytest.approx(10 * 2e4 * 10 / 1e10)
+    assert estimate(shape, "ism", LINEAR) == pytest.approx(10 * 2 * 700 * 10 / 1e10)
+    assert estimate(shape, "ism", paradigm="unsupervised") == pytest.approx(5 * 10 * 2e4 * 10 / 1e10)
+    assert estimate(shape, "svm", {}, "unsupervised") == pytest.approx(2e4 * 10 / 1e10)
+    # A rule finds q in the data, which are not read: at most as many as there are features.
+    assert estimate((100, 7, "eigengap"), "ism") == pytest.approx(10 * 2e4 * 14 / 1e10)

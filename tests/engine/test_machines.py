@@ -1,0 +1,223 @@
+"""Two machines or two users on one folder of results: nothing is doubled, nothing is lost."""
+
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kdrbench.suite.engine import workspace_lock as module
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError
+from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.publish import publish
+from kdrbench.suite.engine.workspace_lock import Holder, locks_reach, workspace_lock
+from support.machines import ENDED, RUNS, WAITS, batch_in, machine
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, HALVES, TinyRecord, TinyStage, tiny_batch
+
+
+@pytest.fixture
+def mounts(tmp_path):
+    """Two views of one folder, as two machines see a network file system that keeps locks on each by itself."""
+    shared, views = tmp_path / "shared", [tmp_path / "a", tmp_path / "b"]
+    for folder in (shared, *views):
+        folder.mkdir()
+    for view in views:
+        subprocess.run(["bindfs", shared, view], check=True)
+    yield shared, *views
+    for view in views:
+        subprocess.run(["umount", "--lazy", view], check=True)
+
+
+def ends(*processes):
+    """Return what each prints until it ends."""
+    # All have ended before one is judged: none is left behind.
+    said = [process.communicate(timeout=120) for process in processes]
+    for process, (_, err) in zip(processes, said, strict=True):
+        assert process.returncode == 0, err
+    return [out for out, _ in said]
+
+
+def assert_each_run_once(folder):
+    assert Counter((folder / "notes").read_text().split()) == dict.fromkeys(map(str, RUNS), 1)
+    rows = files_in(folder).workspace(batch_in(folder), TinyRecord).records()
+    assert Counter((row.run, row.half) for row in rows) == {(run, half): 1 for run in RUNS for (half,) in HALVES}
+    assert (folder / "rows.jsonl").read_text().count("\n") == len(rows)
+
+
+@pytest.mark.needs("root", "fuse")
+@pytest.mark.attack("sharing: two machines, locks apart")
+def test_two_machines_without_common_locks_share_a_job(mounts, attack_rng):
+    shared, *views = mounts
+    first = machine("north", views[0], shared / "notes")
+    time.sleep(attack_rng.uniform(0.0, 1.5))
+    outs = ends(first, machine("south", views[1], shared / "notes"))
+    assert all(out.strip().endswith(ENDED) for out in outs)
+    assert_each_run_once(shared)
+
+
+def killed_at_work(view, notes):
+    """Start a machine and switch it off when it has made a run."""
+    process = machine("north", view, notes)
+    until = time.monotonic() + 60
+    while not (notes.exists() and notes.read_text().count("\n") >= 2):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.needs("root", "fuse")
+@pytest.mark.attack("sharing: machine lost, locks apart")
+def test_where_locks_do_not_tell_the_user_is_told_the_machine(mounts):
+    shared, *views = mounts
+    killed_at_work(views[0], shared / "notes")
+    (out,) = ends(machine("south", views[1], shared / "notes", "no"))
+    assert out.startswith(WAITS)
+    assert " on north works on " in out
+    assert "locks of this file system do not reach other machines" in out
+    marks = sorted((shared / ".workspace").rglob("*.holder"))
+    assert {Holder.read(mark).machine for mark in marks} == {"north"}
+    assert f"delete {views[1] / marks[0].relative_to(shared)} and" in out or f"{marks[-1].name} and start again" in out
+    for mark in marks:
+        mark.unlink()
+    (out,) = ends(machine("south", views[1], shared / "notes"))
+    assert out.strip().endswith(ENDED)
+
+
+def test_rows_that_another_job_works_on_are_not_written(tmp_path):
+    files, batch, calls = files_in(tmp_path), tiny_batch(runs=[0]), []
+    workspace = files.workspace(batch, TinyRecord)
+    with ExitStack() as other:
+
+        def calibrate():
+            calls.append(len(calls))
+            if len(calls) == 2:
+                # The runs have ended; their lock is free, and another job takes it.
+                other.enter_context(workspace_lock(workspace.lock, workspace.folder))
+            return 0.02
+
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
+    assert len(calls) == 2
+    assert [row.provenance.calibration_after_s for row in workspace.records()] == [None, None]
+
+
+def test_a_job_is_made_by_one_process_until_it_is_published(tmp_path, monkeypatch):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+
+    def make():
+        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(), files)
+
+    def meanwhile(*words):
+        with pytest.raises(
+            SupervisionError, match=rf"another process works on .*rows.jsonl; .* process {os.getpid()} on"
+        ):
+            make()
+        return publish(*words)
+
+    monkeypatch.setattr("kdrbench.suite.engine.job.publish", meanwhile)
+    make()
+    assert files.records.read_text().count("\n") == 2
+
+
+LINE = "40 27 0:50 / /data rw,relatime shared:1 - {kind} server:/data {options}"
+ROOT_LINE = "27 1 254:0 / / rw - ext4 /dev/vda rw"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reach"),
+    [
+        ("ext4", "rw", True),
+        ("nfs4", "rw,vers=4.2,local_lock=none", True),
+        ("nfs", "rw,vers=3,nolock,local_lock=all", False),
+        ("nfs", "rw,vers=3,local_lock=flock", False),
+        ("lustre", "rw,flock", True),
+        ("lustre", "rw,localflock", False),
+        ("cifs", "rw,nobrl", False),
+        ("fuse.sshfs", "rw", False),
+    ],
+)
+def test_what_a_mount_says_of_its_locks(kind, options, reach):
+    lines = "\n".join([ROOT_LINE, LINE.format(kind=kind, options=options)])
+    assert locks_reach(Path("/data/results"), lines) is reach
+    assert locks_reach(Path("/elsewhere"), lines)
+
+
+def test_the_mark_names_who_works_and_is_gone_with_the_work(tmp_path):
+    lock, mark = tmp_path / "job.lock", tmp_path / "job.holder"
+    here = Holder.here()
+    for left in (None, f"{2**22 + 1}\n{here.machine}\n{here.boot}", "1\nelsewhere\nanother start", "no mark"):
+        if left is not None:
+            mark.write_text(left)
+        with workspace_lock(lock, tmp_path):
+            assert Holder.read(mark) == here
+        assert not mark.exists()
+
+
+@pytest.mark.parametrize(("machine", "boot", "goes_on"), [("", "", True), ("x", "", False), ("", "x", False)])
+def test_without_common_locks_only_a_mark_of_this_machine_is_old(tmp_path, monkeypatch, machine, boot, goes_on):
+    monkeypatch.setattr(module, "locks_reach", lambda folder: False)
+    mark, here = tmp_path / "job.holder", Holder.here()
+    mark.write_text(f"7\n{here.machine}{machine}\n{here.boot}{boot}")
+    with ExitStack() as stack:
+        if not goes_on:
+            said = f"process 7 on {here.machine}{machine} works on .*, or was killed there: .* delete {mark} and start"
+            stack.enter_context(pytest.raises(SupervisionError, match=said))
+        stack.enter_context(workspace_lock(tmp_path / "job.lock", tmp_path))
+        assert goes_on
+    assert mark.exists() is not goes_on
+
+
+def test_without_common_locks_a_mark_without_a_name_is_heeded(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "locks_reach", lambda folder: False)
+    (tmp_path / "job.holder").write_text("no mark")
+    with (
+        pytest.raises(SupervisionError, match="a process of another machine works on"),
+        workspace_lock(tmp_path / "job.lock", tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
+    def fail(stream, how):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module.fcntl, "flock", fail)
+    with pytest.raises((SupervisionError, OSError)) as caught, workspace_lock(tmp_path / "job.lock", tmp_path):
+        pass
+    if number == errno.EIO:
+        assert caught.value.errno == errno.EIO
+    else:
+        assert f"the file system of {tmp_path} has no locks (flock: {os.strerror(number)})" in str(caught.value)
+
+
+def test_a_folder_of_somebody_else_is_said_with_what_to_do(tmp_path):
+    lock = tmp_path / "job.lock"
+
+    def refused(path):
+        with workspace_lock(lock, tmp_path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with pytest.raises(SupervisionError, match=r"job.lock may not be written by you: it belongs to .*umask 002"):
+        refused(lock)
+    with pytest.raises(PermissionError, match="elsewhere"):
+        refused("/elsewhere")
+
+
+def test_the_deepest_mount_counts_and_the_last_of_equals():
+    on = "27 1 254:0 / {point} rw - {kind} server: {options}"
+    lines = [
+        on.format(point="/", kind="ext4", options="rw"),
+        on.format(point="/data/shared", kind="nfs", options="nolock"),
+        on.format(point="/data", kind="ext4", options="rw"),
+        on.format(point="/home", kind="nfs", options="nolock"),
+        on.format(point="/home", kind="ext4", options="rw"),
+    ]
+    reach = [locks_reach(Path(name), "\n".join(lines)) for name in ("/data", "/data/shared/results", "/home/me")]
+    assert reach == [True, False, True]

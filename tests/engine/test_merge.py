@@ -1,0 +1,66 @@
+"""Merging tolerates no hole, no double, no stranger, and no row of another definition."""
+
+import csv
+
+import pytest
+
+from kdrbench.suite.engine.publish import merge_records, rows_lost
+from kdrbench.suite.engine.record import RecordError, write_records
+from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from support.made_up import record
+
+ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - number) for number in range(2)]
+EXPECTED = {row.axes: "today's" for row in ROWS}
+
+
+@pytest.fixture
+def rows(tmp_path):
+    write_records(tmp_path / "rows.jsonl", ROWS)
+    return tmp_path / "rows.jsonl"
+
+
+def test_all_rows_are_in_the_table_in_the_configured_order(rows, tmp_path):
+    table = tmp_path / "ikdr.csv"
+    backwards = dict(reversed(EXPECTED.items()))
+    assert merge_records([rows], IKDRRecord, backwards, table) == ROWS[::-1]
+    with table.open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [(line["run"], line["cost"], line["quality"], line["curvature"]) for line in lines] == [
+        ("1", "-2.0", "0.95", ""),
+        ("0", "-1.0", "0.95", ""),
+    ]
+    assert list(lines[0])[-2:] == ["drift", "drifted"]
+
+
+def test_a_row_twice_is_refused(rows, tmp_path):
+    with pytest.raises(
+        RecordError, match=r"row \('e', 'wine', 'gaussian', 'ism', 0\) occurs twice .* in .*rows\.jsonl"
+    ):
+        merge_records([rows, rows], IKDRRecord, EXPECTED, tmp_path / "ikdr.csv")
+    assert not (tmp_path / "ikdr.csv").exists()
+
+
+def test_a_missing_row_is_refused(rows, tmp_path):
+    expected = EXPECTED | {(*ROWS[0].axes[:4], 7): "today's"}
+    with pytest.raises(RecordError, match=r"without a record: 1 row, the first is .*'ism', 7\); run the workflow"):
+        merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
+
+
+def test_a_row_of_no_cell_is_refused(rows, tmp_path):
+    expected = dict(list(EXPECTED.items())[:1])
+    with pytest.raises(RecordError, match=r"belonging to no row of the configuration: 1 record, one is .*'ism', 1\)"):
+        merge_records([rows], IKDRRecord, expected, tmp_path / "ikdr.csv")
+
+
+def test_a_row_of_another_definition_is_refused(rows, tmp_path):
+    with pytest.raises(
+        RecordError, match=r"'ism', 0\) in .*rows.jsonl was made for another definition than the config"
+    ):
+        merge_records([rows], IKDRRecord, dict.fromkeys(EXPECTED, "yesterday's"), tmp_path / "ikdr.csv")
+
+
+def test_a_table_that_grows_shorter_is_noticed(rows, tmp_path):
+    table = tmp_path / "ikdr.csv"
+    assert rows_lost(table, 0) == 0
+    merge_records([rows], IKDRRecord, EXPECTED, table)
+    assert [rows_lost(table, n_rows) for n_rows in (1, 2, 3)] == [1, 0, 0]

@@ -1,0 +1,188 @@
+"""How far a grid has come, from made-up rows, traces and locks."""
+
+import dataclasses
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+
+import pytest
+
+from kdrbench.suite.engine import progress
+from kdrbench.suite.engine.forecast import forecast
+from kdrbench.suite.engine.progress import Costs, progress_of
+from kdrbench.suite.engine.publish import JobFiles
+from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.progress import progress_lines
+from support.made_up import record
+from support.one_batch import grid_of, workspace_of
+from support.tiny_stage import tiny_record
+
+
+@pytest.fixture
+def grid():
+    return grid_of(**CELLS, runs_per_job=4)
+
+
+CELLS = {"kernels": ["gaussian"], "solvers": ["ism", "sm", "gm"], "folds": 4}
+
+
+def row(batch, number, **values):
+    hashes = batch.identity
+    limits = {"time_limit_s": 1e6, "memory_limit_mib": 1e6}
+    return record(batch.dataset, batch.cell[-1], number, experiment=batch.experiment, **limits | hashes | values)
+
+
+def workspace_in(results, batch):
+    return workspace_of(JobFiles.of(results, ""), batch)
+
+
+@contextmanager
+def at_work(results, batch):
+    """Hold the lock of a batch's workspace."""
+    path = workspace_in(results, batch).lock
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def results(tmp_path, grid):
+    """ISM has ended; SM has two rows and is at work on the third; GM has not begun."""
+    ism, sm, _ = grid.batches()
+    statuses = enumerate(["converged", "converged", "converged", "time_limit"])
+    rows = [row(ism, number, status=status, wall_s=2.0) for number, status in statuses]
+    append_records(tmp_path / "runs" / f"{ism.path}.jsonl", rows)
+    workspace = workspace_in(tmp_path, sm)
+    workspace.append([row(sm, number, status="failed", wall_s=10.0) for number in (0, 1)])
+    workspace.run(2).folder.mkdir()
+    points = [[0.1, -1.0, 0.5], [0.2, -4.0, 0.4], [1.5, -3.0, 0.3]]
+    workspace.run(2).trace.write_text("".join(json.dumps(point) + "\n" for point in points))
+    return tmp_path
+
+
+def test_who_holds_a_batch_is_at_work_on_its_next_run(grid, results):
+    _, sm, _ = grid.batches()
+    workspace_in(results, sm).lock.touch()
+    idle = progress_of(grid, results)
+    with at_work(results, sm):
+        ism, sm, gm = progress_of(grid, results)
+    assert [one.running for one in idle] == [None] * 3
+    assert dataclasses.astuple(sm.running) == (2, 1.5, -4.0, os.getpid())
+    assert (ism.running, gm.running) == (None, None)
+    assert [one.left for one in (ism, sm, gm)] == [0, 2, 4]
+    assert (ism.begun, sm.begun, gm.begun) == (False, True, False)
+
+
+def test_what_is_left_is_estimated_from_what_has_ended(grid, results):
+    progress = progress_of(grid, results)
+    ism, sm, gm = (one.estimated_s for one in progress)
+    assert sm == gm == pytest.approx(100 * ism)
+    # SM's own mean for its two; for the four of GM what all took (4 at 2 s, 2 at 10 s) of what they were estimated to.
+    all_took = (4 * 2.0 + 2 * 10.0) / (4 * ism + 2 * sm)
+    # Never longer than its limits allow.
+    of_gm = min(gm * all_took, grid.most_s("table4_supervised"))
+    assert core_s_left(progress) == pytest.approx(2 * 10.0 + 4 * of_gm)
+    # What `kdrbench plan` says is the same.
+    assert sum(one.core_s for one in forecast(grid, results)) == core_s_left(progress)
+    nothing = progress_of(grid, results / "nowhere")
+    assert core_s_left(nothing) == sum(one.core_s for one in forecast(grid, results / "nowhere")) > 0
+
+
+def core_s_left(progress):
+    return Costs(progress).core_s_left(progress)
+
+
+def test_batches_that_a_job_works_on_together_end_no_sooner(grid, results):
+    _, sm, gm = grid.batches()
+    idle = core_s_left(progress_of(grid, results))
+    with at_work(results, sm), at_work(results, gm):
+        assert [one.running is not None for one in progress_of(grid, results)] == [False, True, True]
+        assert core_s_left(progress_of(grid, results)) == pytest.approx(idle)
+
+
+def test_lines(grid, results, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    _, sm, _ = grid.batches()
+    with at_work(results, sm):
+        lines = list(progress_lines(progress_of(grid, results)))
+        workspace_in(results, sm).run(2).trace.unlink()
+        assert "2 failed; run 2 has begun" in list(progress_lines(progress_of(grid, results)))[1]
+    assert lines == [
+        "table4_supervised/wine/gaussian/ism     4 of 4     3 converged, 1 at the time limit",
+        "table4_supervised/wine/gaussian/sm      2 of 4     2 failed; run 2 running for 1.5s, lowest cost -4",
+        "not begun: 1 cell",
+        "6 of 12 runs ended (3 converged, 1 at the time limit, 2 failed), 1 running; "
+        "6 runs to make, about 0.021 core-hours (37.5s on 2 cores)",
+    ]
+    assert "runs 0-3 begun, but no process here works on them" in list(progress_lines(progress_of(grid, results)))[1]
+
+
+def test_rows_of_another_seed_are_out_of_date(grid, results):
+    config = dict(grid.config) | {"seed": 1}
+    found = progress_of(load_grid(config), results)
+    assert [one.left for one in found] == [4, 4, 4]
+    assert [one.reasons for one in found if one.ended] == [("seed 0 -> 1",)] * 2
+
+
+def test_rows_of_earlier_revisions_are_out_of_date(grid, results):
+    _, _, gm = grid.batches()
+    path = results / "runs" / f"{gm.path}.jsonl"
+    revisions = json.dumps(gm.revisions | {"solver/grassmann_trust_region": "0.1"})
+    append_records(path, [row(gm, number, revisions=revisions) for number in gm.runs])
+    assert [one.outdated for one in progress_of(grid, results)] == [False, False, True]
+    assert [one.left for one in progress_of(grid, results)] == [0, 2, 4]
+    *_, line, summary = progress_lines(progress_of(grid, results))
+    assert line.endswith("4 of 4     4 converged; 4 out of date: solver/grassmann_trust_region: numbers 0 -> 1")
+    assert summary.startswith(
+        "10 of 12 runs ended (7 converged, 1 at the time limit, 2 failed), 4 of them out of date; "
+    )
+    workspace_in(results, gm).append([row(gm, 0)])
+    again = progress_of(grid, results)[-1]
+    assert (len(again.ended), again.left, again.outdated) == (1, 3, False)
+
+
+def test_batches_of_a_shared_job_are_distinguished(tmp_path):
+    grid = grid_of(**CELLS, runs_per_job="auto")
+    (bundle,), (ism, sm, _) = grid.bundles(), grid.batches()
+    append_records(tmp_path / "runs" / f"{bundle.path}.jsonl", [row(ism, number) for number in ism.runs])
+    workspace_in(tmp_path, sm).append([row(sm, 0)])
+    with at_work(tmp_path, sm):
+        cells = progress_of(grid, tmp_path)
+    assert [len(one.ended) for one in cells] == [4, 1, 0]
+    assert [one.running and one.running.run for one in cells] == [None, 1, None]
+
+
+def test_a_run_of_several_rows_is_one_run(tmp_path):
+    config = {
+        "seed": 0,
+        "run": ["e"],
+        "data": {"mirror": ""},
+        "limits": {"time_s": 1, "memory_mib": 256},
+        "timing": {"repeat_for_s": 0, "threads": 1},
+        "experiments": {
+            "e": {"system": "support.tiny_stage:TinyStage", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
+        },
+    }
+    grid = load_grid(config)
+    (batch,) = grid.batches()
+    hashes = batch.identity
+    rows = [tiny_record(half, timed=True, **hashes) for half in ("first", "second")]
+    append_records(tmp_path / "runs" / f"{grid.bundles()[0].path}.jsonl", rows)
+    (one,) = progress_of(grid, tmp_path)
+    assert (len(one.ended), one.n_ended, one.left) == (2, 1, 1)
+    assert (
+        next(progress_lines([one])) == "e/wine/it     1 of 2     2 rows: 1 converged, 1 failed; runs 0-1 begun, but no "
+        "process here works on them"
+    )
+
+
+def test_a_lock_of_the_same_number_on_another_device_is_another(grid, results, monkeypatch):
+    _, sm, _ = grid.batches()
+    workspace_in(results, sm).lock.touch()
+    inode = workspace_in(results, sm).lock.stat().st_ino
+    (results / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 1 fe:ed:{inode} 0 EOF\n")
+    monkeypatch.setattr(progress, "_LOCKS", results / "locks")
+    assert [one.running for one in progress_of(grid, results)] == [None] * 3

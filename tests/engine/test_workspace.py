@@ -1,0 +1,102 @@
+"""Which rows of an earlier job are used: those of the same batch that today's limits would not make otherwise."""
+
+import pytest
+
+from kdrbench.suite.engine.identity import Requirements
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.job import run_job
+from support.one_batch import alone, context_of, files_in
+from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+
+LIMITS = Limits(time_s=60.0, memory_mib=256)
+SHORT = Limits(time_s=0.1, memory_mib=256)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return files_in(tmp_path)
+
+
+def run(batch, files, limits=LIMITS, **changes):
+    return run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(limits, **changes), files)
+
+
+def made_again(files, batch, first, second):
+    """Run a batch under two limits; return the numbers of the runs that were made again."""
+    before = {row.run: row.provenance.wall_s for row in run(batch, files, first)}
+    after = {row.run: row.provenance.wall_s for row in run(batch, files, second)}
+    return {number for number, wall_s in after.items() if wall_s != before[number]}
+
+
+def test_rows_that_ended_below_the_limits_are_kept(files):
+    batch = tiny_batch(then="fails")
+    assert made_again(files, batch, LIMITS, Limits(90.0, 999)) == set()
+    assert {row.provenance.time_limit_s for row in files.workspace(batch, TinyRecord).records()} == {60.0}
+
+
+def test_rows_at_a_limit_are_made_again_with_another(files):
+    batch = tiny_batch(second_s=0.15, runs=[0])
+    # A change of the other limit is none to them.
+    assert made_again(files, batch, SHORT, Limits(0.1, 512)) == set()
+    assert made_again(files, batch, SHORT, LIMITS) == {0}
+    assert [row.status for row in run(batch, files)] == ["converged", "stalled"]
+
+
+def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
+    class Hoards(TinyStage):
+        def _answer(self, definition, dataset):
+            raise MemoryError("too much")
+
+    def walls(limits):
+        rows = run_job(Hoards(), alone(tiny_batch(runs=[0])), lambda name: DATA, context_of(limits), files)
+        assert {row.status for row in rows} == {"memory_limit"}
+        return {row.provenance.wall_s for row in rows}
+
+    first = walls(LIMITS)
+    assert walls(Limits(9.0, 256)) == first
+    assert walls(Limits(60.0, 512)) != first
+
+
+def test_files_of_finished_runs_stay_where_the_runs_left_them(files):
+    run(tiny_batch(), files)
+    folder = files.workspace(tiny_batch(), TinyRecord).folder
+    assert folder == files.workspaces / "e/tiny/it/0-1"
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
+        "batch.json",
+        "rows.jsonl",
+        "run-0/answer.npy",
+        "run-0/evidence.json",
+        "run-0/results.jsonl",
+        "run-1/answer.npy",
+        "run-1/evidence.json",
+        "run-1/results.jsonl",
+    ]
+
+
+def test_a_workspace_of_another_schema_is_void(files, monkeypatch):
+    batch = tiny_batch(runs=[0])
+    before = run(batch, files)
+    monkeypatch.setattr(TinyRecord, "SCHEMA_VERSION", 5)
+    (again, _) = run(batch, files)
+    assert (again.schema_version, before[0].schema_version) == (5, 4)
+
+
+def test_a_claim_says_which_runs_have_their_rows(files):
+    batch = tiny_batch(runs=[0])
+    workspace = files.workspace(batch, TinyRecord)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
+        assert usable == set()
+    run(batch, files)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
+        assert usable == {0}
+    assert workspace.made_for() == batch
+
+
+def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
+    batch = tiny_batch(then="fails")
+    workspace = files.workspace(batch, TinyRecord)
+    before = {row.run: row.provenance.wall_s for row in run(batch, files)}
+    workspace.take_out({0})
+    assert {row.run for row in workspace.records()} == set(before) - {0} != set()
+    after = {row.run: row.provenance.wall_s for row in run(batch, files)}
+    assert {number for number, wall_s in after.items() if wall_s != before[number]} == {0}

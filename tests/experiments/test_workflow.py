@@ -1,0 +1,228 @@
+"""What the Snakefile asks of the package."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
+
+from kdrbench.datasets.registry import load_registry
+from kdrbench.suite.engine.order import Order, order_path, read_order
+from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.experiments import workflow
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.experiments.workflow import (
+    be_found_by_jobs,
+    bundled_data,
+    check_files,
+    closing_lines,
+    commands_of,
+    data_to_await,
+    grid_of,
+    is_outdated,
+    report_sources,
+    start,
+)
+from kdrbench.suite.reports.outputs import result_folder
+from support.configs import table_4_config, whole_config
+from support.made_up import record
+from support.made_up_results import two_experiments, write_results
+
+
+def snakemake(*methods, configfiles=(), main=True):
+    """What the questions look at of Snakemake's workflow."""
+    return SimpleNamespace(
+        modifier=SimpleNamespace(is_main_snakefile=lambda: main),
+        deployment_settings=SimpleNamespace(deployment_method=set(methods)),
+        dryrun=True,
+        config_settings=SimpleNamespace(configfiles=configfiles, config={}),
+        dag=SimpleNamespace(forcefiles=set()),
+    )
+
+
+ROOT = Path(__file__).parents[2]
+HERE = snakemake()
+
+
+@pytest.fixture
+def bundle(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return load_grid(table_4_config()).bundles()[0]
+
+
+def test_a_job_that_is_done_waits_for_no_data(bundle):
+    data = "results/data/wine.npz"
+    assert data_to_await(HERE, bundle, frozenset()) == [data]
+    records = Path(f"results/runs/{bundle.path}.jsonl")
+    append_records(records, [record("wine", "ism", 0)])
+    assert data_to_await(HERE, bundle, frozenset()) == []
+    Path(data).parent.mkdir(parents=True)
+    Path(data).touch()
+    (awaited,) = data_to_await(HERE, bundle, frozenset())
+    assert (awaited, awaited.flags) == (data, {"ancient": True})
+
+
+def test_a_job_out_of_date_is_forced_and_waits_for_its_data(bundle):
+    around, records = snakemake(), f"results/runs/{bundle.path}.jsonl"
+    append_records(Path(records), [record("wine", "ism", 0)])
+    assert data_to_await(around, bundle, frozenset({bundle.path})) == ["results/data/wine.npz"]
+    assert around.dag.forcefiles == {records}
+
+
+def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = table_4_config()
+    config["limits"]["budget_s"], config["timing"]["strict"] = 90.5, False
+    around, grid = snakemake(), load_grid(config)
+    assert start(around, grid, ROOT) == frozenset()
+    assert not list(tmp_path.iterdir())
+    around.dryrun = False
+    start(around, grid, ROOT)
+    (bundle, *_) = grid.bundles()
+    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, 90.5, False)
+
+
+def test_a_frozen_configuration_is_outdated_once_another_is_asked_for(tmp_path):
+    grid, path = load_grid(table_4_config()), tmp_path / "config.json"
+    assert not is_outdated(path, grid.config)
+    path.write_text(grid.to_json())
+    assert not is_outdated(path, grid.config)
+    assert is_outdated(path, {**grid.config, "seed": 7})
+    path.write_text("{")
+    assert is_outdated(path, grid.config)
+
+
+def test_one_job_prepares_all_data_without_files():
+    config = table_4_config()
+    config["experiments"]["table4_supervised"]["datasets"] = ["wine", "cancer"]
+    grid = load_grid(config)
+    assert bundled_data(grid) == ["wine"] + ["cancer"] * load_registry()["cancer"].bundled
+    grid.config["datasets"] = {"wine": {}}
+    assert "wine" not in bundled_data(grid)
+
+
+@pytest.mark.parametrize(
+    ("configfiles", "name", "folder"),
+    [
+        ([], "", "results"),
+        (["config.yaml"], "", "results"),
+        (["config.yaml", "config.mine.yaml"], "mine", "results/mine"),
+        (["config.yaml", "a folder/my own.yaml"], "my_own", "results/my_own"),
+    ],
+)
+def test_a_configuration_is_named_after_its_overlay(configfiles, name, folder, tmp_path):
+    around = snakemake(configfiles=[tmp_path / path for path in configfiles])
+    grid = grid_of(table_4_config(), around, tmp_path)
+    assert (grid.name, result_folder(grid.config)) == (name, folder)
+    assert grid_of(table_4_config() | {"name": "said"}, around, tmp_path).name == "said"
+
+
+def test_a_faulty_configuration_ends_with_one_sentence():
+    with pytest.raises(WorkflowError, match="config: unknown key: 'sead'"):
+        grid_of(table_4_config() | {"sead": 1}, HERE, Path())
+
+
+def test_commands_run_in_snakemakes_python_or_in_condas(monkeypatch):
+    monkeypatch.setattr(workflow, "files", lambda package: Path("/a {b}/src/kdrbench"))
+    monkeypatch.setenv("PYTHONPATH", "/another")
+    words = shlex.split(commands_of(HERE)("check {output:q}", timed=True))
+    # A job that is not timed gives way to those that are.
+    assert shlex.split(commands_of(HERE)("check {output:q}")) == ["nice", "-n", "19", *words]
+    # Snakemake formats what it is given.
+    assert words[:3] == ["env", "-u", "PYTHONDONTWRITEBYTECODE"]
+    assert "PYTHONPATH=/a {{b}}/src:/another" in words
+    assert "PYTHONSAFEPATH=1" in words
+    assert words[-5:] == [sys.executable, "-m", "kdrbench", "check", "{output:q}"]
+    assert shlex.split(commands_of(snakemake(DeploymentMethod.CONDA))("check"))[-4:] == ["python", *words[-4:-1]]
+
+
+def test_jobs_are_named_their_scheduler(monkeypatch):
+    monkeypatch.setenv("KDRBENCH_SCHEDULER_PID", "1")
+    be_found_by_jobs()
+    assert os.environ["KDRBENCH_SCHEDULER_PID"] == str(os.getpid())
+
+
+def test_a_modules_configuration_overlays_the_papers():
+    own = {"run": ["table4_supervised"], "experiments": {"table4_supervised": {"folds": 2}}}
+    grid = grid_of(own, snakemake(main=False), ROOT)
+    whole = whole_config()["experiments"]["table4_supervised"]
+    (experiment,) = (grid.config["experiments"][name] for name in grid.experiments)
+    assert experiment == whole | {"folds": 2, "system": "ikdr"}
+    # Of the main workflow Snakemake has laid one over the other.
+    with pytest.raises(WorkflowError, match=r"config: the keys .* are missing"):
+        grid_of(own, HERE, ROOT)
+
+
+def test_a_path_with_braces_is_refused():
+    with pytest.raises(WorkflowError, match=r"the path of this checkout, /a \{x\}, holds braces"):
+        check_files(HERE, Path("/a {x}"))
+
+
+@pytest.mark.parametrize("name", ["reports/published.csv", "reports/html.py", "solvers/ism.py"])
+def test_reports_depend_on_every_file_of_the_package(name, tmp_path, monkeypatch):
+    for place in ("reports/published.csv", "reports/html.py", "solvers/ism.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).touch()
+    monkeypatch.setattr(workflow, "files", lambda package: tmp_path)
+    before = report_sources(HERE, Path())
+    (tmp_path / "solvers" / "__pycache__").mkdir()
+    (tmp_path / "solvers" / "__pycache__" / "sweeps.nbi").write_text("machine code")
+    assert report_sources(HERE, Path()) == before
+    (tmp_path / name).write_text("changed")
+    assert report_sources(HERE, Path()) != before
+
+
+def test_under_conda_the_file_of_the_environment_of_reports_counts(tmp_path):
+    (tmp_path / "envs").mkdir()
+    environment = tmp_path / "envs" / "report.yaml"
+    environment.write_text("dependencies: [numpy=1]")
+    before = report_sources(snakemake(DeploymentMethod.CONDA), tmp_path)
+    assert before != report_sources(HERE, tmp_path)
+    environment.write_text("dependencies: [numpy=2]")
+    assert report_sources(snakemake(DeploymentMethod.CONDA), tmp_path) != before
+
+
+# What every start of the workflow does, one for each job on a cluster among them.
+START = """
+import sys
+from pathlib import Path
+import kdrbench.suite.reports.captions, kdrbench.suite.experiments.workflow
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.experiments.config_file import read_config_file
+config = read_config_file(Path(sys.argv[1]))
+load_grid(config | {"run": ["table4_supervised"]})
+print(sorted({"matplotlib", "numba", "pandas", "sklearn"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.slow("starts Snakemake")
+def test_a_start_loads_no_package_that_only_jobs_need():
+    words = [sys.executable, "-c", START, ROOT / "config.yaml"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grid = load_grid(table_4_config())
+    assert closing_lines(grid, "results/mine", "reports/mine") == ""
+    Path("reports/mine").mkdir(parents=True)
+    where = "tables and figures are in reports/mine: `kdrbench where --results results/mine` lists them."
+    assert closing_lines(grid, "results/mine", "reports/mine") == f"kdrbench: {where}"
+    Path("reports/mine/dashboard.html").touch()
+    assert closing_lines(grid, "results/mine", "reports/mine").startswith(
+        "kdrbench: reports/mine/dashboard.html shows all of it"
+    )
+
+
+def test_the_last_lines_name_what_is_still_out_of_date(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_results(Path("results"), two_experiments(), timed=True)
+    Path("reports").mkdir()
+    (first, last) = closing_lines(load_grid(two_experiments() | {"seed": 7}), "results", "reports").split("\n")
+    assert first.startswith("kdrbench: tables and figures are in reports")
+    assert last.startswith("kdrbench: 3 jobs out of date: seed 0 -> 7 (3 jobs); `kdrbench why --results results` lists")

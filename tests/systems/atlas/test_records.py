@@ -1,0 +1,51 @@
+"""Records that hold an atlas: which of its rows are read, and that they can be merged with others."""
+
+import json
+
+import pytest
+
+from kdrbench.errors import KdrbenchError
+from kdrbench.suite.engine.publish import write_table
+from kdrbench.suite.experiments.merged_tables import merged_lines
+from kdrbench.suite.experiments.merging import merge_results
+from kdrbench.suite.experiments.results import read_results, write_results
+from support.made_up import atlas_record
+from support.record_folders import folder_of
+
+
+def _charted(place, **columns):
+    """Return a folder of an atlas alone: kernels are those of the experiment it charts, which is not run there."""
+    folder = folder_of(place)
+    (folder / "merged/first.csv").unlink()
+    (folder / "ikdr.csv").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    atlas = {"title": "An atlas.", "system": "atlas", "datasets": ["wine"], "cells_of": ["first"], "solvers": ["ism"]}
+    config |= {"run": ["charts"], "experiments": config["experiments"] | {"charts": atlas | {"starts": 1, "draws": 1}}}
+    (folder / "config.json").write_text(json.dumps(config))
+    row = {"dataset": "wine", "method": "ism", "number": 0, "experiment": "charts", "cells_of": "first"} | columns
+    write_table(folder / "merged/charts.csv", merged_lines([atlas_record(**row)]))
+    return folder
+
+
+def test_an_atlas_is_merged_with_the_kernels_of_what_it_charts(tmp_path):
+    atlas, other = _charted(tmp_path / "atlas"), folder_of(tmp_path / "other", experiments=["second"])
+    assert list(read_results(atlas).records) == ["charts"]
+    both = merge_results([read_results(atlas), read_results(other)], "both")
+    write_results(tmp_path / "both", both)
+    assert read_results(tmp_path / "both").config["run"] == ["charts", "second"]
+    assert set(both.config["experiments"]) == {"charts", "first", "second"}
+
+
+@pytest.mark.parametrize(("column", "value"), [("kernel", "linear"), ("cells_of", "second"), ("method", "../dg")])
+def test_rows_that_an_atlas_does_not_have_are_refused(tmp_path, column, value):
+    with pytest.raises(KdrbenchError, match=f"a row of .*{value}.*, which its configuration does not have"):
+        read_results(_charted(tmp_path / "atlas", **{column: value}))
+
+
+def test_an_atlas_of_an_undefined_experiment_is_refused(tmp_path):
+    folder = _charted(tmp_path / "nothing")
+    config = json.loads((folder / "config.json").read_text())
+    del config["experiments"]["first"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(KdrbenchError, match=r"a row of .*gaussian.*, which its configuration does not have"):
+        read_results(folder)

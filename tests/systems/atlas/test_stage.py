@@ -1,0 +1,295 @@
+"""The atlas as a system: its rows, its optima, what a run is given and may say, and faults of the configuration."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.stats import kendalltau
+
+from kdrbench.errors import ConfigError
+from kdrbench.inference.atlas import place_of
+from kdrbench.status import Status
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.experiments.config import load_grid
+from kdrbench.suite.reports.optima import Charted
+from kdrbench.suite.systems.atlas.chart import End, chart_ends
+from kdrbench.suite.systems.atlas.stage import problem_of
+from kdrbench.suite.systems.atlas.starts_run import AtlasRun, make_atlas_run
+from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.solver_run import SolverRun
+from support.configs import whole_config
+from support.one_batch import files_in
+from support.stage_cases import LIMITS, data_of, job_of
+
+SMALL = {"datasets": ["wine"], "cells_of": ["one"], "starts": 3, "draws": 1}
+
+
+def config_of(kernel="linear", solvers=("ism", "ism_converged"), folds=2, components=2, seed=0, **changes):
+    """An atlas of one kernel on folds of Wine, or on all rows where there is one fold."""
+    config = whole_config()
+    one = config["experiments"]["table4_supervised"] | {"datasets": ["wine"], "kernels": [kernel], "folds": folds}
+    one["components"] = {"wine": components}
+    if folds == 1:
+        one = {key: value for key, value in one.items() if key != "folds"} | {"split": "none"}
+    atlas = config["experiments"]["atlas"] | SMALL | {"solvers": list(solvers)} | changes
+    return config | {"run": ["atlas"], "seed": seed, "experiments": {"atlas": atlas, "one": one}}
+
+
+def batch_of(**changes):
+    (batch,) = load_grid(config_of(**changes)).batches()
+    return batch
+
+
+def test_every_problem_solver_and_draw_leaves_a_row(tmp_path):
+    records = job_of(batch_of(draws=2), data_of("wine"), tmp_path)
+    assert [record.axes for record in records] == [
+        ("atlas", "wine", "one", "linear", run, solver) for run in range(4) for solver in ("ism", "ism_converged")
+    ]
+    for record in records:
+        assert (record.status, record.n_starts, record.n_ended) == ("converged", 3, 3)
+        assert (record.draw, record.problem_run) == divmod(record.run, 2)
+        assert (record.n_train, record.n_test, record.n_features, record.n_components) == (89, 89, 13, 2)
+    # Both draws are of the same problems.
+    assert len({record.problem for record in records}) == 2
+
+
+def test_certified_optima_of_a_linear_kernel_are_global(tmp_path):
+    batch = batch_of()
+    record = job_of(batch, data_of("wine"), tmp_path)[1]
+    fold = make_fold(data_of("wine"), 0, 2, 0)
+    codes = np.eye(3)[fold.train_labels]
+    centred = codes - codes.mean(axis=0)
+    gamma = centred @ centred.T
+    # As in the papers' code.
+    np.fill_diagonal(gamma, 0.0)
+    # max Tr(W' X' Gamma X W) is the sum of the largest eigenvalues.
+    values = scipy.linalg.eigvalsh(fold.train_features.T @ gamma @ fold.train_features)[::-1]
+    assert record.best_cost == pytest.approx(-values[:2].sum(), rel=1e-10)
+    assert (record.n_optima, record.n_known, record.n_certified) == (1, 1, 3)
+    assert (record.share_at_best, record.share_near_best, record.leading_at_best) == (1.0, 1.0, True)
+    assert record.largest_gap == pytest.approx(0.0, abs=1e-12)
+
+
+def two_wells(n=24, seed=0):
+    """Two classes, each on an axis: projected to either axis they are apart, to a diagonal on top of each other."""
+    rng = np.random.default_rng(seed)
+    half = np.array([[2.0, 0.0]]) + 0.4 * rng.standard_normal((n, 2))
+    points = np.vstack([half, half[:, ::-1], -half, -half[:, ::-1]])
+    return points, np.repeat([0, 1, 0, 1], n)
+
+
+def planted(points, labels):
+    names = tuple(map(str, range(labels.max() + 1)))
+    return replace(
+        data_of("wine"),
+        features=np.ascontiguousarray(points),
+        labels=labels,
+        class_names=names,
+        feature_names=tuple(f"x{place}" for place in range(points.shape[1])),
+    )
+
+
+def found_in(dataset, folder, solver="lbfgs_converged", kernel="gaussian", **changes):
+    """The record of the first run on all rows, its optima and their numbers."""
+    batch = batch_of(kernel=kernel, solvers=(solver,), folds=1, components=1, **changes)
+    record = job_of(replace(batch, data_sha256=dataset.content_sha256), dataset, folder)[0]
+    with np.load(files_in(folder).findings) as arrays:
+        return record, arrays[f"wine/one/{kernel}/optima_0"], arrays[f"wine/one/{kernel}/optima_numbers_0"]
+
+
+def angles_of(optima):
+    return np.degrees(np.arctan2(optima[:, 1, 0], optima[:, 0, 0]))
+
+
+def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
+    record, optima, numbers = found_in(planted(*two_wells()), tmp_path, starts=20)
+    assert (record.n_optima, record.n_known, record.n_certified, record.n_ended) == (2, 2, 20, 20)
+    # Swapping the axes swaps the classes and the optima.
+    turned = np.sort(angles_of(optima) % 180.0)
+    assert turned.sum() == pytest.approx(270.0, abs=1e-3)
+    assert numbers[0, 0] == pytest.approx(numbers[1, 0], rel=1e-9)
+    assert numbers[:, 2].sum() == pytest.approx(1.0)
+    # About half of the starts lie on either side of the diagonal; 20 throws of a coin leave 2 to 18 but in 4 of 10^5.
+    assert numbers[:, 2].min() >= 0.1
+    # A start that ends in the other basin has found the best cost, and is not at its projection.
+    assert record.share_near_best == 1.0
+    assert record.share_at_best == pytest.approx(numbers[0, 2])
+
+
+def test_optima_do_not_depend_on_orders_of_rows_or_columns(tmp_path):
+    points, labels = two_wells()
+    shuffled = np.random.default_rng(3).permutation(len(points))
+    found = found_in(planted(points, labels), tmp_path / "one", starts=20)
+    permuted = found_in(planted(points[shuffled], labels[shuffled]), tmp_path / "two", starts=20)
+    mirrored = found_in(planted(points[:, ::-1], labels), tmp_path / "three", starts=20)
+    for record in (permuted[0], mirrored[0]):
+        assert record.n_known == found[0].n_known == 2
+        assert record.best_cost == pytest.approx(found[0].best_cost, rel=1e-9)
+    assert all(place_of(one, permuted[1], 0.01) >= 0 for one in found[1])
+    assert all(place_of(one[::-1], mirrored[1], 0.01) >= 0 for one in found[1])
+
+
+@pytest.mark.parametrize("cell", ["planted", "wine"])
+def test_other_starts_find_the_basins_again(cell, tmp_path):
+    data = planted(*two_wells()) if cell == "planted" else data_of("wine")
+    kernel = "gaussian" if cell == "planted" else "polynomial"
+    charts = []
+    for seed in (0, 1):
+        _, optima, numbers = found_in(data, tmp_path / str(seed), kernel=kernel, starts=20, seed=seed)
+        charts.append(Charted("p", seed, optima, numbers[:, 0], numbers[:, 1], numbers[:, 2:]))
+    (found, wanted), (back, other) = charts[0].found_again(charts[1]), charts[1].found_again(charts[0])
+    assert wanted + other >= 2
+    assert (found + back) / (wanted + other) >= 0.95
+
+
+def test_a_draw_has_its_own_starts_shared_by_all_solvers():
+    run, other = (make_atlas_run(batch_of(draws=2), data_of("wine"), LIMITS.memory_mib, number) for number in (0, 2))
+    problem = run.solvers["ism"].problem
+
+    def made(one):
+        return [start(problem) for start in one.starts()]
+
+    first, again, second = made(run), made(run), made(other)
+    assert len(first) == 4
+    np.testing.assert_array_equal(first, again)
+    # The papers' start is no draw.
+    np.testing.assert_array_equal(first[0], second[0])
+    assert all(np.abs(one - two).max() > 1e-3 for one, two in zip(first[1:], second[1:], strict=True))
+
+
+def test_the_problem_is_that_of_the_charted_experiment(tmp_path):
+    config = config_of()
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[-1]
+    assert record.problem == problem_of(config, "one", "wine", "linear", record.problem_run)
+    others = [
+        problem_of(config, "one", "wine", "linear", 0),
+        problem_of(config_of(seed=1), "one", "wine", "linear", 1),
+        problem_of(config_of(components=3), "one", "wine", "linear", 1),
+        problem_of(config_of(kernel="gaussian"), "one", "wine", "gaussian", 1),
+        problem_of(config_of(folds=3), "one", "wine", "linear", 1),
+    ]
+    assert len({record.problem, *others}) == 6
+
+
+def leaves(monkeypatch, arrays):
+    def boasts(run, name, monitor, referee):
+        for kind, array in arrays.items():
+            referee.save(f"{kind}_{name}", array)
+        return Status.CONVERGED, "done"
+
+    monkeypatch.setattr(AtlasRun, "_solved", boasts)
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (np.ones((4, 13, 2)), "the end of ism is not orthonormal"),
+        (np.full((4, 13, 2), np.nan), "the end of ism holds NaN"),
+        (np.zeros((9, 13, 2)), r"the ends of ism have shape \(9, 13, 2\)"),
+        (np.zeros((4, 13, 2), dtype=int), "the ends of ism have shape .* type int64"),
+        (np.broadcast_to(np.eye(13, 2), (2, 13, 2)), "ism left 2 ends of 4 starts"),
+    ],
+)
+def test_what_a_run_leaves_is_checked(ends, message, tmp_path, monkeypatch):
+    leaves(monkeypatch, {"ends": np.array(ends), "degrees": np.ones(len(ends), dtype=int)})
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
+    assert (record.status, record.best_cost, record.n_known) == ("failed", None, None)
+    assert re.search(message, record.message)
+
+
+def end(cost, *, uses_degrees=True):
+    return End("ism", np.eye(3, 1), cost, "unknown", uses_degrees)
+
+
+def ranked_in(costs, qualities):
+    """The columns on qualities of one solver; its first end, of the papers' start, has the lowest cost and quality."""
+    of_solver = [end(-99.0), *(end(cost) for cost in costs)]
+    worth = dict(zip(map(id, of_solver), [0.0, *qualities], strict=True))
+    return chart_ends({"ism": of_solver}, lambda one: worth[id(one)]).columns["ism"]
+
+
+def test_costs_and_qualities_are_correlated_by_rank():
+    costs, qualities = [-10.0, -9.0, -8.0, -7.5, -7.0], [0.9, 0.95, 0.8, 0.7, 0.7]
+    columns = ranked_in(costs, qualities)
+    assert columns["tau"] == pytest.approx(kendalltau(costs, qualities).statistic)
+    assert columns["tau_low"] <= columns["tau"] <= columns["tau_high"]
+    # Without the papers' start.
+    assert (columns["lowest_quality"], columns["highest_quality"]) == (0.7, 0.95)
+
+
+def test_equal_costs_equal_qualities_and_few_ends_rank_nothing():
+    for costs, qualities in [
+        # Costs that agree as two solves to the same optimum do.
+        ([-10.0, -10.0 + 1e-7, -10.0 + 2e-7, -10.0], [0.9, 0.8, 0.9, 0.7]),
+        ([-10.0, -9.0, -8.0, -7.0], [0.9] * 4),
+        ([-10.0, -9.0], [0.9, 0.8]),
+    ]:
+        columns = ranked_in(costs, qualities)
+        assert "tau" not in columns
+        assert columns["highest_quality"] == max(qualities)
+
+
+def test_ends_without_a_quality_have_none(tmp_path):
+    assert "lowest_quality" not in ranked_in([-10.0, -9.0], [None, None])
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
+    assert 0.0 <= record.lowest_quality <= record.highest_quality <= 1.0
+
+
+def test_ends_of_another_objective_are_not_ranked():
+    of_solver = [end(-99.0), *(end(-10.0 + one) for one in range(4)), end(-50.0, uses_degrees=False)]
+    qualities = iter([0.0, 0.9, 0.8, 0.7, 0.6, 1.0])
+    columns = chart_ends({"ism": of_solver}, lambda _: next(qualities)).columns["ism"]
+    assert columns["tau"] == pytest.approx(-1.0)
+    assert columns["highest_quality"] == 0.9
+
+
+def test_what_a_run_says_of_its_optima_counts_nothing(tmp_path, monkeypatch):
+    honest = AtlasRun.run
+
+    def boasts(run, referee):
+        for result in honest(run, referee):
+            yield replace(result, columns={"best_cost": -1e9, "n_optima": 77})
+
+    monkeypatch.setattr(AtlasRun, "run", boasts)
+    record = job_of(batch_of(), data_of("wine"), tmp_path)[0]
+    assert (record.status, record.n_optima) == ("converged", 1)
+    assert record.best_cost > -1e9
+
+
+def test_what_a_solver_raises_is_its_row_and_takes_no_other(tmp_path, monkeypatch):
+    solve = SolverRun.ended
+
+    def fails(run, start, monitor):
+        if run.solver.tolerance == 0.01:
+            raise ValueError("no eigenvalues")
+        return solve(run, start, monitor)
+
+    monkeypatch.setattr(SolverRun, "ended", fails)
+    ism, converged = job_of(batch_of(), data_of("wine"), tmp_path)[:2]
+    assert (ism.status, ism.n_ended, ism.message) == ("failed", 0, "start 0: ValueError: no eigenvalues")
+    assert (converged.status, converged.n_ended, converged.n_optima) == ("converged", 3, 1)
+
+
+@pytest.mark.slow("a run that ends at its limit")
+def test_starts_that_ended_before_the_limit_are_charted(tmp_path):
+    slow = Limits(time_s=0.4, memory_mib=1024)
+    batch = batch_of(kernel="polynomial", solvers=["ism_converged"], starts=4000)
+    record = job_of(batch, data_of("wine"), tmp_path, limits=slow)[0]
+    assert record.status == "time_limit"
+    assert 0 < record.n_ended < 4000
+    assert record.n_known >= 1
+
+
+def test_faults_of_the_configuration_are_named():
+    for changes, message in [
+        ({"cells_of": ["two"]}, "atlas.cells_of: unknown experiment of ikdr 'two'"),
+        ({"cells_of": ["atlas"]}, "atlas.cells_of: unknown experiment of ikdr 'atlas'"),
+        ({"solvers": ["imf"]}, "atlas.solvers: unknown solver 'imf'"),
+        ({"solvers": ["dg_10"]}, "'dg_10' has starts of its own; an atlas gives each solver the same"),
+        ({"datasets": ["cancer"]}, "no experiment of cells_of has data set 'cancer'; leave it out"),
+        ({"starts": 0}, "atlas.starts is 0; it must be at least 1"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            load_grid(config_of(**changes))

@@ -1,0 +1,324 @@
+"""Experiments of interpretable kernel dimension reduction: their faults, defaults, and the cells that they are."""
+
+import pytest
+
+from kdrbench.errors import ConfigError
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.experiments.config import checked, load_grid
+from kdrbench.suite.systems.ikdr.definition import CellDefinition, Kind
+from kdrbench.suite.systems.ikdr.folds import Sampling, Split
+from support.configs import TABLE, changed_config, ikdr_config, table_4_config
+from support.products import by_section
+
+FAULTS = [
+    (f"{TABLE}.datasets", ["flower"], "data set 'flower' has no labels; experiments need them"),
+    (f"{TABLE}.datasets", ["gyrb"], "data set 'gyrb' has no features; experiments need them"),
+    (f"{TABLE}.components.wines", 4, f"{TABLE}.components: unknown data set 'wines'"),
+    (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
+    (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
+    (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of identity, random, surrogate"),
+    (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'. Did you mean 'gaussian'"),
+    (
+        f"{TABLE}.solvers",
+        ["imm"],
+        f"{TABLE}.solvers: unknown solver 'imm'. Did you mean 'ism'\\? Allowed: gm, .*, sm, sm_10, and \\d+ more",
+    ),
+    (f"{TABLE}.solvers", ["a/b"], "it must be a name of letters, digits"),
+    (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
+    (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
+    (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
+    (
+        "kernels.gaussian.sigma",
+        -1,
+        "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1",
+    ),
+    (
+        "kernels.gaussian.sgima",
+        1,
+        "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'",
+    ),
+    ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
+    ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
+    (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'. Did you mean 'svm'"),
+    (
+        f"{TABLE}.baselines",
+        ["svm", "spectral_clustering"],
+        f"{TABLE}.baselines: 'spectral_clustering' is a baseline of clustering; this experiment is supervised, "
+        "where these fit: kernel_pca_svm, lda, lda_svm, nca_svm, pca_svm, svm",
+    ),
+    ("baselines", KeyError, f"{TABLE}.baselines: unknown baseline 'svm'; allowed: "),
+    ("baselines.svm.method", "svn", "config: baselines.svm: unknown baseline method 'svn'. Did you mean 'svm'"),
+    ("baselines.svm", {}, "config: the key 'method' is missing in baselines.svm"),
+    ("baselines.svm.penalty", -1, "config: baselines.svm: baseline option penalty must be a finite number > 0"),
+    ("baselines.ism", {"method": "svm"}, "config: baselines.ism: a solver has this name too; give one of them"),
+    (
+        "solvers.mine_reference",
+        {"method": "ism"},
+        "config: solvers.mine_reference: names that end in _reference are those of a record beside one's own runs; "
+        "choose another, such as mine_own",
+    ),
+    (
+        "baselines.svm_reference",
+        {"method": "svm"},
+        "config: baselines.svm_reference: names that end in _reference",
+    ),
+    (
+        "kernels.none",
+        {"family": "linear"},
+        "config: kernels.none: the name means that there is no kernel; choose",
+    ),
+    (
+        "solvers.dg.start",
+        "phi",
+        "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate",
+    ),
+    ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
+    ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
+    ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
+    (
+        f"{TABLE}.evaluation",
+        {"scheduler": "host:8786"},
+        f"{TABLE}.evaluation.scheduler: scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786'",
+    ),
+    (f"{TABLE}.evaluation", {"scheduler": 8786}, f"{TABLE}.evaluation.scheduler is 8786; it must be"),
+    (f"{TABLE}.partitions", 0, f"{TABLE}.partitions is 0; it must be at least 1"),
+    (f"{TABLE}.scaling", "test", f"{TABLE}.scaling is 'test'; it must be one of training, own"),
+    (f"{TABLE}.stratified", "no", f"{TABLE}.stratified is 'no'; it must be"),
+    (
+        f"{TABLE}.paradigm_params",
+        {"target_kernel": "linear"},
+        "supervised experiments have no parameters but labels: integers, an error of published runs",
+    ),
+    (f"{TABLE}.fold", 3, f"unknown key in {TABLE}: 'fold'. Did you mean 'folds'"),
+]
+
+
+@pytest.mark.parametrize("cases", by_section(FAULTS))
+def test_each_fault_is_one_sentence(cases):
+    for path, value, message in cases:
+        with pytest.raises(ConfigError, match=message) as caught:
+            checked(changed_config(path, value))
+        assert "\n" not in str(caught.value)
+
+
+def test_as_many_components_as_features_are_refused():
+    config = table_4_config(datasets=["wine"], components={"wine": 13})
+    checked(config)
+    del config["experiments"]["table4_supervised"]["published"]
+    message = "components.wine is 13, as many as data set 'wine' has features: .* all solvers tie; give at most 12"
+    with pytest.raises(ConfigError, match=message):
+        checked(config)
+
+
+def kinds_of(config):
+    return [batch.definition["kind"] for batch in load_grid(config).batches()]
+
+
+UNSUPERVISED = {
+    "title": "Clusters.",
+    "paradigm": "unsupervised",
+    "datasets": ["wine"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism"],
+    "components": {"wine": 4},
+    "split": "none",
+    "start": "surrogate",
+}
+SUBSETS = {"split": "subsets", "folds": 3, "rows": {"wine": 142}}
+ALTERNATIVE = {"paradigm": "alternative"}
+
+
+def experiment_of(experiment):
+    return table_4_config() | {"run": ["e"], "experiments": {"e": experiment}}
+
+
+def labelled(**names):
+    return {"labellings": {"wine": names}}
+
+
+FAULTS_WITHOUT_FOLDS = [
+    ({"split": "all"}, "experiments.e.split is 'all'; it must be one of folds, none, subsets"),
+    ({"split": "folds", "folds": 5}, "e.split is 'folds'; clusters of training rows say nothing of test rows"),
+    ({"split": KeyError}, "e.split is 'folds'; clusters of training rows say nothing"),
+    ({"folds": 2}, "e.folds is 2; with split: none all rows are used once, so leave it out"),
+    ({"folds": 0}, "e.folds is 0; it must be at least 1"),
+    (
+        {"split": "subsets", "rows": {"wine": 9}},
+        "the key 'folds' is missing in experiments.e; split: subsets needs",
+    ),
+    ({"rows": {"wine": 9}}, "e.rows is set with split: none; only split: subsets draws rows"),
+    ({"partitions": 2}, "e.partitions is set with split: none; only split: folds makes partitions"),
+    (
+        SUBSETS | {"stratified": True},
+        "e.stratified is set with split: subsets; only split: folds makes partitions",
+    ),
+    ({"scaling": "own"}, "e.scaling is set with split: none; only split: folds makes partitions"),
+    (
+        {"kernels": ["gaussian_polynomial"]},
+        "e.kernels: the weights of 'gaussian_polynomial' are aligned with labels, which an unsupervised experiment",
+    ),
+    (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'. Did you mean 'wine'"),
+    (SUBSETS | {"rows": {"wine": 1}}, "e.rows.wine is 1; it must be at least 2"),
+    (
+        SUBSETS | {"rows": {"wine": 179}},
+        "e.rows.wine is 179; data set 'wine' has 178 samples, so it must be between",
+    ),
+    (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
+    (SUBSETS | {"rows": KeyError}, "e.rows names no number of rows for data set 'wine'"),
+    (
+        {"paradigm": "semi"},
+        "e.paradigm is 'semi'; it must be one of supervised, unsupervised, semi_supervised, ",
+    ),
+    ({"paradigm": "semi_supervised"}, "e.shown: a semi-supervised experiment says how many .* does not say so"),
+    ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
+    ({"paradigm": "semi_supervised", "shown": 1.5}, "e.shown is 1.5; it must be"),
+    ({"paradigm": "semi_supervised", "shown": 0}, "e.shown is 0; it must be"),
+    ({"paradigm": "semi_supervised", "shown": 500}, "e.shown is 500; the largest class of .* no label would"),
+    (
+        {"paradigm": "semi_supervised", "shown": 3, "baselines": ["svm"]},
+        "'svm' is a baseline of classification; this experiment is semi_supervised, where these fit: label_spr",
+    ),
+    ({"paradigm": "alternative"}, "e.labellings names no given labelling for data set 'wine'"),
+    (
+        ALTERNATIVE | labelled(given="class"),
+        "e.labellings.wine.given: unknown labelling 'class'. Did you mean 'classes'. Allowed: classes, cl",
+    ),
+    (
+        ALTERNATIVE | labelled(given="classes", sought="clusters"),
+        "e.labellings.wine.sought: unknown labelling 'clusters'; allowed: classes",
+    ),
+    (
+        ALTERNATIVE | labelled(given="classes"),
+        "e.labellings.wine names no labelling that is sought; its n_clusters must be given",
+    ),
+    (
+        ALTERNATIVE | labelled(given="classes", n_clusters=1),
+        "e.labellings.wine.n_clusters is 1; it must be at least 2",
+    ),
+    (
+        ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
+        "e.baselines: 'spectral_clustering' does not fit an experiment that is alternative: no baseline differs",
+    ),
+    (
+        ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
+        "clusters of training rows say nothing of test rows, so alternative experiments need",
+    ),
+    (
+        {"paradigm_params": {"centered": True}},
+        "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen",
+    ),
+    (
+        {"paradigm_params": {"tolerance": 0}},
+        "e.paradigm_params: tolerance must be None or a finite number > 0, got 0",
+    ),
+    (
+        {"paradigm": "supervised", "paradigm_params": {"centred": True}},
+        "e.paradigm_params is {'centred': True}; supervised experiments have no parameters but labels: integers",
+    ),
+    (
+        {"baselines": ["svm"]},
+        "'svm' is a baseline of classification; this experiment is unsupervised, where these",
+    ),
+]
+
+
+@pytest.mark.parametrize("cases", by_section(FAULTS_WITHOUT_FOLDS, lambda changes: next(iter(changes))))
+def test_faults_of_experiments_without_folds(cases):
+    for changes, message in cases:
+        experiment = {key: value for key, value in (UNSUPERVISED | changes).items() if value is not KeyError}
+        with pytest.raises(ConfigError, match=message) as caught:
+            checked(experiment_of(experiment))
+        assert "\n" not in str(caught.value)
+
+
+def test_supervised_folds_are_required():
+    with pytest.raises(ConfigError, match=rf"the key 'folds' is missing in {TABLE}; split: folds needs it"):
+        checked(changed_config(f"{TABLE}.folds", KeyError))
+
+
+def test_an_unsupervised_cell_is_one_run_with_a_cluster_a_class():
+    experiment = UNSUPERVISED | {"baselines": ["spectral_clustering"], "paradigm_params": {"centred": False}}
+    batches = load_grid(experiment_of(experiment)).batches()
+    assert [batch.path for batch in batches] == ["e/wine/gaussian/ism/0-0", "e/wine/none/spectral_clustering/0-0"]
+    for batch in batches:
+        cell = CellDefinition.of(batch)
+        assert (cell.sampling, cell.paradigm) == (Sampling(Split.NONE, 1), "unsupervised")
+        assert cell.parameters == {"n_clusters": 3, "centred": False}
+        assert Batch.from_json(batch.to_json()) == batch
+    drawn = load_grid(experiment_of(UNSUPERVISED | SUBSETS)).batches()
+    assert [(batch.runs, batch.definition["n_rows"]) for batch in drawn] == [((0, 1, 2), 142)]
+
+
+def test_an_experiment_may_do_without_baselines():
+    assert set(kinds_of(changed_config(f"{TABLE}.baselines", []))) == {Kind.SOLVER}
+    # Nor need there be any definition of one.
+    config = changed_config("baselines", KeyError)
+    del config["experiments"]["table4_supervised"]["baselines"]
+    assert set(kinds_of(config)) == {Kind.SOLVER}
+
+
+def test_the_whole_grid_is_that_of_the_papers():
+    grid = load_grid(ikdr_config())
+    assert len({batch.path for batch in grid.batches()}) == len(grid.batches())
+    runs = {name: sum(len(batch.runs) for batch in grid.batches(name)) for name in grid.experiments}
+    expected = {
+        # data sets x (kernels x solvers + baselines) x folds
+        "table4_supervised": 4 * (2 * 8 + 3) * 10,
+        "table4_unsupervised": 4 * (2 * 8 + 2),
+        "table4_unsupervised_142": 2 * 5 * 10,
+        # data sets x kernels x solvers x folds x partitions
+        "table4_partitions": 2 * 2 * 2 * 10 * 20,
+        # data sets x (solvers + baselines) x draws of the labels that are shown
+        "semi_supervised_5": 3 * (2 + 3) * 10,
+        # sizes x solvers
+        "scaling_d": 7 * 5,
+    }
+    assert runs.items() >= expected.items()
+
+
+def test_a_published_protocol_is_a_boolean():
+    with pytest.raises(ConfigError, match=r"published\.protocol is 'yes'; it must be"):
+        checked(changed_config(f"{TABLE}.published.protocol", "yes"))
+
+
+def test_baselines_come_once_after_the_solvers_of_a_data_set():
+    grid = load_grid(table_4_config())
+    batches = grid.batches()
+    assert [batch.path for batch in batches[16:19]] == [
+        f"table4_supervised/wine/none/{name}/0-9" for name in ("svm", "lda_svm", "pca_svm")
+    ]
+    assert kinds_of(table_4_config()) == 2 * (16 * ["solver"] + 3 * ["baseline"])
+    assert grid.bundle("table4_supervised/cancer/none/svm/0-9").batches[0] in batches
+
+
+def test_a_solvers_own_start_overrides_the_experiments():
+    def cells(config):
+        batches = load_grid(config).batches()
+        return {batch.cell[-1]: batch.definition for batch in batches if batch.definition["kind"] == Kind.SOLVER}
+
+    starts = {name: definition["start"] for name, definition in cells(table_4_config()).items()}
+    assert {solver for solver, start in starts.items() if start == "random"} == {"dg", "sm", "gm"}
+    assert {solver for solver, start in starts.items() if start == "surrogate"} == set(starts) - {"dg", "sm", "gm"}
+    growth = cells(changed_config("solvers.dg.start", "identity"))["dg"]
+    assert growth["start"] == "identity"
+    # It is no option of the method.
+    assert growth["method"] == {"method": "dimension_growth", "variant": "published"}
+
+
+def test_how_many_runs_a_job_makes_is_decided_by_what_they_cost():
+    faces = {"datasets": ["wine", "face"], "components": {"wine": 4, "face": 20}, "folds": 4}
+    labels = {}
+    for batch in load_grid(table_4_config(**faces, runs_per_job="auto")).batches():
+        labels.setdefault((batch.dataset, *batch.cell), []).append(batch.runs_label)
+    assert labels["wine", "gaussian", "dg"] == labels["face", "gaussian", "ism"] == ["0-3"]
+    assert labels["face", "gaussian", "dg"] == ["0-0", "1-1", "2-2", "3-3"]
+
+
+def test_a_scheduler_is_for_kernels_that_are_sums_over_samples():
+    config = changed_config(f"{TABLE}.evaluation", {"scheduler": "tcp://host:8786"})
+    checked(config)
+    config["experiments"][TABLE.split(".")[1]]["kernels"] = ["gaussian", "multiquadric"]
+    with pytest.raises(
+        ConfigError, match="'multiquadric', which needs all pairs of samples; a scheduler computes those"
+    ):
+        checked(config)

@@ -1,0 +1,132 @@
+"""Solvers that are run from several random starts: the best counts, and all of them are on the clock."""
+
+import numpy as np
+import pytest
+
+from kdrbench.datasets import load_dataset
+from kdrbench.errors import ConfigError
+from kdrbench.solvers import IterationMonitor, Status, solve
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.publish import read_points
+from kdrbench.suite.engine.run_files import RunFiles, read_array, read_trace
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
+from support.helpers import random_projection, small_problem
+from support.one_batch import IKDR, batch_of, context_of, files_in, grid_of, referee_in, run_batch
+
+LIMITS = Limits(time_s=60.0, memory_mib=512)
+DG = {"variant": "published", "start": "random"}
+
+
+def record_of(method, files, limits=LIMITS, repeat_for_s=0.0, **options):
+    batch = batch_of(method, options=options)
+    (record,) = run_batch(batch, load_dataset("wine"), context_of(limits, repeat_for_s), files)
+    return record, read_points(files.traces).get(("wine/gaussian/it", 0), [])
+
+
+def test_the_best_of_five_starts_counts_and_their_work_is_summed(tmp_path):
+    batch = batch_of("dimension_growth", options=DG | {"starts": 5})
+    run = IKDR.prepare(batch, load_dataset("wine"), context_of(LIMITS))(0)
+    make, costs, calls, iterations, messages = run.starts(), [], [], [], []
+    for _ in range(5):
+        problem = run.problem.fresh()
+        result = solve(run.solver, problem, make(problem), IterationMonitor())
+        costs.append(-run.exact.fresh().value(result.projection))
+        calls.append(problem.counters)
+        iterations.append(result.iterations)
+        messages.append(result.message)
+    assert max(costs) - min(costs) > 1e-3
+    (tmp_path / "five").mkdir()
+    record, trace = record_of("dimension_growth", files_in(tmp_path / "five"), **DG, starts=5)
+    assert record.status == "converged"
+    assert record.message == f"best of 5 starts: {messages[int(np.argmin(costs))]}"
+    assert record.cost == pytest.approx(min(costs), rel=1e-12)
+    assert (record.n_starts, record.mean_cost) == (5, pytest.approx(np.mean(costs), rel=1e-12))
+    for name in ("value", "gradient", "value_gradient"):
+        assert getattr(record, f"{name}_calls") == sum(getattr(one, name) for one in calls)
+    assert record.iterations == sum(iterations)
+    assert trace[-1]["cost"] == pytest.approx(record.cost, rel=1e-12)
+    # The first start is that of a run from one start.
+    (tmp_path / "one").mkdir()
+    single, _ = record_of("dimension_growth", files_in(tmp_path / "one"), **DG)
+    assert single.cost == pytest.approx(costs[0], rel=1e-12)
+    assert (single.n_starts, single.mean_cost) == (None, None)
+
+
+def test_a_short_run_repeats_all_of_its_starts(tmp_path):
+    batch = batch_of("stiefel_cayley", options=DG | {"starts": 3})
+    run = IKDR.prepare(batch, load_dataset("wine"), context_of(LIMITS))(0)
+    asked = []
+    starts = run.starts
+    object.__setattr__(
+        run, "starts", lambda: (lambda make: lambda problem: asked.append(make(problem)) or asked[-1])(starts())
+    )
+    run.repeat(referee_in(tmp_path))
+    run.repeat(referee_in(tmp_path))
+    assert len(asked) == 6
+    for first, second in zip(asked[:3], asked[3:], strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert not np.allclose(asked[0], asked[1])
+
+
+@pytest.mark.slow("every kind of start, stopped at its limit")
+def test_a_limit_among_the_starts_leaves_the_best_so_far(tmp_path, monkeypatch):
+    # A busy machine may come late to a start's end.
+    monkeypatch.setattr("kdrbench.suite.engine.isolation.guardian.GRACE_S", 10.0)
+    options = DG | {"variant": "converged", "tolerance": 1e-9, "starts": 100_000}
+    record, trace = record_of("stiefel_cayley", files_in(tmp_path), Limits(2.0, 512), **options)
+    assert record.status == "time_limit"
+    assert record.message == "stopped at the time limit of 2 s"
+    assert 1 < record.n_starts < 100_000
+    assert record.cost == pytest.approx(trace[-1]["cost"], rel=1e-12)
+    assert record.cost <= record.mean_cost
+
+
+def test_the_monitor_keeps_the_best_result(tmp_path):
+    problem, files = small_problem(), RunFiles(tmp_path)
+    points = [random_projection(seed=seed) for seed in range(30)]
+    costs = np.array([-problem.value(point) for point in points])
+    worst, middle, best = (points[place] for place in np.argsort(costs)[[-1, 15, 0]])
+    monitor = ProjectionMonitor(referee_in(tmp_path), problem, 2)
+    kept = []
+    for start, ended in ((worst, middle), (worst, worst), (worst, best), (middle, middle)):
+        monitor.begin()
+        assert monitor.keep_going(start)
+        kept.append(read_array(files.array(PROJECTION)))
+        monitor.end()
+        monitor.accept(ended)
+        kept.append(read_array(files.array(PROJECTION)))
+        assert monitor.start_ended() == ((ended is middle and len(kept) == 2) or ended is best)
+    for mine, expected in zip(kept, [worst, middle, middle, middle, middle, best, best, best], strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    seen = [line.cost for line in read_trace(files.trace)]
+    assert seen == sorted(seen, reverse=True)
+    assert monitor.costs == [pytest.approx(-problem.value(one)) for one in (middle, worst, best, middle)]
+
+
+def test_starts_that_would_all_be_the_same_are_refused():
+    with pytest.raises(
+        ConfigError, match=r"'it' has 3 starts that are all the same, since its start is 'surrogate'; wr"
+    ):
+        grid_of(solvers={"it": {"method": "ism", "starts": 3}})
+
+
+def test_several_starts_of_an_alternation_are_refused():
+    solvers = {"it": {"method": "ism", "start": "random", "starts": 3}}
+    with pytest.raises(
+        ConfigError, match="'it' has 3 starts, which is for supervised experiments; this one is unsuperv"
+    ):
+        grid_of(solvers=solvers, paradigm="unsupervised", split="none")
+
+
+def test_a_number_of_starts_is_at_least_two():
+    for starts in [1, 0, 2.5, "many"]:
+        with pytest.raises(ConfigError, match=r"solvers\.it\.starts"):
+            grid_of(solvers={"it": {"method": "ism", "start": "random", "starts": starts}})
+
+
+def test_statuses_are_those_of_the_best_start(tmp_path):
+    record, _ = record_of(
+        "stiefel_cayley", files_in(tmp_path), start="random", starts=3, max_iterations=2, variant="published"
+    )
+    assert record.status == Status.MAX_ITERATIONS
+    assert record.message.startswith("best of 3 starts: stationarity was ")

@@ -1,0 +1,200 @@
+import json
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from kdrbench.kernels import Polynomial
+from kdrbench.metric_learning import (
+    DNE,
+    KPCATrick,
+    SamplePairs,
+    aligned_kernel,
+    cross_validated_kernel,
+    gaussian_grid,
+    learn_map,
+)
+from kdrbench.suite.engine.isolation.limits import Pauses
+from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.run_files import RunFiles
+from kdrbench.suite.engine.seeds import rng_of
+from kdrbench.suite.systems.kpca_trick import run as run_module
+from kdrbench.suite.systems.kpca_trick import split as split_module
+from kdrbench.suite.systems.kpca_trick import split_run
+from kdrbench.suite.systems.kpca_trick.split import candidates_of, draw_split
+from support.configs import whole_config
+from support.kpca_trick_cases import iris, kpca_batch
+from support.stage_cases import LIMITS, results_of
+
+GRID = whole_config()["experiments"]["kpca_tables"]["candidates"]["default"]
+
+
+@cache
+def columns(test_selected=False):
+    """The columns of DNE in each variant on split 0."""
+    results = results_of(kpca_batch(candidates=GRID, test_selected=test_selected), iris())
+    assert {result.status for result in results.values()} == {"converged"}
+    return {variant: result.columns for (_, variant), result in results.items()}
+
+
+def accuracy(train, test, split):
+    nearest = [np.argmin(np.round(((train - row) ** 2).sum(axis=1), 11)) for row in test]
+    return np.mean(split.train_codes[nearest] == split.test_codes)
+
+
+def test_a_split_depends_on_its_number_and_the_seed_alone():
+    first, again, other, seeded = (
+        draw_split(iris(), *axes) for axes in ((0, 100, 0), (0, 100, 0), (1, 100, 0), (0, 100, 1))
+    )
+    np.testing.assert_array_equal(first.train, again.train)
+    assert not np.array_equal(first.train, other.train)
+    assert not np.array_equal(first.train, seeded.train)
+    assert (len(first.train), len(first.test)) == (100, 50)
+    together = np.vstack([first.train, first.test])
+    np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(iris().features, axis=0))
+
+
+def test_candidates_are_the_papers():
+    assert candidates_of(GRID, 8) == gaussian_grid(8)
+    sigmas = [kernel.sigma / np.sqrt(8) for kernel in candidates_of(GRID, 8)]
+    assert len(sigmas) == 21
+    np.testing.assert_allclose(sigmas[:6] + sigmas[-3:], [0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 500, 750, 1000])
+    assert candidates_of({"degrees": [1, 4]}, 8) == [Polynomial(1), Polynomial(4)]
+
+
+def test_results_with_sharing_are_those_without():
+    split, grid = draw_split(iris(), 0, 100, 0), candidates_of(GRID, 4)
+
+    def pairs():
+        return SamplePairs(split.train, split.train)
+
+    kernels = {
+        "aligned": aligned_kernel(grid, pairs(), split.train_codes)[0],
+        "cross_validated": cross_validated_kernel(
+            grid, DNE(), pairs(), split.train_codes, rng_of("kpca folds", "iris-bundled", 0, 0)
+        )[0],
+        "centred": aligned_kernel(grid, pairs(), split.train_codes, centred=True)[0],
+    }
+    for variant, kernel in kernels.items():
+        fitted = KPCATrick(kernel, DNE()).fit(split.train, split.train_codes)
+        expected = accuracy(fitted.transform(split.train), fitted.transform(split.test), split)
+        assert columns()[variant]["accuracy"] == pytest.approx(expected)
+    projection = learn_map(DNE(), split.train, split.train_codes)
+    assert columns()["plain"]["accuracy"] == pytest.approx(
+        accuracy(split.train @ projection, split.test @ projection, split)
+    )
+    sigma = float(columns()["cross_validated"]["kernel"].removeprefix("sigma "))
+    assert sigma == pytest.approx(kernels["cross_validated"].sigma / 2, rel=5e-3)
+
+
+def test_other_learners_change_nothing_and_share_one_kpca(monkeypatch):
+    calls = []
+    whole = split_module.kernel_pca
+    monkeypatch.setattr(split_module, "kernel_pca", lambda gram: calls.append(gram.shape) or whole(gram))
+    learners = ("dne", "kdrbench.metric_learning.dne:DNE")
+    results = results_of(kpca_batch(candidates=GRID, learners=learners), iris())
+    for (_, variant), result in results.items():
+        for column in ("accuracy", "kernel", "n_coordinates"):
+            assert result.columns[column] == columns()[variant][column]
+    # Aligned, centred, and the one kernel that all of them choose.
+    assert calls == [(100, 100)] * 3
+
+
+def test_all_kernels_are_tried_on_the_test_set_only_when_asked():
+    row = columns(test_selected=True)["cross_validated"]
+    tried = json.loads(row["test_selected"])
+    assert len(tried) == 21
+    assert row["accuracy"] in tried
+    assert columns()["cross_validated"]["test_selected"] == ""
+
+
+def test_the_time_of_choosing_is_apart_from_that_of_learning():
+    results = results_of(kpca_batch(candidates=GRID), iris())
+    rows = {variant: result.columns for (_, variant), result in results.items()}
+    assert rows["plain"]["tuning_cpu_s"] == rows["plain"]["tuning_wall_s"] == 0.0
+    for variant in ("aligned", "centred", "cross_validated"):
+        assert rows[variant]["tuning_cpu_s"] > 0
+        assert rows[variant]["learning_cpu_s"] > 0
+    # 105 fits against one quadratic program: an order of magnitude lies between them.
+    assert rows["cross_validated"]["tuning_cpu_s"] > rows["aligned"]["tuning_cpu_s"]
+    for result in results.values():
+        for clock, column in (("wall", result.time_s), ("cpu", result.cpu_s)):
+            parts = [result.columns[f"{part}_{clock}_s"] for part in ("tuning", "learning")]
+            assert column == pytest.approx(sum(parts), rel=1e-12)
+
+
+class Ticks(Referee):
+    """A referee to whom every piece of work takes one second."""
+
+    charged_s = 0.0
+
+    def timed(self, work):
+        value = work()
+        self.charged_s += 1.0
+        return value, Seconds(1.0, 0.5)
+
+
+@pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
+def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected, further_s):
+    learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
+    judge = split_run.accuracy_of
+    # Mapping and classifying take as long.
+    monkeypatch.setattr(split_run, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
+    batch = kpca_batch(candidates=GRID, learners=learners, test_selected=test_selected)
+    results = results_of(batch, iris(), referee=referee)
+    # Aligning, or 21 kernels on 5 folds: coordinates and a fit on each; then coordinates, learning and predicting.
+    expected = {"plain": 2, "aligned": 1 + 3, "centred": 1 + 3, "cross_validated": 21 * 5 * 2 + 3}
+    assert {key: result.time_s for key, result in results.items()} == {
+        (learner, variant): seconds for learner in learners for variant, seconds in expected.items()
+    }
+    assert {result.cpu_s / result.time_s for result in results.values()} == {0.5}
+    # Two fits of each kind and one of all that is shared; of each kernel also the end of its folds. Further, each
+    # kernel on the test samples, with the coordinates of all but the chosen one.
+    assert referee.charged_s == 2 + 2 * (1 + 1 + 2) + 21 * (5 + 1 + 5 * 2) + 1 + 2 + further_s
+
+
+@dataclass(frozen=True)
+class Fails:
+    """Fails wherever a kernel has many coordinates, and is DNE otherwise."""
+
+    def fit(self, features, labels):
+        if features.shape[1] > 60:
+            raise ArithmeticError("too many")
+        return DNE().fit(features, labels)
+
+
+def test_an_error_of_a_learner_is_its_row_alone(monkeypatch):
+    build = run_module.build_learner
+    monkeypatch.setattr(run_module, "build_learner", lambda name: Fails() if name == "fails" else build(name))
+    batch = kpca_batch(candidates=GRID, learners=("fails", "dne"))
+    results = results_of(batch, iris())
+    assert set(results) == set(batch.rows)
+    for variant in ("aligned", "centred", "cross_validated"):
+        result = results["fails", variant]
+        assert (result.status, result.message) == ("failed", "ArithmeticError: too many")
+        assert result.time_s is None
+        assert result.columns["accuracy"] is None
+    assert results["fails", "plain"].columns["accuracy"] == columns()["plain"]["accuracy"]
+    for variant, row in columns().items():
+        assert results["dne", variant].columns["accuracy"] == row["accuracy"]
+
+
+def test_unusable_kernels_fail_the_methods_that_need_them():
+    with np.errstate(over="ignore", invalid="ignore"):
+        results = results_of(kpca_batch(candidates={"degrees": [1, 300]}), iris())
+    assert results["dne", "plain"].status == "converged"
+    for variant in ("aligned", "centred", "cross_validated"):
+        assert results["dne", variant].status == "failed"
+        assert results["dne", variant].message.startswith("InputError: ")
+
+
+@pytest.mark.parametrize("error", [ImportError("no module"), MemoryError("no room")])
+def test_a_missing_package_or_memory_is_no_result(monkeypatch, error):
+    def raises(name):
+        raise error
+
+    monkeypatch.setattr(run_module, "build_learner", raises)
+    for variant in ("plain", "aligned", "cross_validated"):
+        with pytest.raises(type(error)):
+            results_of(kpca_batch(variants=[variant]), iris())

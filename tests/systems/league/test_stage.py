@@ -1,0 +1,149 @@
+"""The league as a system: its rows, what a run is given and may say, and faults of the configuration."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kdrbench.errors import ConfigError
+from kdrbench.reduction.methods import METHODS
+from kdrbench.status import Status
+from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.systems.league import fold_run
+from kdrbench.suite.systems.league.fold_run import make_fold_run
+from kdrbench.suite.systems.league.judges import judge
+from kdrbench.suite.systems.league.protocol import fitted, learn
+from support.stage_cases import data_of, grid_of, job_of, referee_of, results_of
+
+SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
+
+
+def batch_of(**changes):
+    (batch,) = grid_of("league_fixed", **SMALL | changes).batches()
+    return batch
+
+
+def test_every_fold_and_number_of_components_leaves_a_row(tmp_path):
+    batch = batch_of()
+    records = job_of(batch, data_of("wine"), tmp_path)
+    assert [record.axes for record in records] == [
+        ("league_fixed", "wine", "lda", run, q) for run in range(5) for q in (1, 2)
+    ]
+    for record in records:
+        assert (record.status, record.rules, record.linear) == ("converged", "fixed", True)
+        assert record.n_train + record.n_test == 178
+        assert (record.n_features, record.n_classes, record.n_found) == (13, 3, record.n_components)
+        assert record.chosen == ""
+        assert record.tuning_cpu_s == 0.0 < record.cpu_s
+        assert 0.7 < record.knn_accuracy <= 1.0
+    # The rows to test share out the data.
+    assert sum(record.n_test for record in records if record.n_components == 1) == 178
+
+
+def test_scores_are_those_of_the_library():
+    batch = batch_of()
+    results = results_of(batch, data_of("wine"), number=3)
+    run = make_fold_run(batch, data_of("wine"), 3)
+    fold = run.examined(lambda whole: whole)
+    for (q,), result in results.items():
+        learned = learn(METHODS["lda"], fold, q, 0)
+        expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
+        assert {name: result.columns[name] for name in expected.columns()} == expected.columns()
+
+
+def test_a_run_is_not_given_the_labels_to_test():
+    batch = batch_of()
+    flipped = replace(data_of("wine"), labels=data_of("wine").labels.copy())
+    run = make_fold_run(batch, data_of("wine"), 0)
+    assert len(run.fold.test_codes) == 0 < len(run.fold.test)
+    # Rules and methods do not matter to folds.
+    other = make_fold_run(batch_of(methods=["pca"], rules="tuned"), flipped, 0)
+    np.testing.assert_array_equal(run.fold.test, other.fold.test)
+    # Another repeat draws other folds.
+    assert not np.array_equal(make_fold_run(batch_of(repeats=2), data_of("wine"), 5).fold.test, run.fold.test)
+
+
+def test_what_a_run_says_of_its_scores_counts_nothing(tmp_path, monkeypatch):
+    def boasts(run, count, referee):
+        referee.save(f"train_{count}", np.zeros((len(run.fold.train), 1)))
+        referee.save(f"test_{count}", np.zeros((len(run.fold.test) + (count == 2), 1)))
+        return RunResult(Status.CONVERGED, "", 1.0, 1.0, {"knn_accuracy": 1.0, "linear_accuracy": 1.0}, (count,))
+
+    monkeypatch.setattr(fold_run.FoldRun, "_played", boasts)
+    one, two = job_of(batch_of(folds=2), data_of("wine"), tmp_path)[:2]
+    assert one.status == "converged"
+    assert one.linear_accuracy == pytest.approx(71 / 178, abs=0.02)
+    assert one.distance_correlation == 0.0
+    assert (two.status, two.knn_accuracy) == ("failed", None)
+    assert "the projected test rows must be" in two.message
+
+
+def test_what_a_method_raises_is_a_row_and_takes_no_other(tmp_path, monkeypatch):
+    whole = fold_run.fitted
+
+    def fails_for_two(entry, fold, count, seed, parameters):
+        if count == 2:
+            raise ValueError("no second component")
+        return whole(entry, fold, count, seed, parameters)
+
+    monkeypatch.setattr(fold_run, "fitted", fails_for_two)
+    results = results_of(batch_of(), data_of("wine"), referee=referee_of(tmp_path))
+    assert [result.status for result in results.values()] == ["converged", "failed"]
+    assert results[2,].message == "ValueError: no second component"
+
+
+def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
+    fitted_with = []
+
+    def slow(entry, fold, count, seed):
+        began = time.perf_counter()
+        while time.perf_counter() < began + 0.05:
+            pass
+        return {"bandwidth": 2.0}
+
+    def kept(entry, fold, count, seed, parameters):
+        fitted_with.append(parameters)
+        return fitted(entry, fold, count, seed, parameters)
+
+    monkeypatch.setattr(fold_run, "tune", slow)
+    monkeypatch.setattr(fold_run, "fitted", kept)
+    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
+    assert fitted_with == [{"bandwidth": 2.0}]
+    assert result.columns["chosen"] == '{"bandwidth": 2.0}'
+    assert result.time_s > result.columns["tuning_wall_s"] >= 0.05
+    assert result.cpu_s > result.columns["tuning_cpu_s"] > 0.0
+    assert result.columns["linear"] is False
+
+
+def test_a_tuned_method_with_its_defaults_has_chosen_nothing(monkeypatch):
+    monkeypatch.setattr(fold_run, "tune", lambda *_: {})
+    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
+    assert result.columns["chosen"] == ""
+
+
+def test_sets_are_cut_alike_for_all_methods():
+    run, other = (make_fold_run(batch_of(methods=[name], most_rows=60), data_of("wine"), 1) for name in ("lda", "pca"))
+    assert len(run.fold.train) + len(run.fold.test) == 60
+    np.testing.assert_array_equal(run.fold.train, other.fold.train)
+
+
+def test_components_below_the_number_of_features_are_played():
+    changes = SMALL | {"datasets": ["wine", "balance"], "components": [1, 2, 4]}
+    rows = {batch.dataset: batch.rows for batch in grid_of("league_fixed", **changes).batches()}
+    assert rows == {"wine": ((1,), (2,), (4,)), "balance": ((1,), (2,))}
+
+
+def test_faults_of_the_configuration_are_named():
+    for changes, message in [
+        ({"methods": ["lad"]}, "league_fixed.methods: unknown method 'lad'"),
+        ({"datasets": ["flower"]}, "data set 'flower' has no labels; the league needs them"),
+        ({"datasets": ["yeast"], "folds": 6}, "folds is 6; the smallest class of data set 'yeast' has 5 samples"),
+        (
+            {"datasets": ["iris"], "components": [4]},
+            "components must hold a number below the 4 features of data set 'iris'",
+        ),
+        ({"rules": "free"}, "league_fixed.rules is 'free'; it must be one of fixed, tuned"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            grid_of("league_fixed", **SMALL | changes)
