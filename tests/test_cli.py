@@ -5,11 +5,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from kdrbench.datasets import load_dataset, load_prepared
+from kdrbench.suite import cli
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.order import Order
@@ -58,21 +60,13 @@ def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_commands_are_described():
+def test_commands_are_listed_by_section():
     listed = kdrbench("--help").stdout
-    for command in (
-        "prepare",
-        "data",
-        "batch",
-        "freeze-config",
-        "merge",
-        "dashboard",
-        "table",
-        "reports",
-        "figure",
-        "where",
-    ):
-        assert re.search(rf"^  {command} +\w", listed, re.M)
+    assert [title for title in re.findall(r"^(\w+):$", listed, re.M) if title != "Options"] == list(cli._SECTIONS)
+    for commands in cli._SECTIONS.values():
+        assert all(re.search(rf"^  {name} +[A-Z]", listed, re.M) for name in commands)
+    context = click.Context(cli.main)
+    assert all(cli.main.get_command(context, name) for name in cli.main.list_commands(context))
 
 
 def test_the_readme_shows_what_happens(capsys):

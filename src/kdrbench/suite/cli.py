@@ -13,43 +13,55 @@ from kdrbench import __version__
 from kdrbench.errors import KdrbenchError, refusal, unknown_name
 from kdrbench.extras import said_of_missing
 
-# The module of each command, imported when it is asked for. `list` is a name of Python's.
-_COMMANDS = {
-    "audit": "kdrbench.suite.commands.audit",
-    "batch": "kdrbench.suite.commands.workflow",
-    "check": "kdrbench.suite.commands.plugin",
-    "claims": "kdrbench.suite.commands.reports",
-    "compare": "kdrbench.suite.commands.compare",
-    "crate": "kdrbench.suite.commands.crate",
-    "dashboard": "kdrbench.suite.commands.reports",
-    "data": "kdrbench.datasets.commands",
-    "doctor": "kdrbench.suite.commands.doctor",
-    "figure": "kdrbench.suite.commands.reports",
-    "forget": "kdrbench.suite.commands.forget",
-    "freeze-config": "kdrbench.suite.commands.workflow",
-    "list": "kdrbench.suite.commands.listing",
-    "merge": "kdrbench.suite.commands.workflow",
-    "merge-results": "kdrbench.suite.commands.records",
-    "new": "kdrbench.suite.commands.plugin",
-    "pack": "kdrbench.suite.commands.packing",
-    "papers": "kdrbench.suite.commands.report_jobs",
-    "picture": "kdrbench.suite.commands.reports",
-    "plan": "kdrbench.suite.commands.plan",
-    "prepare": "kdrbench.suite.commands.workflow",
-    "published-vs-ours": "kdrbench.suite.commands.reports",
-    "report": "kdrbench.suite.commands.record_reports",
-    "reports": "kdrbench.suite.commands.report_jobs",
-    "run": "kdrbench.suite.commands.run",
-    "show": "kdrbench.suite.commands.show",
-    "site": "kdrbench.suite.commands.records",
-    "status": "kdrbench.suite.commands.workflow",
-    "summary": "kdrbench.suite.commands.reports",
-    "table": "kdrbench.suite.commands.reports",
-    "unpack": "kdrbench.suite.commands.packing",
-    "verify": "kdrbench.suite.commands.verify",
-    "where": "kdrbench.suite.commands.records",
-    "why": "kdrbench.suite.commands.why",
+# Sections of `--help`: of each command its module, imported when the command is called, and what it does.
+_SECTIONS = {
+    "Use": {
+        "data": ("kdrbench.datasets.commands", "List, fetch and verify the registered data sets."),
+        "doctor": ("doctor", "Check the environment: packages, threads, data, Slurm, TeX, browser."),
+        "forget": ("forget", "Mark runs to be made again."),
+        "list": ("listing", "List solvers, kernels, data sets, baselines, learners, experiments."),
+        "plan": ("plan", "Estimate runs, core-hours and disk before anything runs."),
+        "run": ("run", "Run one solver with one kernel on one data set."),
+        "status": ("workflow", "Show the progress of the workflow, and what its results say."),
+        "why": ("why", "Say which runs are out of date, and what has changed."),
+    },
+    "Add": {
+        "check": ("plugin", "Check that a plug-in keeps its contract."),
+        "new": ("plugin", "Write a working plug-in and its test, or an experiment."),
+    },
+    "Read": {
+        "compare": ("compare", "Compare two solvers run by run, or all solvers."),
+        "report": ("record_reports", "Make all tables, figures and pages of a record."),
+        "show": ("show", "Show the record of one run."),
+        "where": ("records", "Say how runs ended, and where their tables and figures are."),
+    },
+    "Ship": {
+        "audit": ("audit", "Make random runs of a record again, and compare."),
+        "crate": ("crate", "Write an RO-Crate of a record."),
+        "merge-results": ("records", "Merge records of several machines into one."),
+        "pack": ("packing", "Pack the runs of a record, with hashes."),
+        "site": ("records", "Write a static site of several records."),
+        "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
+        "verify": ("verify", "Recompute the numbers of a record from its projections and data."),
+    },
 }
+# Steps of the Snakemake workflow and of `make`, which `--help` does not list.
+_STEPS = {
+    "batch": "workflow",
+    "claims": "reports",
+    "dashboard": "reports",
+    "figure": "reports",
+    "freeze-config": "workflow",
+    "merge": "workflow",
+    "papers": "report_jobs",
+    "picture": "reports",
+    "prepare": "workflow",
+    "published-vs-ours": "reports",
+    "reports": "report_jobs",
+    "summary": "reports",
+    "table": "reports",
+}
+_MODULES = _STEPS | {name: module for section in _SECTIONS.values() for name, (module, _) in section.items()}
 
 
 class _Group(click.Group):
@@ -59,14 +71,20 @@ class _Group(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_COMMANDS])
+        return sorted([*super().list_commands(ctx), *_MODULES])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _MODULES:
             return super().get_command(ctx, cmd_name)
-        module, name = import_module(_COMMANDS[cmd_name]), cmd_name.replace("-", "_")
-        command: click.Command = getattr(module, "list_names" if name == "list" else name)
+        module = _MODULES[cmd_name]
+        commands = import_module(module if "." in module else f"kdrbench.suite.commands.{module}")
+        command: click.Command = getattr(commands, "list_names" if cmd_name == "list" else cmd_name.replace("-", "_"))
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -99,9 +117,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    For people: run, plan, list, data, compare, show, status, forget, where, verify, audit, crate, merge-results, site,
-    pack, unpack, report, summary, doctor, new, check. The other commands are the steps of the Snakemake workflow;
-    `snakemake --cores N` runs them in order.
+    `snakemake --cores N` runs the workflow. Its steps are commands too: batch, claims, dashboard, figure,
+    freeze-config, merge, papers, picture, prepare, published-vs-ours, reports, summary and table.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

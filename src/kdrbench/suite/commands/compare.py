@@ -13,7 +13,6 @@ import click
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.archive import check_there, place_of, shown
 from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
-from kdrbench.suite.commands.completion import RunName
 from kdrbench.suite.commands.options import (
     as_json,
     configuration_name,
@@ -31,7 +30,7 @@ _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilco
 
 
 @click.command()
-@click.argument("methods", metavar="[A B]", nargs=-1, type=RunName("method"))
+@click.argument("methods", metavar="[A B]", nargs=-1)
 @click.option("--experiment", default=None, help="Of this experiment only.")
 @click.option("--with", "reference", default=None, help="Beside this record: reference, or the folder of another.")
 @results_folder

@@ -123,17 +123,15 @@ processes = click.option(
     "--jobs", type=Number(least=1, whole=True), default=1, show_default=True, is_eager=True, help="Processes."
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-# Eager, so that completion of other words knows it.
 results_folder = click.option(
     "--results",
     type=RECORD,
     default=Path("results"),
     show_default=True,
-    is_eager=True,
     help="The workflow's results, or a packed record.",
 )
 configuration_name = click.option(
-    "--name", default="", is_eager=True, help="Name of the configuration; the one without a name if not said."
+    "--name", default="", help="Name of the configuration; the one without a name if not said."
 )
 
 

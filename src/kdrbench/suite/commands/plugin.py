@@ -13,7 +13,6 @@ import click
 
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
-from kdrbench.suite.commands.completion import PluginName
 from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, read_options
 
 # By the word of the command: the word of sentences, and the entry of a configuration that names the file.
@@ -114,7 +113,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 
 
 @click.command()
-@click.argument("plugin", type=PluginName("solver", "kernel", "dataset", "baseline", "metric-learner"))
+@click.argument("plugin")
 @click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
 @click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")

@@ -17,7 +17,6 @@ import click
 from kdrbench.errors import ConfigError, InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
-from kdrbench.suite.commands.completion import PluginName, SolverName
 from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
 
 if TYPE_CHECKING:
@@ -33,9 +32,9 @@ _PLAIN_S = 1.0
 
 
 @click.command()
-@click.argument("dataset", type=PluginName("dataset"))
-@click.argument("kernel", type=PluginName("kernel"))
-@click.argument("solver", type=SolverName("solver"))
+@click.argument("dataset")
+@click.argument("kernel")
+@click.argument("solver")
 @click.option(
     "--components",
     type=Number(least=1, whole=True),

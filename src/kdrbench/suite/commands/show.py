@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.completion import RunName
 from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, root_and_name
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ _GROUPS = {
 
 
 @click.command()
-@click.argument("run", type=RunName("run"))
+@click.argument("run")
 @results_folder
 @configuration_name
 @as_json
