@@ -18,12 +18,12 @@ _SECTIONS = {
     "Use": {
         "data": ("kdrbench.datasets.commands", "List, fetch and verify the registered data sets."),
         "doctor": ("doctor", "Check the environment: packages, threads, data, Slurm, TeX, browser."),
-        "forget": ("forget", "Mark runs to be made again."),
+        "forget": ("progress", "Mark runs to be made again."),
         "list": ("listing", "List solvers, kernels, data sets, baselines, learners, experiments."),
         "plan": ("plan", "Estimate runs, core-hours and disk before anything runs."),
         "run": ("run", "Run one solver with one kernel on one data set."),
-        "status": ("workflow", "Show the progress of the workflow, and what its results say."),
-        "why": ("why", "Say which runs are out of date, and what has changed."),
+        "status": ("progress", "Show the progress of the workflow, and what its results say."),
+        "why": ("progress", "Say which runs are out of date, and what has changed."),
     },
     "Add": {
         "check": ("plugin", "Check that a plug-in keeps its contract."),

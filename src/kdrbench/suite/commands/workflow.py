@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.suite.commands.answers import echo_answers, merged_answers, tinted_counts
 from kdrbench.suite.commands.options import (
     FILE,
-    RECORD,
     Number,
-    configuration_name,
     grid_of,
-    present_grid,
-    root_and_name,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kdrbench.suite.engine.grid import Grid
-    from kdrbench.suite.engine.progress import BatchProgress
-    from kdrbench.suite.engine.record import Record
 
 
 @click.command()
@@ -163,41 +155,3 @@ def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out
         click.echo(f"{out} had {counted(lost, 'row')} more: the configuration asks for fewer runs than before")
     merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
     click.echo(f"{counted(len(merged), 'row')} -> {out}")
-
-
-@click.command()
-@click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
-@configuration_name
-@click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
-def status(results: Path, name: str, watch: float | None) -> None:
-    """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
-
-    Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
-    Then what the experiments whose tables are merged have answered, as the dashboard says it; with --watch at the end.
-    """
-    import time
-
-    from kdrbench.suite.engine.progress import progress_of
-    from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
-    from kdrbench.suite.systems.ikdr.controls import losing_cells
-
-    results, name = root_and_name(results, name)
-    grid, frozen = present_grid(results, name)
-    claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
-    while True:
-        progress = progress_of(grid, results)
-        if watch and sys.stdout.isatty():
-            click.clear()
-        losing = losing_cells(_rows_of_ikdr(progress), grid.config)
-        lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
-        click.echo("\n".join(map(tinted_counts, lines)))
-        if not watch or not any(one.left for one in progress):
-            echo_answers(merged_answers(results, frozen), matrices=False)
-            return
-        time.sleep(watch)
-
-
-def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
-    for one in progress:
-        if one.batch.system == "ikdr":
-            yield from one.ended
