@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from kdrbench.datasets.download import ResumingDownloader
-from support.serving import TABLE, cut, ranged, status, whole
+from support.serving import TABLE, ranged, status, whole
 
 PATH = "/data.csv"
 # Those after which RFC 9110, 6585 and 8470 let a client send the same request again, later.
@@ -48,16 +48,6 @@ def test_a_full_disk_is_an_error_at_once_and_its_part_is_removed(server, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
     assert len(server.requests) == 1
-
-
-def test_it_says_of_each_file_whether_it_came_in_pieces(server, tmp_path):
-    downloader = downloader_to(tmp_path / "part")
-    for script, in_pieces in (([cut(100_000), ranged], True), ([whole], False), ([cut(100_000), whole], False)):
-        server.answers[PATH] = script
-        downloader(server.url + PATH, str(tmp_path / "target"), None)
-        assert (tmp_path / "target").read_bytes() == TABLE
-        assert downloader.resumed is in_pieces
-        assert not downloader.part.exists()
 
 
 class Terminal(io.StringIO):

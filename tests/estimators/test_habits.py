@@ -1,7 +1,5 @@
 """What is expected of any estimator of scikit-learn: plain parameters, progress, weights, sparse samples, types."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
@@ -19,7 +17,6 @@ from sklearn.utils import get_tags
 from kdrbench.errors import InputError
 from kdrbench.estimators import (
     DNE,
-    LMNN,
     NCA,
     AlignedKernel,
     InterpretableKDR,
@@ -361,27 +358,3 @@ def test_a_kernel_that_is_selected_takes_no_parameters():
         KPCATrick(gamma=1.0).fit(X, Y)
     with pytest.raises(InputError, match="leaves nothing to select"):
         KPCATrick(kernel="precomputed", selection=None, sigma=1.0).fit(X @ X.T, Y)
-
-
-@pytest.mark.parametrize(
-    ("make", "line"),
-    [
-        (lambda **shown: NCA(max_iter=3, **shown), "NCA, n = 178: iteration 1, objective -.*, stationarity "),
-        (lambda **shown: LMNN(max_iter=3, **shown), "LMNN, n = 178: iteration 1, objective .*, stationarity "),
-        (lambda **shown: DNE(**shown), "DNE, n = 178: fitted"),
-        (lambda **shown: KPCATrick("nca", **shown), "KPCATrick, n = 178: iteration 1, objective -.*, stationarity "),
-        (lambda **shown: KPCATrick("dne", **shown), r"kernel chosen by centred_al.*\nKPCA.*: coord.*\nKP.*fitted"),
-        (lambda **shown: AlignedKernel(**shown), r"AlignedKernel, n = 178: alignment of 21 kernels\n.*fitted"),
-        (lambda **shown: LowRankKernelLearner(random_state=0, **shown), "LowRankKernelLearner, n = 178: iteration 1, "),
-        (lambda **shown: LowRankKernelLearner(random_state=0, solver="cyclic", **shown), "n = 178: iteration 2, stat"),
-        (lambda **shown: InterpretableKDRCV(n_components=[1], cv=2, **shown), "KDRCV, n = 178: fit 4, objective "),
-    ],
-)
-def test_fits_say_how_far_they_are_and_nothing_unless_asked(make, line, capsys):
-    quiet = make().fit(X, Y)
-    assert capsys.readouterr() == ("", "")
-    shown = make(verbose=2).fit(X, Y)
-    assert re.search(line, capsys.readouterr().err)
-    np.testing.assert_array_equal(quiet.transform(X), shown.transform(X))
-    with pytest.raises(InputError, match="verbose must be True or False or an integer >= 0, got -1"):
-        make(verbose=-1).fit(X, Y)

@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 
 from kdrbench.solvers.geometry.stiefel import orthonormalised, subspace_turn
+from kdrbench.solvers.safeguarded import approach as corrections
 from kdrbench.solvers.safeguarded import approach as passes
-from kdrbench.solvers.safeguarded import correction as corrections
-from kdrbench.solvers.safeguarded.approach import Approach, History, accelerate, approach, corrected, evaluated, fell
-from kdrbench.solvers.safeguarded.correction import _CorrectedProblem, approach_through
+from kdrbench.solvers.safeguarded.approach import (
+    Approach,
+    History,
+    _CorrectedProblem,
+    accelerate,
+    approach,
+    approach_through,
+    corrected,
+    evaluated,
+    fell,
+)
 from support.helpers import random_projection
 
 MATRIX = np.diag([9.0, 8.0, 4.0, 3.0, 2.0, 1.0])

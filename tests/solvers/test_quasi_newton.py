@@ -7,12 +7,12 @@ import pytest
 
 from kdrbench.problems import value_and_gradient_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
+from kdrbench.solvers.callbacks import Search
 from kdrbench.solvers.geometry import tangents
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, relative_stationarity, subspace_turn
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner
 from kdrbench.solvers.limited_memory import QuasiNewtonSearch, _Memory, retracted
 from kdrbench.solvers.safeguarded.finish import NewtonSearch
-from kdrbench.solvers.scipy_lbfgs import _Search
 from support.helpers import random_projection, small_problem
 from support.quadratics import Quadratic
 
@@ -180,15 +180,15 @@ def test_the_message_says_how_far_a_stalled_search_came(method):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scipys_gradient_is_that_of_the_orthonormal_factor(kernel):
     problem, rng = small_problem(kernel), np.random.default_rng(3)
-    search = _Search(problem, random_projection(), IterationMonitor(), 1e-6)
+    search = Search(problem, random_projection(), IterationMonitor(), 1e-6)
     variables = rng.standard_normal(12)
     direction = rng.standard_normal(12)
-    value, gradient = search.cost(variables)
+    value, gradient = search.cost_and_gradient(variables)
     # F does not change along the span of V.
     assert np.abs(gradient.reshape(6, 2).T @ variables.reshape(6, 2)).max() <= 1e-10 * np.abs(gradient).max()
 
     steps = np.geomspace(1e-4, 1e-3, 5)
-    missed = [abs(search.cost(variables + step * direction)[0] - value - step * gradient @ direction) for step in steps]
+    missed = [abs(search.cost(variables + step * direction) - value - step * gradient @ direction) for step in steps]
     assert np.polyfit(np.log(steps), np.log(missed), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 

@@ -5,10 +5,9 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, solve
-from kdrbench.solvers.dimension_growth import _Growth
+from kdrbench.solvers.dimension_growth import RULES, Column, _Growth
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity, subspace_turn
-from kdrbench.solvers.growth_column import RULES, Column
-from kdrbench.solvers.pymanopt_adapter import _clean
+from kdrbench.solvers.grassmann import _clean
 from kdrbench.solvers.stiefel_cayley import _RULES, _Search
 from support.helpers import random_projection
 from support.quadratics import Noted, Quadratic

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kdrbench.solvers import build_solver
-from kdrbench.solvers import grassmann_trust_region as module
+from kdrbench.solvers import grassmann as module
 
 
 @pytest.fixture

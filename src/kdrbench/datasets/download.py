@@ -10,7 +10,6 @@ from typing import Any
 
 from kdrbench.errors import DataError
 from kdrbench.extras import needed_for
-from kdrbench.files import set_aside
 
 _CHUNK = 2**16
 # Worth another attempt: time-outs, too many requests, and whatever is the server's own trouble.
@@ -74,8 +73,6 @@ class ResumingDownloader:
         """Ask for what the part file lacks and append it; start again where the server does not know how."""
         import requests
 
-        if self.part.exists() and not self.part.is_file():
-            set_aside(self.part, "is no file")
         have = self.part.stat().st_size if self.part.exists() else 0
         # The bytes themselves are wanted, not a packed form that requests would unpack.
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}

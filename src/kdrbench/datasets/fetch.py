@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from kdrbench.datasets.download import ResumingDownloader
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
 from kdrbench.extras import MissingPackageError, needed_for
-from kdrbench.files import locked, set_aside
+from kdrbench.files import locked
 
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
 # Of a file whose size is not registered no more is downloaded: a longer one is not read either.
@@ -134,16 +133,11 @@ def _candidates(file: SourceFile) -> list[_Candidate]:
 
 def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
     try:
-        # A pipe would be waited for, and a device has no end.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return "it is no regular file"
-        if not sha256:
-            # The open says in the system's words why a file is not there.
-            path.open("rb").close()
-            accept(path)
-            return None
+        # The open says in the system's words why a file is not there.
         with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest() if sha256 else ""
+        if not sha256:
+            accept(path)
     except DataError as error:
         return _first_line(error)
     except OSError as error:
@@ -172,8 +166,6 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
         # Another process may have been here while this one waited.
         if not _fault_of(target, candidate.sha256, accept):
             return target
-        if target.is_dir():
-            set_aside(target, "is no file")
         target.unlink(missing_ok=True)
         digest = f"sha256:{candidate.sha256}" if candidate.sha256 else None
         manager = pooch.create(sources.cache_folder, "", registry={candidate.path: digest}, urls={candidate.path: url})

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import ShownDescent, checked_classes, inverse_scale
+from kdrbench.metric_learning.learner import checked_classes, inverse_scale
 from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters
-from kdrbench.progress import FitProgress
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
@@ -45,12 +44,10 @@ class LMNN:
         """
         return self.descend(features, labels)[0]
 
-    def descend(
-        self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None = None
-    ) -> tuple[FloatArray, int]:
-        """Return A and the iterations taken, which ``progress`` shows."""
+    def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
+        """Return A and the iterations taken."""
         objective, scale = self.scaled_objective(features, labels)
-        projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations, progress=progress)
+        projection, iterations = descend(objective, np.eye(features.shape[1]), self.max_iterations)
         return scale * projection, iterations
 
     def scaled_objective(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[LMNNObjective, float]:
@@ -83,20 +80,19 @@ def lmnn_optimum(
     objective: LMNNObjective,
     tolerance: float = 1e-6,
     max_iterations: int = 5000,
-    progress: FitProgress | None = None,
 ) -> LMNNOptimum:
     """Minimise f until the proved relative gap is at most ``tolerance``, or rounding ends it; the gap shows which.
 
     The hinge has a kink, where L-BFGS stalls and no single subgradient proves anything. It is smoothed, less and less;
     the smoothed derivatives are then multipliers of the dual problem (see :meth:`LMNNObjective.lower_bound`). Where a
     singular A is stationary though M is not optimal, the direction that M lacks is added. ``max_iterations`` is for
-    each descent; ``progress`` shows them.
+    each descent.
     """
     projection: FloatArray = np.eye(objective.features.shape[1])
     best = LMNNOptimum(projection, objective.value_and_gradient(projection)[0], 0.0)
     for smoothing in _SMOOTHINGS:
         smoothed = replace(objective, smoothing=float(smoothing))
-        projection, iterations = _minimise(smoothed, projection, tolerance, max_iterations, progress)
+        projection, iterations = _minimise(smoothed, projection, tolerance, max_iterations)
         value, bound = objective.value_and_gradient(projection)[0], smoothed.lower_bound(projection)
         if value < best.value:
             best = replace(best, projection=projection, value=value)
@@ -111,16 +107,15 @@ def _minimise(
     start: FloatArray,
     tolerance: float,
     max_iterations: int,
-    progress: FitProgress | None,
 ) -> tuple[FloatArray, int]:
     """Return A after descents, each but the first from where a direction was added, and their iterations."""
-    projection, iterations = descend(objective, start, max_iterations, precise=True, progress=progress)
+    projection, iterations = descend(objective, start, max_iterations, precise=True)
     for _ in range(_ESCAPES):
         value = objective.value_and_gradient(projection)[0]
         wider = _with_lacking_direction(objective, projection)
         if wider is None:
             break
-        projection, more = descend(objective, wider, max_iterations, precise=True, progress=progress)
+        projection, more = descend(objective, wider, max_iterations, precise=True)
         iterations += more
         if objective.value_and_gradient(projection)[0] > value * (1 - 0.1 * tolerance):
             break
@@ -148,7 +143,6 @@ def descend(
     max_iterations: int,
     *,
     precise: bool = False,
-    progress: FitProgress | None = None,
 ) -> tuple[FloatArray, int]:
     """Return A after L-BFGS on the objective from ``start`` (D x d), and its iterations.
 
@@ -163,6 +157,5 @@ def descend(
     options: dict[str, float] = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
     if precise:
         options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
-    shown = ShownDescent(evaluate, progress)
-    minimum = minimize(shown, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=shown.iterated)
+    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return minimum.x.reshape(start.shape), int(minimum.nit)

@@ -8,14 +8,21 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.footprints import Samples, of_kernel_matrix
+from kdrbench.estimators.common import Samples
 from kdrbench.kernels import Gaussian, median_distance
 from kdrbench.kernels.bounded_factor import bounded_factor, centred_factor
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import squared_distances
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import POSITIVE, Declarations, OneOf
-from kdrbench.reduction.common import COMPONENTS, LinearReducer, Response, in_their_span, numerical_rank
+from kdrbench.reduction.common import (
+    COMPONENTS,
+    LinearReducer,
+    Response,
+    in_their_span,
+    numerical_rank,
+    of_kernel_matrix,
+)
 
 # Kernels on continuous targets are factored up to this share of their trace.
 _TARGET_TOLERANCE = 1e-10

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.footprints import Samples, of_kernel_matrix
+from kdrbench.estimators.common import Samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.metric_learning import squared_distances
 from kdrbench.parameters import OPTIONS, POSITIVE, Declarations, optional
-from kdrbench.reduction.common import COMPONENTS, Reducer, Response
+from kdrbench.reduction.common import COMPONENTS, Reducer, Response, of_kernel_matrix
 
 
 class KernelDiscriminantAnalysis(Reducer):

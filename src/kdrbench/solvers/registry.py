@@ -17,13 +17,13 @@ from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormali
 
 SOLVERS: dict[str, str] = {
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
-    "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann_conjugate_gradient:GrassmannConjugateGradient",
-    "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
+    "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann:GrassmannConjugateGradient",
+    "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
     "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
-    "riemannian_lbfgs": "kdrbench.solvers.riemannian_lbfgs:RiemannianLBFGS",
-    "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
+    "riemannian_lbfgs": "kdrbench.solvers.first_order:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.first_order:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # Controls, which every solver should beat; tables include them where a configuration names them.
