@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
-from kdrbench.displays.alignment import aligned, principal_rows
+from kdrbench.displays.loadings import aligned, principal_rows
 from kdrbench.errors import InputError
 from kdrbench.estimators import NCA, InterpretableKDR, InterpretableKDRCV
 

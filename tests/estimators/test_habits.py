@@ -50,19 +50,6 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
     np.testing.assert_array_equal(model.components_, InterpretableKDR(2, kernel=kernel).fit(X, Y).components_)
 
 
-def test_the_low_rank_learner_knows_names_and_parameters():
-    plain = {"kernel": "rbf", "gamma": 0.02}, {"kernel": "gaussian", "kernel_params": {"sigma": 5.0}}
-    fits = [LowRankKernelLearner(**options, random_state=0).fit(X, Y) for options in plain]
-    np.testing.assert_allclose(fits[0].factor_map_, fits[1].factor_map_, atol=1e-12)
-
-
-def test_parameters_of_paradigms_are_those_of_the_dict():
-    plain = InterpretableKDR(2, paradigm="semi_supervised", n_clusters=3, mu=0.5).fit(X, Y)
-    settings = {"n_clusters": 3, "mu": 0.5}
-    given = InterpretableKDR(2, paradigm="semi_supervised", paradigm_params=settings).fit(X, Y)
-    np.testing.assert_array_equal(plain.components_, given.components_)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -123,14 +110,6 @@ def test_clusters_are_predicted_where_there_are_clusters():
     assert not is_clusterer(supervised)
 
 
-def test_a_search_may_change_the_paradigm_alone():
-    # Of labels n_clusters is ignored.
-    given = InterpretableKDR(2, n_clusters=3)
-    np.testing.assert_array_equal(given.fit(X, Y).components_, InterpretableKDR(2).fit(X, Y).components_)
-    assert is_clusterer(given.set_params(paradigm="unsupervised"))
-    assert len(set(given.fit(X).labels_)) == 3
-
-
 def weighted_sum(model, features, targets, weights):
     """Return F(W) of its definition, by loops."""
     mean = weights @ targets / weights.sum()
@@ -155,17 +134,6 @@ def test_the_objective_with_weights_is_its_formula(kernel, weights):
     # Only ratios matter.
     scaled = InterpretableKDR(2, kernel=kernel, max_iter=50).fit(features, labels, sample_weight=4.0 * weights)
     np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-9)
-
-
-def test_many_different_weights_have_the_gamma_of_few():
-    gamma, weights = supervised_gamma(Y), np.random.default_rng(0).integers(1, 90, 178).astype(float)
-    few, many = gamma.reweighted(weights % 7 + 1), gamma.reweighted(weights)
-    assert few.codes is not None
-    assert many.codes is None
-    mean = weights @ np.eye(3)[Y] / weights.sum()
-    rows = weights[:, None] * (np.eye(3)[Y] - mean)
-    expected = rows @ rows.T - np.diag((rows**2).sum(axis=1))
-    np.testing.assert_allclose(many.dense(), expected, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(

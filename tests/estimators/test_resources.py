@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kdrbench.estimators import InterpretableKDR, fitting, starts
+from kdrbench.estimators import InterpretableKDR, fitting
 from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
@@ -77,7 +77,7 @@ def test_blas_has_one_thread_during_a_fit(monkeypatch):
     rational = UserKernel(
         noted("kernel", lambda b: 1 / (1 + b / 99)), lambda b: -1 / 99 / (1 + b / 99) ** 2, Pairing.DIFFERENCE
     )
-    monkeypatch.setattr(starts, "make_start", noted("start", starts.make_start))
+    monkeypatch.setattr(fitting, "make_start", noted("start", fitting.make_start))
     monkeypatch.setattr(certificate, "certify", noted("certificate", certificate.certify))
     with threadpool_limits(2, user_api="blas"):
         model = InterpretableKDR(10, kernel=rational).fit(features, labels)

@@ -92,12 +92,6 @@ def test_rotations_units_names_and_order_change_nothing(estimator):
     np.testing.assert_allclose(np.abs(moved), np.abs(first[order]), **close)
 
 
-@pytest.mark.parametrize("estimator", [LDA(2), SIR(2), SAVE(2), DirectionalRegression(2)], ids=lambda one: str(one))
-def test_inverse_regressions_do_not_depend_on_the_basis(estimator):
-    basis = np.array([[2.0, 1, 0, 0], [0, 3, -1, 0], [0, 0, 0.5, 4], [1, 0, 0, 1]])
-    np.testing.assert_allclose(outputs(estimator, X @ basis, Y), outputs(estimator, X, Y), atol=1e-9)
-
-
 @pytest.mark.parametrize("estimator", OURS, ids=ids)
 def test_constant_features_many_features_and_few_samples(estimator):
     constant = np.insert(X, 2, 5.0, axis=1)

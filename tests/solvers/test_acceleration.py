@@ -23,10 +23,6 @@ def classes(n_samples, n_features, seed=0):
     return features - features.mean(axis=0), labels
 
 
-def go_on(point):
-    return True
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_accepted_steps_never_decrease_f_and_end_at_fixed_points(kernel, permutation):
     for seed in range(4):

@@ -18,7 +18,6 @@ from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solv
 from kdrbench.solvers.geometry import certificate, curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.tangents import Tangents, largest_outside
-from kdrbench.solvers.safeguarded import quadratic_model
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 CONSTANT = {
@@ -167,34 +166,6 @@ class Claims:
 def test_a_tangent_of_another_shape_is_refused():
     with pytest.raises(InputError, match=r"lowest has shape \(6, 1\), but the projection \(6, 2\)"):
         solve(Claims(), small_problem(), random_projection(), IterationMonitor())
-
-
-def test_a_model_seeks_its_smallest_curvature_once(monkeypatch):
-    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
-    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
-    problem, point = small_problem(n_features=12), random_projection(n_features=12)
-    model = quadratic_model.build_model(Tangents(problem, point, problem.gradient(point)))
-    first = model.smallest_curvature()
-    sought = problem.counters.hessian_vector
-    assert sought > 0
-    assert model.smallest_curvature() is first
-    assert problem.counters.hessian_vector == sought
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_a_restarted_iteration_finds_the_same_curvature(monkeypatch, kernel):
-    problem, result = solved(KERNELS[kernel])
-    tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
-    before = problem.counters.hessian_vector
-    value, direction = curvature.smallest_curvature(tangents)
-    products = problem.counters.hessian_vector - before
-    monkeypatch.setattr(curvature, "_MOST_COLUMNS", 9)
-    assert products > 9
-    again = curvature.smallest_curvature(tangents)[0]
-    # Both have settled: an eigenvalue lies within their residuals.
-    assert abs(again - value) <= 2.0 * curvature.settled_residual(tangents)
-    assert value == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0], abs=curvature.settled_residual(tangents))
-    assert curvature.residual_of(tangents, value, direction) <= curvature.settled_residual(tangents)
 
 
 @pytest.fixture

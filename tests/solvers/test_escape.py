@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_projection, small_problem
+from support.helpers import random_projection
 from support.known_problems import problem_on
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
@@ -94,15 +94,6 @@ def test_dg_is_converged_only_where_all_columns_are_stationary(dataset, kernel):
     assert reached[1] <= 1e-6
     assert polished.message.endswith("; all columns together: relative stationarity at most 1e-06")
     assert problem.value(polished.projection) > problem.value(greedy.projection)
-
-
-def test_stationary_growth_needs_no_polish_to_be_converged():
-    # F of a linear kernel is a sum over columns: greed is no loss.
-    problem = small_problem("linear")
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "dimension_growth", "polish": False}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert "stationarity of all columns together is" in result.message
 
 
 def test_published_variants_neither_escape_nor_polish():

@@ -89,36 +89,6 @@ def test_there_are_many_starts_where_phi_drifts_in_many_features(family, n_featu
     assert build_solver({"method": "ism_safeguarded", "portfolio": 5}).alone.portfolio == 5
 
 
-def test_random_starts_are_made_of_some_of_the_samples():
-    problem = many_optima()
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    whole = problem.fresh()
-    chosen_start(whole, start, whole.surrogate(start), 5, np.random.default_rng(0), IterationMonitor())
-    # One of all samples to precondition the steps of each, the first one's given.
-    assert whole.counters.surrogate == 5
-    plain = Quadratic(9, 8, 4, 3, 2, 1)
-    chosen_start(plain, np.eye(6, 2), plain.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert plain.counters.surrogate == 3
-
-
-def test_half_of_the_candidates_step_on_to_each_rung():
-    class Counting(IterationMonitor):
-        def __init__(self):
-            super().__init__()
-            self.asked = 0
-
-        def keep_going(self, iterate):
-            self.asked += 1
-            return super().keep_going(iterate)
-
-    problem, monitor = many_optima(), Counting()
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    choice = chosen_start(problem, start, problem.surrogate(start), 12, np.random.default_rng(0), monitor)
-    assert choice.message == "the best of 12 starts"
-    # Sooner where those that are left agree.
-    assert monitor.asked in {12 + 6, 12 + 6 + 3, 12 + 6 + 3 + 2}
-
-
 def test_equal_seeds_draw_equal_starts_and_one_start_none():
     problem = many_optima()
     one, same, other = (solved(problem.fresh(), portfolio=6, seed=seed).projection for seed in (3, 3, 4))

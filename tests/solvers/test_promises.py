@@ -11,7 +11,6 @@ from kdrbench.kernels import Gaussian
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Counters, TraceObjective, in_row_space, supervised_gamma
 from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
-from kdrbench.solvers.base import run_in_row_space
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import Certificate, certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
@@ -43,37 +42,6 @@ def test_a_status_of_another_kind_is_refused():
 
     with pytest.raises(InputError, match="Odd ended with status 'done'; allowed: converged"):
         solve(Odd(), small_problem(), random_projection(), IterationMonitor())
-
-
-def test_what_a_monitor_accepts_is_in_the_original_coordinates():
-    monitor, basis = Noted(), np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
-
-    class Lifted:
-        lower, lift = staticmethod(lambda w: basis.T @ w), staticmethod(lambda w: basis @ w)
-
-    class Wide(type(small_problem())):
-        def in_row_space(self, projection):
-            return small_problem(), Lifted
-
-    wide = small_problem()
-    wide.__class__ = Wide
-
-    def run(problem, start, lifting):
-        lifting.accept(start)
-        return SolverOutcome(start, Status.CONVERGED, "")
-
-    start = basis @ random_projection()
-    outcome = run_in_row_space(run, wide, start, monitor)
-    np.testing.assert_allclose(monitor.accepted[0], start, atol=1e-14)
-    np.testing.assert_allclose(outcome.projection, start, atol=1e-14)
-
-
-def test_only_an_iterate_to_go_on_from_is_the_latest():
-    monitor = SolveMonitor(Noted(max_iterations=1), Counters())
-    assert monitor.latest("none") == "none"
-    assert monitor.keep_going("first")
-    assert not monitor.keep_going("second")
-    assert monitor.latest("none") == "first"
 
 
 def test_oracle_calls_go_on_from_a_checkpoint():
@@ -119,14 +87,6 @@ def test_a_certificate_by_hand():
         assert certificate.curvature_error <= 1e-14
         first = certify(Quadratic(factor * 5.0, factor * 2.0), np.eye(2, 1))
         assert first.curvature == first.eigengap == pytest.approx(3 / 5)
-
-
-def test_a_certificate_without_tangents_and_of_scale_zero():
-    square = certify(Quadratic(3.0, 2.0), np.eye(2))
-    assert (square.curvature, square.curvature_error) == (np.inf, 0.0)
-    assert (square.eigengap, square.eigengap_needed) == (np.inf, -np.inf)
-    # Nothing to compare with: numbers are as they are.
-    assert certify(Quadratic(0.0, -1.0, -2.0), np.eye(3, 1)).eigengap == 1.0
 
 
 def test_a_certificate_does_not_depend_on_the_unit_of_f():
@@ -230,43 +190,3 @@ def test_exploration_ends_where_two_iterates_take_turns():
     assert found.value == 3.0
     np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
     assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
-
-
-def in_turn(turn, amplitude):
-    """The start and an axis orthogonal to it in turn, or one, to within an angle of amplitude / 3 * 2^-j."""
-    return lambda step: 0.5 * np.pi * turn * (step % 2) + amplitude / 3.0 * 0.5**step
-
-
-@pytest.mark.parametrize(
-    ("axis", "angle", "steps"),
-    [
-        (0, in_turn(1, 3.0), 8),
-        (0, in_turn(1, 1e-3), 2),
-        # Iterates that approach one point are in no cycle.
-        (1, in_turn(0, 3.0), 15),
-        # A longer cycle: the eighth step leads where the first one did.
-        (2, lambda step: np.pi * step / 7, 8),
-    ],
-)
-def test_a_cycle_is_left_when_it_shows(axis, angle, steps):
-    class Leading(Quadratic):
-        """Phi number j leads to the angle number j."""
-
-        def surrogate(self, point):
-            self.counters.surrogate += 1
-            there = angle(self.counters.surrogate)
-            direction = [np.cos(there), np.sin(there), 0.0]
-            return np.diag([0.0, 0.0, 0.1]) + self.counters.surrogate * np.outer(direction, direction)
-
-    problem = Leading(3.0, 2.0, 1.0)
-    explore(problem, np.eye(3)[:, [axis]], IterationMonitor(), tolerance=1e-12, max_steps=15)
-    assert problem.counters.surrogate == steps
-
-
-def test_solvers_of_later_rounds_and_of_starts_do_less(safeguarded):
-    assert (safeguarded.continued.max_exploration, safeguarded.continued.tolerance) == (2, safeguarded.tolerance)
-    assert (safeguarded.rough.tolerance, safeguarded.rough.max_exploration) == (1e-2, safeguarded.max_exploration)
-    # What is asked for is never exceeded, nor refined.
-    asked = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "tolerance": 0.1})
-    assert (asked.continued.max_exploration, asked.rough.tolerance) == (1, 0.1)
-    assert asked.continued.portfolio == asked.rough.portfolio == 1

@@ -1,4 +1,4 @@
-"""How features load on learned components, and how stable that is over resamples."""
+"""Rows of learned projections, aligned with those of another fit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,42 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from kdrbench.displays.alignment import aligned, principal_rows, row_basis
-from kdrbench.displays.drawing import axes_for, looks
+from kdrbench.displays.embedding import axes_for, looks
 from kdrbench.errors import InputError
-from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of
+from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of, turned_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, OneOf, check_value, whole
+
+_ORTHONORMAL = 1e-6
+
+
+def aligned(components: FloatArray, reference: FloatArray, alignment: str) -> FloatArray:
+    """Return the rows nearest to the reference's; by Procrustes there may be another number of them."""
+    if alignment == "procrustes":
+        return turned_to(components.T, reference.T).T
+    if components.shape != reference.shape:
+        raise InputError(
+            f"a resample has {len(components)} components instead of {len(reference)}, which signs cannot align; give "
+            "n_components, or alignment='procrustes'"
+        )
+    signs = np.where(np.sum(components * reference, axis=1) < 0.0, -1.0, 1.0)
+    return np.asarray(signs[:, None] * components)
+
+
+def principal_rows(components: FloatArray) -> FloatArray:
+    """Return orthonormal rows as they are, and others rotated to orthogonal ones, the longest first."""
+    gram = components @ components.T
+    if np.abs(gram - np.eye(len(gram))).max() <= _ORTHONORMAL:
+        return components
+    _, lengths, right = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(lengths[:, None] * right)
+
+
+def row_basis(components: FloatArray) -> FloatArray:
+    """Return orthonormal rows that span the same space."""
+    _, lengths, right = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])
+
 
 ALIGNMENTS = OneOf(("procrustes", "sign"))
 # Readable upper limit of components side by side.

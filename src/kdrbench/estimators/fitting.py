@@ -46,7 +46,7 @@ from kdrbench.solvers import (
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
-from kdrbench.solvers.named import definition_of, method_of
+from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3

@@ -1,4 +1,4 @@
-"""Large margin nearest neighbours (LMNN): a few steps, as published, or the optimum with a proof."""
+"""The objective of large margin nearest neighbours (LMNN), its gradient, and a lower bound of its optimum."""
 
 from __future__ import annotations
 
@@ -7,11 +7,172 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import checked_classes, inverse_scale
-from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
-from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters
+from kdrbench.metric_learning.kernel_pca import RANK_TOLERANCE
+from kdrbench.metric_learning.learner import (
+    LaplacianProduct,
+    checked_classes,
+    class_order,
+    inverse_scale,
+    target_neighbours,
+)
+from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
+from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_value
+
+# Beyond this condition an eigenvalue by B has too few digits to prove anything.
+_SINGULAR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class LMNNObjective:
+    """Distances to target neighbours, and violations of their margin by impostors.
+
+        f(M) = sum_(i,j) d_ij + c sum_(i,j) sum_{l: y_l != y_i} h(1 + d_ij - d_il) + r tr M,   d_ij = |A'x_i - A'x_j|^2
+
+    over pairs (i, j) of a sample and its target neighbours: ``targets`` (n x k; a row's missing ones are -1), with
+    M = AA', h(s) = max(s, 0), c = ``push``, r = ``regularisation`` (tr M = |A|_F^2). With ``smoothing`` mu > 0, h is
+    s^2 / (2 mu) up to s = mu and s - mu/2 from there on: at most mu/2 below, with a continuous derivative.
+
+    f is convex in M. A square A reaches every M, so that a minimum over A is one over M.
+
+    Source: Weinberger, Saul, "Distance metric learning for large margin nearest neighbor classification", JMLR 10,
+    2009, weighted as in Chatpatanasiri et al. 2010.
+    """
+
+    features: FloatArray
+    codes: IntArray
+    targets: IntArray
+    push: float = 1.0
+    regularisation: float = 0.0
+    smoothing: float = 0.0
+
+    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
+        """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA."""
+        projected = self.features @ projection
+        value, moved, _ = self._passed(projection, projected)
+        gradient: FloatArray = 2.0 * self.features.T @ moved
+        gradient += 2.0 * self.regularisation * projection
+        return value, gradient
+
+    def slope(self, projection: FloatArray) -> FloatArray:
+        """Return the (sub)gradient of f by M at AA' (D x D); where A is optimal it is positive semidefinite."""
+        form: FloatArray = self.features.T @ self._passed(projection, self.features)[1]
+        return form + self.regularisation * np.eye(self.features.shape[1])
+
+    def lower_bound(self, projection: FloatArray) -> float:
+        """Return a number that f without smoothing is nowhere below, near its minimum if A is near the optimum.
+
+        f(M) >= <B, M> + sum_t a_t (1 + <C_t, M>) for all multipliers 0 <= a_t <= c of the triples t, where B is the
+        part that is linear in M and C_t = x_ij x_ij' - x_il x_il'. So sum_t a_t is a bound if B + sum_t a_t C_t is
+        positive semidefinite. Taken are the derivatives c h' at A, times the largest share in [0, 1] for which it is;
+        zero, which f is never below, where B is singular.
+        """
+        spanned = self.features @ (basis := self._spanned())
+        _, moved, multipliers = self._passed(projection, spanned)
+        ridge = self.regularisation * np.eye(basis.shape[1])
+        linear = self._pulls(spanned) + ridge
+        pushed = spanned.T @ moved + ridge - linear
+        spectrum = eigh(linear, eigvals_only=True)
+        if spectrum[0] <= _SINGULAR * spectrum[-1]:
+            # Targets do not span what samples do, or so little that rounding might undo the proof.
+            return 0.0
+        # The share s keeps B + s P semidefinite as long as s times the smallest eigenvalue of P by B is >= -1.
+        smallest = float(eigh(pushed, linear, eigvals_only=True, subset_by_index=[0, 0])[0])
+        return multipliers * min(1.0, -1.0 / smallest) if smallest < 0.0 else multipliers
+
+    def _spanned(self) -> FloatArray:
+        """Return an orthonormal basis of the directions in which samples differ (D x r); f knows no others."""
+        centred = self.features - self.features.mean(axis=0)
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        basis: FloatArray = vectors[:, values > RANK_TOLERANCE * values[-1]]
+        return basis
+
+    def _passed(self, projection: FloatArray, columns: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return f, S V for the Laplacian S of its derivatives by d_ij and V = ``columns``, and the sum of all c h'."""
+        # Class after class, so that the impostors of a class are side by side.
+        order, codes, ends = class_order(self.codes)
+        places = np.argsort(order)
+        targets = np.where(self.targets >= 0, places[self.targets], -1)[order]
+        squared, product = distance_rows((self.features @ projection)[order]), LaplacianProduct(columns[order])
+        value = multipliers = 0.0
+        for block in row_blocks(*columns.shape):
+            for code in range(int(codes[block.start]), int(codes[block.stop - 1]) + 1):
+                first = int(ends[code - 1]) if code else 0
+                rows = slice(max(block.start, first), min(block.stop, int(ends[code])))
+                here, weights, pushed = self._rows(squared(rows), targets[rows], slice(first, int(ends[code])))
+                product.add(rows, weights)
+                value, multipliers = value + here, multipliers + pushed
+        moved = np.empty_like(columns)
+        moved[order] = product.total()
+        return value + self.regularisation * float(np.square(projection).sum()), moved, multipliers
+
+    def _rows(self, squared: FloatArray, targets: IntArray, own: slice) -> tuple[float, FloatArray, float]:
+        """Return what samples of one class bring to f, its derivatives by their distances, and the sum of c h'.
+
+        ``squared`` are their distances to all n samples, of which ``own`` are of the class.
+        """
+        places, present = np.arange(len(squared)), targets >= 0
+        # Without a target there is no margin.
+        distances = np.where(present, squared[places[:, None], targets], -np.inf)
+        value, multipliers, weights = float(distances[present].sum()), 0.0, np.zeros_like(squared)
+        for impostors in (slice(0, own.start), slice(own.stop, None)):
+            for column, reach, there in zip(targets.T, distances.T, present.T, strict=True):
+                slack = np.subtract((1.0 + reach)[:, None], squared[:, impostors])
+                violation, derivative = self._hinge(np.maximum(slack, 0.0, out=slack))
+                derivative *= self.push
+                weights[:, impostors] -= derivative
+                per_row = derivative.sum(axis=1)
+                weights[places[there], column[there]] += per_row[there]
+                value += self.push * violation
+                multipliers += float(per_row.sum())
+        for column, there in zip(targets.T, present.T, strict=True):
+            weights[places[there], column[there]] += 1.0
+        return value, weights, multipliers
+
+    def _hinge(self, slack: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of h and h' elementwise, for what is positive of s."""
+        if self.smoothing == 0.0:
+            return float(slack.sum()), (slack > 0.0).astype(np.float64)
+        derivative = np.minimum(slack / self.smoothing, 1.0)
+        return float((derivative * (slack - 0.5 * self.smoothing * derivative)).sum()), derivative
+
+    def _pulls(self, columns: FloatArray) -> FloatArray:
+        """Return V'SV for the Laplacian S of the targets alone and V = ``columns``."""
+        form = np.zeros((columns.shape[1],) * 2)
+        for column in self.targets.T:
+            rows = np.flatnonzero(column >= 0)
+            differences = columns[rows] - columns[column[rows]]
+            form += differences.T @ differences
+        return form
+
+
+def lmnn_objective(
+    features: FloatArray,
+    codes: IntArray,
+    n_neighbours: int,
+    *,
+    push: float = 1.0,
+    regularisation: float = 0.0,
+    squared: FloatArray | None = None,
+) -> LMNNObjective:
+    """Return the objective with each sample's nearest ``n_neighbours`` of its class as targets.
+
+    They are nearest by ``squared`` (n x n) if given, otherwise by the Euclidean distances of ``features``.
+
+    Raises ``InputError`` for options out of range and when no class has two samples.
+    """
+    check_value("n_neighbours", n_neighbours, COUNT)
+    for name, option in (("push", push), ("regularisation", regularisation)):
+        check_value(f"LMNN's {name}", option, NOT_NEGATIVE)
+    distances = distance_rows(features) if squared is None else squared.__getitem__
+    neighbours = target_neighbours(distances, codes, n_neighbours)
+    targets: NDArray[np.intp] = np.full((len(features), max(map(len, neighbours))), -1, dtype=np.intp)
+    for row, columns in enumerate(neighbours):
+        targets[row, : len(columns)] = columns
+    return LMNNObjective(features, codes, targets, push, regularisation)
+
 
 # Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
 _SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)

@@ -40,10 +40,8 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import Degrees
-from kdrbench.paradigms.form import Form, Guidance, gamma_of
-from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.rounds import Clustering, Round, climb
+from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of
+from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features

@@ -35,7 +35,7 @@ class SolverName(PluginName):
     def names(self, kind: str) -> Iterable[str]:
         """Return the names of solvers."""
         from kdrbench.plugins import declared_names
-        from kdrbench.solvers.named import NAMED
+        from kdrbench.solvers.registry import NAMED
 
         return [*NAMED, *declared_names(kind)]
 

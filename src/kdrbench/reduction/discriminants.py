@@ -6,15 +6,26 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space, qr
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import Samples
 from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
+from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
-from kdrbench.parameters import OPTIONS, POSITIVE, Declarations, optional
-from kdrbench.reduction.common import COMPONENTS, Reducer, Response, of_kernel_matrix
+from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, OneOf, optional
+from kdrbench.reduction.common import (
+    COMPONENTS,
+    SHRINKAGE,
+    LinearReducer,
+    Reducer,
+    Response,
+    in_their_span,
+    numerical_rank,
+    of_kernel_matrix,
+    shrinkage_of,
+)
 
 
 class KernelDiscriminantAnalysis(Reducer):
@@ -151,3 +162,124 @@ def _class_contrasts(response: Response) -> FloatArray:
     sizes = np.sqrt(indicators.sum(axis=0))
     basis: FloatArray = (indicators / sizes) @ null_space(sizes[None, :])
     return basis
+
+
+class LFDA(LinearReducer):
+    """Local Fisher discriminant analysis: classes apart, near samples of a class together.
+
+    A class may be several clusters, which stay apart.
+
+    Maximises tr((W'S_w W)^-1 W'S_b W) over the local scatter matrices
+
+        S_w = 1/2 sum_ij w_ij (x_i - x_j)(x_i - x_j)',  w_ij = a_ij / n_c in a class c of n_c samples, else 0,
+        S_b = 1/2 sum_ij b_ij (x_i - x_j)(x_i - x_j)',  b_ij = a_ij (1/n - 1/n_c) in a class, else 1/n,
+
+    a_ij = exp(-|x_i - x_j|^2 / (s_i s_j)), s_i the distance of x_i to its ``n_neighbors``-th nearest sample of its
+    class. With a_ij = 1 it is linear discriminant analysis. Unlike that, it has n_features components.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Number of components; ``None``: one less than the number of classes.
+    n_neighbors : int
+        Of local scaling; the farthest sample of a class that has fewer.
+    metric : {"weighted", "plain", "orthonormalized"}
+        Rows v' with v'S_w v = 1 times the square root of their eigenvalues, as they are, or orthonormal ones of the
+        same span.
+    shrinkage : "auto", float or None
+        s of (1 - s) S_w + s tr(S_w) / d I in the place of S_w. ``None``: 0 if S_w is regular, else ``auto``, that of
+        Ledoit and Wolf (2004) for the samples less their class means.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (q, n_features)
+        Rows of the map; q is at most ``n_components`` and the rank of the features.
+    eigenvalues_ : ndarray of shape (q,)
+        The ratios of local scatter, largest first.
+    classes_, n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis", JMLR 8, 2007
+    (section 3). Local scaling: Zelnik-Manor, Perona, "Self-tuning spectral clustering", NIPS 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kdrbench.reduction import LFDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LFDA(3).fit_transform(X, y).shape
+    (150, 3)
+    """
+
+    _continuous = False
+    _constraints: ClassVar[Declarations] = {
+        "n_components": COMPONENTS,
+        "n_neighbors": COUNT,
+        "metric": OneOf(("weighted", "plain", "orthonormalized")),
+        "shrinkage": SHRINKAGE,
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 7,
+        metric: str = "weighted",
+        shrinkage: str | float | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.shrinkage = shrinkage
+
+    def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
+        # Neither scatter has anything orthogonal to all samples.
+        samples, span = in_their_span(centred)
+        within, between = _local_scatter(samples, response, self.n_neighbors)
+        share = self._share(within, centred, response)
+        shrunk = (1.0 - share) * within + share * np.trace(within) / centred.shape[1] * np.eye(len(span))
+        scales, axes = eigh(shrunk)
+        white = axes / np.sqrt(scales)
+        values, vectors = eigh(white.T @ between @ white)
+        self.eigenvalues_ = values[::-1][:n_components]
+        rows: FloatArray = (span.T @ white @ vectors[:, ::-1][:, :n_components]).T
+        if self.metric == "orthonormalized":
+            return np.asarray(qr(rows.T, mode="economic")[0].T)
+        if self.metric == "weighted":
+            rows *= np.sqrt(np.maximum(self.eigenvalues_, np.finfo(float).eps))[:, None]
+        return rows
+
+    def _share(self, within: FloatArray, centred: FloatArray, response: Response) -> float:
+        """Return the shrinkage of S_w, given in the span of the samples."""
+        spectrum = eigh(within, eigvals_only=True)[::-1]
+        if not spectrum.sum() > np.finfo(float).eps * np.square(centred).sum():
+            raise InputError("the samples of each class coincide: LFDA needs scatter within classes")
+        regular = numerical_rank(spectrum, len(centred)) == centred.shape[1]
+        means = np.array([centred[response.values == one].mean(axis=0) for one in range(response.n_classes)])
+        return shrinkage_of(self.shrinkage, centred - means[response.values], singular=not regular)
+
+
+def _local_scatter(samples: FloatArray, response: Response, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
+    """Return S_w and S_b of :class:`LFDA` for centred samples (n x r), r x r, from pairs within classes alone.
+
+    With P_c = 1/n_c X_c'(D - A)X_c and T_c the scatter of a class, S_w = sum_c P_c and
+    S_b = X'X - sum_c (n_c / n T_c + (1 - n_c / n) P_c).
+    """
+    within = np.zeros((samples.shape[1],) * 2)
+    between = samples.T @ samples
+    for one in range(response.n_classes):
+        rows = samples[response.values == one]
+        rows = rows - rows.mean(axis=0)
+        count, share = len(rows), len(rows) / len(samples)
+        check_memory(24 * count**2, f"the affinities of {count} samples", "learn from fewer samples")
+        affinity = squared_distances(rows, rows)
+        scales = np.sqrt(np.partition(affinity, min(n_neighbors, count - 1), axis=1)[:, min(n_neighbors, count - 1)])
+        # Samples that coincide with their neighbours are near to these alone.
+        affinity /= np.maximum(np.outer(scales, scales), np.finfo(float).tiny)
+        affinity = np.exp(-affinity)
+        local = rows.T @ (affinity.sum(axis=1)[:, None] * rows - affinity @ rows) / count
+        within += local
+        between -= share * (rows.T @ rows) + (1.0 - share) * local
+    return 0.5 * (within + within.T), 0.5 * (between + between.T)
