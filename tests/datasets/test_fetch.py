@@ -135,12 +135,6 @@ def test_what_cannot_be_had_whole_is_not_there_at_all(tiny, server, sources, tmp
     assert not (tmp_path / "cache" / "tiny" / "data.csv").exists()
 
 
-def test_a_damaged_file_in_the_cache_is_replaced(tiny, server, sources, tmp_path):
-    put(tmp_path / "cache", TABLE[:1000])
-    server.answers[CANONICAL] = [whole]
-    assert fetch(tiny, sources).read_bytes() == TABLE
-
-
 def endless(handler):
     """Send for ever, with no length."""
     handler.send_response(200)
@@ -216,14 +210,6 @@ def test_a_changed_byte_in_another_packing_is_noticed(tiny, server, sources, tmp
         read_entry(entry, sources)
     if place != "cache":
         assert kept(tmp_path / "cache") == []
-
-
-def test_the_search_goes_on_past_changed_content(tiny, server, sources, tmp_path):
-    mirror = put(tmp_path / "mirror", gzip.compress(TABLE.replace(b"\n20,6,a\n", b"\n20,5,a\n")), "data.csv.gz")
-    server.answers["/old/data.csv.gz"] = [lambda handler: whole(handler, gzip.compress(TABLE))]
-    read = read_entry(repackaged(tiny, server), dataclasses.replace(sources, mirror=mirror))
-    assert read.content_sha256 == tiny.content_sha256
-    assert len(server.requests) == 1
 
 
 def test_what_comes_half_and_has_no_hash_is_not_used(tiny, server, sources, tmp_path):

@@ -38,14 +38,6 @@ def test_bundled_and_generated_sets_are_the_registered_ones():
         assert tuple(np.bincount(dataset.labels)) == REGISTRY[name].class_counts, name
 
 
-def test_smaller_scaling_sets_are_the_beginnings_of_larger_ones():
-    large = load_dataset("scaling-64000")
-    for size in (500, 1000, 32000):
-        small = load_dataset(f"scaling-{size}")
-        np.testing.assert_array_equal(small.features, large.features[:size])
-        np.testing.assert_array_equal(small.labels, large.labels[:size])
-
-
 def test_unknown_sets_are_named():
     with pytest.raises(
         DataError, match=r"unknown data set 'wines'\. Did you mean 'wine'\? Allowed: .*, wine, .* more\.$"
@@ -156,11 +148,6 @@ def small(features, labels=(0, 1), class_names=("a", "b"), labellings=()):
 def test_bad_sets_are_refused(dataset, message):
     with pytest.raises(DataError, match=message):
         check_dataset(dataset)
-
-
-def test_unknown_labellings_are_named():
-    with pytest.raises(DataError, match="data set 'moons': unknown labelling 'first'; allowed: second pair"):
-        load_dataset("moons").labelling("first")
 
 
 def test_the_standin_is_a_kernel_and_says_that_it_is_one():

@@ -2,10 +2,8 @@
 
 import csv
 import hashlib
-import io
 import subprocess
 import sys
-import tarfile
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +13,6 @@ import pytest
 from kdrbench.datasets import load_dataset, load_registry
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import read_entry
-from kdrbench.errors import DataError
 from support import needs
 from support.unix_compress import compress_lzw
 
@@ -88,32 +85,6 @@ def test_each_set_has_rows_and_classes_of_the_manifest(name):
         else:
             counts = list(counts_of(labels[0]["classes"]).values())
         assert sorted(counts) == sorted(entry.class_counts)
-
-
-def repacked_faces(folder, change=None):
-    """Pack the images anew, in another order and another folder, one pixel changed if asked for."""
-    path = folder / "cmu-faces" / "faces_4.tar.gz"
-    path.parent.mkdir(parents=True)
-    with (
-        tarfile.open(MIRROR / "cmu-faces" / "faces_4.tar.gz") as source,
-        tarfile.open(path, "w:gz", compresslevel=1) as target,
-    ):
-        for member in reversed([member for member in source if member.isreg()]):
-            content = bytearray(source.extractfile(member).read())
-            if member.name.endswith(change or "\0"):
-                content[-1] ^= 1
-            info = tarfile.TarInfo(f"elsewhere/{member.name}")
-            info.size = len(content)
-            target.addfile(info, io.BytesIO(content))
-    return Sources(str(folder), cache=folder / "cache", offline=True)
-
-
-@pytest.mark.usefixtures("no_mirror")
-def test_faces_in_another_archive_pass_a_changed_pixel_does_not(tmp_path):
-    dataset = read_entry(REGISTRY["face"], repacked_faces(tmp_path / "a"))
-    assert dataset.content_sha256 == REGISTRY["face"].content_sha256
-    with pytest.raises(DataError, match="'face' has values with SHA-256"):
-        read_entry(REGISTRY["face"], repacked_faces(tmp_path / "b", "night_up_sad_open_4.pgm"))
 
 
 @pytest.mark.usefixtures("no_mirror")

@@ -319,10 +319,3 @@ def test_a_precomputed_kernel_equals_the_kernel_itself():
             LowRankKernelLearner(kernel="precomputed").fit(bad, Y)
     with pytest.raises(InputError, match="gamma is of a kernel that is computed; leave it out where kernel is 'prec"):
         LowRankKernelLearner(kernel="precomputed", gamma=1.0).fit(gram, Y)
-
-
-def test_a_kernel_that_is_selected_takes_no_parameters():
-    with pytest.raises(InputError, match="gamma is chosen by selection; set selection=None to give it"):
-        KPCATrick(gamma=1.0).fit(X, Y)
-    with pytest.raises(InputError, match="leaves nothing to select"):
-        KPCATrick(kernel="precomputed", selection=None, sigma=1.0).fit(X @ X.T, Y)

@@ -7,7 +7,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import Gaussian, Polynomial, aligned_weights, median_distance
 from support.products import crossed
 
 # Most data here have no second clustering, so that alternatives are doubtful; the tests are about other things.
@@ -121,21 +120,6 @@ def test_a_portfolio_is_drawn_from_the_random_state():
     assert not np.array_equal(first.components_, other.components_)
     agreed = InterpretableKDR(3, solver=options["solver"]).fit(X, Y)
     assert agreed.result_.message.endswith("; 8 starts lead to one optimum")
-
-
-def test_weights_of_a_combination_are_aligned_with_the_labels():
-    members = [{"family": "gaussian"}, {"family": "polynomial"}]
-    aligned = {"members": members, "weights": "alignment"}
-    model = InterpretableKDR(2, kernel="combination", kernel_params=aligned).fit(X, Y)
-    one_hot = np.eye(3)[Y] - np.eye(3)[Y].mean(axis=0)
-    weights = aligned_weights([Gaussian(median_distance(X)), Polynomial(scale=0.5)], X, one_hot)
-    given = {"members": [{**member, "weight": float(w)} for member, w in zip(members, weights, strict=True)]}
-    again = InterpretableKDR(2, kernel="combination", kernel_params=given).fit(X, Y)
-    np.testing.assert_allclose(model.components_, again.components_, atol=1e-8)
-    with pytest.raises(ValueError, match="need labels, which only supervised learning has"):
-        InterpretableKDR(
-            2, kernel="combination", kernel_params=aligned, paradigm="unsupervised", paradigm_params={"n_clusters": 2}
-        ).fit(X)
 
 
 def test_label_names_do_not_matter_and_starts_are_seeded():

@@ -14,7 +14,7 @@ from kdrbench.evaluation.streaming import sums_of_monomials
 from kdrbench.kernels import Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.median import median_distance
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
-from kdrbench.samples import samples_of, sources
+from kdrbench.samples import samples_of
 from support.helpers import random_projection
 from support.products import crossed
 
@@ -177,18 +177,6 @@ def test_errors_say_what_to_do():
         InterpretableKDR(2, kernel="linear").fit([(table, labels)], labels)
     with pytest.raises(InputError, match="a function that returns a new iterator"):
         InterpretableKDR(2, kernel="linear").fit(iter([table]), labels)
-
-
-def test_a_large_mapped_file_is_streamed(tmp_path, monkeypatch):
-    table, labels = classes(3000)
-    np.save(tmp_path / "table.npy", table)
-    given = np.load(tmp_path / "table.npy", mmap_mode="r")
-    small = InterpretableKDR(2, kernel="squared").fit(given, labels)
-    monkeypatch.setattr(sources, "_HELD_BYTES", table.size * 8)
-    large = InterpretableKDR(2, kernel="squared").fit(given, labels)
-    assert "streamed" not in small.result_.evaluation
-    assert "streamed" in large.result_.evaluation
-    assert type(small.transform(given)) is type(large.transform(given)) is np.ndarray
 
 
 def test_only_what_the_engine_is_given_is_read():

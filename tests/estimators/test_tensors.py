@@ -1,13 +1,11 @@
 """Whole fits on tensors of torch, against those on arrays of numpy."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.arrays import Device
@@ -74,15 +72,6 @@ def test_continuous_targets_and_several_label_columns():
     assert_same_fit(InterpretableKDR(2, paradigm_params=targets), features, features[:, 0] + 0.1 * labels)
     _, mine = assert_same_fit(InterpretableKDR(2), features, np.column_stack([labels, labels % 2]))
     assert not hasattr(mine, "classes_")
-
-
-@pytest.mark.parametrize("solver", ["ism", "scipy_converged", "dg_converged", "sm_converged"])
-def test_other_solvers_run_unchanged(solver):
-    features, labels = wine()
-    model = InterpretableKDR(2, solver=solver, max_iter=8, tol=1e-4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        assert_same_fit(model, features, labels)
 
 
 def test_results_have_the_type_and_device_of_the_input():

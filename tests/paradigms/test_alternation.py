@@ -178,20 +178,6 @@ def test_the_history_is_that_of_the_definition():
         assert longer.rounds[rounds - 1].objective == found.objective
 
 
-def test_a_run_is_repeatable_and_a_solver_that_gives_up_is_said():
-    features, _ = three_groups()
-    kernel = Gaussian(median_distance(features))
-    first, second = (clustered(features, kernel, 3, 2) for _ in range(2))
-    np.testing.assert_array_equal(first.labels, second.labels)
-    np.testing.assert_array_equal(first.projection, second.projection)
-    alternation = Alternation(3, tolerance=0.5)
-    solver = build_solver({"method": "ism", "max_iterations": 1})
-    start = make_start("surrogate", alternation.first_problem(features, kernel), 2, np.random.default_rng(0))
-    stopped = alternation.run(features, kernel, solver, start)
-    assert stopped.status is Status.MAX_ITERATIONS
-    assert stopped.message.startswith("in the last round: eigenvalues had not settled")
-
-
 def test_degrees_that_do_not_exist_are_given_up_and_said():
     features, _ = three_groups()
     assert degree_scaling(DenseGram(np.array([[0.0, -1.0], [-1.0, 0.0]]))) is None

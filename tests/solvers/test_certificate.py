@@ -5,9 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
@@ -58,16 +55,6 @@ def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel):
         assert closed.eigengap_needed == 0.0
 
 
-def test_a_slope_that_changes_is_not_taken_for_a_constant():
-    point = random_projection()
-    for kernel in ("polynomial", "gaussian", "multiquadric"):
-        problem = small_problem(kernel)
-        assert not problem.surrogate_is_constant
-        assert certify(problem, point).eigengap_needed > 0.0
-    mixed = Combination((Term(1.0, Linear()), Term(1e-9, KERNELS["gaussian"])))
-    assert not supervised_problem(*random_samples(), mixed).surrogate_is_constant
-
-
 def solved(kernel, **options):
     features, labels = random_samples(**{**WIDE, **options})
     problem = supervised_problem(features, labels, kernel)
@@ -111,22 +98,6 @@ def test_products_find_the_eigengap_of_many_samples(kernel, constant):
         scale = np.linalg.norm(point.T @ tangents.gradient, 2)
         expected = largest_outside(point, build_problem(problem.objective).surrogate(point), 1)[0][0]
         assert expected - 1e-5 * scale <= found <= expected + 1e-9 * scale
-
-
-def test_the_largest_eigenvalues_outside_are_those_of_the_block():
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        matrix, point = rng.standard_normal((12, 12)), random_projection(seed=seed, n_features=12, n_components=3)
-        surrogate = (matrix + matrix.T) * 10.0 ** (4 * seed - 8)
-        values, vectors = largest_outside(point, surrogate, 4)
-        basis = np.linalg.qr(point, mode="complete")[0][:, 3:]
-        expected = np.linalg.eigvalsh(basis.T @ surrogate @ basis)[::-1][:4]
-        np.testing.assert_allclose(values, expected, atol=1e-13 * np.linalg.norm(surrogate))
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-13)
-        np.testing.assert_allclose(point.T @ vectors, 0.0, atol=1e-13)
-        # Negative ones as well: the columns of W are below them all.
-        negative = largest_outside(point, surrogate - 9.0 * np.linalg.norm(surrogate) * np.eye(12), 1)[0][0]
-        assert negative == pytest.approx(expected[0] - 9.0 * np.linalg.norm(surrogate), rel=1e-13)
 
 
 @pytest.mark.parametrize("false", ["no eigenvector", "no tangent", "not finite"])
@@ -226,11 +197,3 @@ def test_a_pickle_holds_the_certificate_and_no_data(duplicate):
     features[:] = 0.0
     assert again.certificate_ == model.certificate_
     assert len(pickle.dumps(again)) < 0.25 * features.nbytes
-
-
-def test_before_a_fit_there_is_none_and_a_clone_has_none():
-    model, _ = wide_fit()
-    for unfitted in (InterpretableKDR(2), clone(model)):
-        assert not hasattr(unfitted, "certificate_")
-        with pytest.raises(NotFittedError):
-            check_is_fitted(unfitted)

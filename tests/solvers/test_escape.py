@@ -10,7 +10,6 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_projection
 from support.known_problems import problem_on
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
@@ -104,24 +103,6 @@ def test_published_variants_neither_escape_nor_polish():
         build_solver({"method": "dimension_growth", "variant": "published", "polish": True})
     with pytest.raises(InputError, match="option escape of DimensionGrowth belongs to the converged variant"):
         build_solver({"method": "dimension_growth", "polish": False, "escape": True})
-
-
-def test_a_problem_without_second_order_is_refused():
-    class FirstOrder:
-        n_features = 6
-
-        def value(self, projection):
-            return 0.0
-
-        gradient = value
-
-    with pytest.raises(InputError, match="StiefelCayley needs the oracle hessian_vector and surrogate, which FirstOrd"):
-        solve(
-            build_solver({"method": "stiefel_cayley", "escape": True}),
-            FirstOrder(),
-            random_projection(),
-            IterationMonitor(),
-        )
 
 
 @dataclasses.dataclass

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.solvers.geometry import stiefel
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn, with_fixed_signs
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
 
 SIZE = 60
 # Eigenvalues, and how many eigenvectors are asked for: ties within them, at the cut, and both.
@@ -138,24 +137,3 @@ def test_rounding_does_not_choose_the_null_vectors():
     first = leading_eigenvectors(matrix, 6)[1]
     noise = 1e-15 * np.random.default_rng(1).standard_normal(matrix.shape)
     np.testing.assert_allclose(leading_eigenvectors(matrix + noise + noise.T, 6)[1], first, atol=1e-9)
-
-
-def test_entries_of_equal_magnitude_share_one_sign_rule():
-    column = np.array([[-1.0, 1.0]]).T / np.sqrt(2.0)
-    for change in (-1e-15, 0.0, 1e-15):
-        np.testing.assert_allclose(
-            with_fixed_signs(column + np.array([[0.0], [change]]))[:, 0], [0.5**0.5, -(0.5**0.5)]
-        )
-
-
-def test_equal_axes_outside_the_row_space_keep_their_order():
-    # Each feature twice: both axes of a pair are as far from the row space.
-    once = np.random.default_rng(0).standard_normal((40, 100))
-    features = np.repeat(once, 2, axis=1)
-    inside = row_space_of(features)
-    found = []
-    for seed in range(3):
-        noise = 1e-14 * np.random.default_rng(seed).standard_normal(inside.basis.shape)
-        found.append(spanning(type(inside)(inside.basis + noise, inside.features), np.zeros((200, 2))).basis[:, 40:])
-    for other in found[1:]:
-        np.testing.assert_allclose(found[0] @ found[0].T, other @ other.T, atol=1e-9)

@@ -8,11 +8,8 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.safeguarded import portfolio
-from kdrbench.solvers.safeguarded.portfolio import chosen_start
 from support.helpers import Watcher
 from support.known_problems import problem_on
-from support.quadratics import Quadratic
 
 
 def many_optima(family="polynomial", n_features=30):
@@ -58,20 +55,6 @@ def test_where_eight_starts_agree_no_more_are_drawn(dataset, q):
     one, many = solved(problem.fresh(), q), solved(problem.fresh(), q, portfolio=100)
     assert many.message == f"{one.message}; 8 starts lead to one optimum"
     assert problem.value(many.projection) == pytest.approx(problem.value(one.projection), rel=1e-9)
-
-
-def test_starts_lead_to_one_optimum_by_the_values_of_f(monkeypatch):
-    problem = Quadratic(9, 8, 4, 3, 2, 1)
-    first = np.eye(6)[:, [0, 2]]
-    # A saddle that is stationary: the first candidate stays there, the others find the maximum.
-    choice = chosen_start(problem, first, problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert choice.value == pytest.approx(17.0)
-    assert choice.message == "the best of 2 starts"
-    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert choice.message == "2 starts lead to one optimum"
-    monkeypatch.setattr(portfolio, "_ENOUGH", 3)
-    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 50, np.random.default_rng(0), IterationMonitor())
-    assert choice.message == "3 starts lead to one optimum"
 
 
 @pytest.mark.parametrize(

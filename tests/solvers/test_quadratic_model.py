@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdrbench.solvers.geometry import curvature
-from kdrbench.solvers.geometry.curvature import largest_turn, smallest_curvature
+from kdrbench.solvers.geometry.curvature import smallest_curvature
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
 from kdrbench.solvers.geometry.tangents import IsmPreconditioner, Tangents
 from kdrbench.solvers.safeguarded.quadratic_model import (
@@ -164,33 +164,3 @@ def test_a_settled_iteration_needs_no_hessian(no_dense_space):
     assert value == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0], abs=1e-4 * scale)
     assert np.linalg.norm(tangents.hessian_vector(direction) - value * direction) <= 1e-3 * scale
     assert np.linalg.norm(direction) == pytest.approx(1.0)
-
-
-def test_products_find_the_largest_turn_of_the_formed_one(no_dense_space, monkeypatch):
-    _, tangents = counted()
-    surrogate = tangents.problem.surrogate(tangents.point)
-    by_products = largest_turn(tangents)
-    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 400)
-    formed = largest_turn(tangents)
-    scale = np.linalg.norm(tangents.point.T @ surrogate @ tangents.point, 2)
-    assert by_products == pytest.approx(formed, abs=1e-3 * scale)
-
-
-def test_from_some_of_the_samples_the_best_combination_is_taken(no_dense_space):
-    problem, tangents = counted()
-
-    class Coarse:
-        """What a costly problem offers: here the problem itself, so that the result is known."""
-
-        gradient, hessian_vector, surrogate = problem.gradient, problem.hessian_vector, problem.surrogate
-
-        def subsampled(self, n_samples):
-            return None
-
-    costly = Tangents(problem, tangents.point, tangents.gradient, Coarse())
-    value, direction = smallest_curvature(costly)
-    smallest, scale = np.linalg.eigvalsh(tangents.hessian)[0], np.linalg.norm(tangents.hessian, 2)
-    assert value == pytest.approx(smallest, abs=1e-5 * scale)
-    assert value == pytest.approx(np.vdot(direction, tangents.hessian_vector(direction)), rel=1e-9)
-    assert np.linalg.norm(direction) == pytest.approx(1.0)
-    assert np.isnan(largest_turn(costly))

@@ -374,12 +374,3 @@ def test_published_gm_refuses_kernels_unknown_to_autograd():
         build_problem(problem.objective, Evaluation(evaluator="panels")), method="ism_2018", max_iterations=2
     )
     assert result.evaluation == "pairwise_sum: asked for"
-
-
-def test_solvers_say_whether_they_work_on_all_features():
-    features, labels = random_samples(n_samples=30, n_features=100)
-    problem = supervised_problem(features, labels, Gaussian(10.0))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    for method, wide in (("ism", False), ("stiefel_cayley", True), ("ism_2018", True)):
-        result = solve(build_solver({"method": method}), problem, start, IterationMonitor(2))
-        assert result.evaluation.startswith("in the row space, ") != wide

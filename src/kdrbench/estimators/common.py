@@ -156,6 +156,7 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     _constraints: ClassVar[Declarations] = {}
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
+    components_: FloatArray
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from X (n_samples x n_features) and class labels y.
@@ -189,9 +190,9 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Return the values of checked samples."""
 
     @property
-    @abstractmethod
     def _n_features_out(self) -> int:
         """Columns of the values."""
+        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -155,8 +155,8 @@ def kernel_definition(estimator: Any) -> Any:
     return definition
 
 
-def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Kernel:
-    """Return a kernel with a value for any two samples, resolved on n x d samples.
+def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_components: int | None = None) -> Kernel:
+    """Return a kernel with a value for any two samples, resolved on n x d samples for q components (default: d).
 
     Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
     """
@@ -165,7 +165,7 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Ke
             f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
             "'median', a share of it such as '0.1 median', or a number"
         )
-    kernel = resolve_kernel(definition, features, features.shape[1])
+    kernel = resolve_kernel(definition, features, n_components or features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(
             f"{type(estimator).__name__} needs a kernel with a value for any two samples: no combination and no "

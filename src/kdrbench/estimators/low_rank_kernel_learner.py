@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import Samples, check_footprint, check_spread, labelled_samples, warn_of_kernel_matrix
+from kdrbench.estimators.common import (
+    LabelledTransformer,
+    Samples,
+    check_footprint,
+    check_spread,
+    labelled_samples,
+    warn_of_kernel_matrix,
+)
 from kdrbench.estimators.definitions import (
     KERNEL_OPTIONS,
     PRECOMPUTED,
@@ -44,7 +50,7 @@ _MOST_SPREAD = 1e75
 _PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
-class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LowRankKernelLearner(LabelledTransformer):
     """Change a kernel as little as possible so that distances do what labels, or constraints, ask for.
 
     Solves min D(K, K0) over positive semidefinite K in the range of K0 under tr(K A_i) <=, >=, = b_i; see
@@ -105,6 +111,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     (178, 13)
     """
 
+    _way_out: ClassVar[str] = "learn from fewer samples, or take a linear kernel"
     _constraints: ClassVar[Declarations] = {
         "n_components": optional(COUNT),
         **KERNEL_OPTIONS,
@@ -155,9 +162,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.compiled = compiled
         self.random_state = random_state
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None
-    ) -> LowRankKernelLearner:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None) -> Self:
         """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or constraints that
@@ -167,7 +172,17 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
         check_spread(self, features, _MOST_SPREAD)
-        self._check_footprint(Samples(*features.shape))
+        size = Samples(*features.shape)
+        check_footprint(self, self._needed(size), size, self._way_out)
+        self._learn(features, labels, constraints)
+        if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
+            warnings.warn(message, ConvergenceWarning, 2)
+        return self
+
+    def _learn(
+        self, features: FloatArray, labels: NDArray[np.generic], constraints: lowrank.Constraints | None = None
+    ) -> None:
         factor, self._rows = first_factor(self, features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -178,24 +193,13 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         options: dict[str, Any] = {name: getattr(self, name) for name in _PASSED_ON}
         self.result_ = lowrank.learn_kernel(factor, constraints, stopping=stopping, **options)
         self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
-        if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
-            warnings.warn(message, ConvergenceWarning, 2)
-        return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the rows of G for these samples, n_samples x r, in the precision of X."""
-        check_is_fitted(self)
-        given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        rows = self._rows.of(given.astype(np.float64, copy=False))
-        return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return np.asarray(self._rows.of(features) @ self.factor_map_)
 
-    def _check_footprint(self, samples: Samples) -> None:
-        """Raise ``InputError`` where the factor of a linear kernel, or the matrix of another, would not fit."""
+    def _needed(self, samples: Samples) -> float:
         linear = isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-        needed = 48.0 * samples.n_samples * samples.n_features if linear else 64.0 * samples.n_samples**2
-        way_out = "learn from fewer samples" + ("" if linear else ", or a linear kernel")
-        check_footprint(self, needed, samples, way_out)
+        return 48.0 * samples.n_samples * samples.n_features if linear else 64.0 * samples.n_samples**2
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike | None, constraints: lowrank.Constraints | None
@@ -217,10 +221,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Without labels only where constraints are given instead.
-        tags.target_tags.required = True
-        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
         return tags
 
 

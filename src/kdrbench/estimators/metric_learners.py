@@ -62,10 +62,6 @@ class _LinearMetricLearner(LabelledTransformer):
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A."""
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
 
 class NCA(_LinearMetricLearner):
     """Neighbourhood components analysis: classify rightly by a random near neighbour.

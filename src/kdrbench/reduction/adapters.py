@@ -51,20 +51,10 @@ class LDA(LinearReducer):
     ----------
     components_ : ndarray of shape (q, n_features)
         Rows w', q = min(n_components, k - 1, n_features), or fewer where class means span less.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import LDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LDA(4).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _continuous = False
@@ -102,20 +92,10 @@ class PLSDA(LinearReducer):
     ----------
     components_ : ndarray of shape (q, n_features)
         The rotations, so that scores are X @ components_.T up to a constant.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Barker, Rayens, "Partial least squares for discrimination", Journal of Chemometrics 17, 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import PLSDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> PLSDA(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "scale": FLAG}
@@ -152,21 +132,11 @@ class MedianKernelPCA(Reducer):
         The fitted model.
     sigma_ : float
         The bandwidth.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Schoelkopf, Smola, Mueller, "Nonlinear component analysis as a kernel eigenvalue problem", Neural Computation 10,
     1998.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import MedianKernelPCA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> MedianKernelPCA(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "bandwidth": POSITIVE}
@@ -209,17 +179,6 @@ class LeadingComponents(Reducer):
         The components of its values.
     components_ : ndarray of shape (q, n_features)
         The map, where the transformer's is linear: only with a transformer that has ``components_``.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.estimators import LMNN
-    >>> from kdrbench.reduction import LeadingComponents
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LeadingComponents(LMNN(), 2).fit(X, y).components_.shape
-    (2, 4)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS}
@@ -239,7 +198,7 @@ class LeadingComponents(Reducer):
         return mapped
 
     @property
-    def components_(self) -> FloatArray:
+    def components_(self) -> FloatArray:  # type: ignore[override]
         """The map of a linear transformer; ``AttributeError`` where it is not linear."""
         rows: FloatArray = self.pca_.components_ @ self.estimator_.components_
         return rows
@@ -265,20 +224,10 @@ class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ----------
     components_ : ndarray of shape (n_components, n_features)
         Orthonormal rows.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Stewart, "The efficient generation of random orthogonal matrices", SIAM Journal on Numerical Analysis 17, 1980.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import RandomAxes
-    >>> X, y = load_iris(return_X_y=True)
-    >>> RandomAxes(2, random_state=0).fit_transform(X).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COUNT}
@@ -325,16 +274,6 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
         The fitted one.
     components_ : ndarray of shape (n_components, n_features)
         Its components, where it has any.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import SIR, ShuffledLabels
-    >>> X, y = load_iris(return_X_y=True)
-    >>> ShuffledLabels(SIR(2), random_state=0).fit_transform(X, y).shape
-    (150, 2)
     """
 
     def __init__(self, estimator: Any, *, random_state: Any = None) -> None:
@@ -395,10 +334,6 @@ class SupervisedUMAP(Reducer):
     ----------
     model_ : umap.UMAP
         The fitted model.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------

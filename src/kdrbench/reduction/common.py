@@ -81,7 +81,10 @@ def response_of(target: NDArray[Any]) -> Response:
 
 
 class Reducer(LabelledTransformer):
-    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples."""
+    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples.
+
+    All have ``classes_`` (unless y was continuous), ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
+    """
 
     # Whether y may be continuous.
     _continuous: ClassVar[bool] = True
@@ -135,10 +138,6 @@ class LinearReducer(Reducer):
     def _mapped(self, features: FloatArray) -> FloatArray:
         mapped: FloatArray = features @ self.components_.T
         return mapped
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
 
 def _oriented(rows: FloatArray) -> FloatArray:

@@ -10,7 +10,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space, q
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import Samples
-from kdrbench.kernels import Combination, Kernel, RelativeGaussian, resolve_kernel
+from kdrbench.estimators.definitions import kernel_definition, pairwise_kernel
+from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
@@ -61,21 +62,11 @@ class KernelDiscriminantAnalysis(Reducer):
         The kernel with its bandwidth.
     samples_ : ndarray of shape (n_samples, n_features)
         The training samples.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Mika, Raetsch, Weston, Schoelkopf, Mueller, "Fisher discriminant analysis with kernels", NNSP 1999; Baudat, Anouar,
     "Generalized discriminant analysis using a kernel approach", Neural Computation 12, 2000 (several classes).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import KernelDiscriminantAnalysis
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KernelDiscriminantAnalysis(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _continuous = False
@@ -103,9 +94,7 @@ class KernelDiscriminantAnalysis(Reducer):
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)
-        kernel = resolve_kernel(self._definition(), features, n_components)
-        if isinstance(kernel, Combination | RelativeGaussian):
-            raise InputError("kernel must have a value for any two samples: no combination and no rbf_relative")
+        kernel = pairwise_kernel(self, kernel_definition(self), features, n_components)
         self.kernel_, self.samples_ = kernel, features
         gram = _gram(kernel, features, features)
         self._means = gram.mean(axis=0)
@@ -127,13 +116,6 @@ class KernelDiscriminantAnalysis(Reducer):
         self.eigenvalues_ = np.clip(1.0 - values[:count], 0.0, 1.0)
         scale = np.sqrt(n_samples / np.maximum(self.eigenvalues_, np.finfo(float).eps))
         self.dual_components_ = ((solved @ vectors[:, :count]) * scale).T
-
-    def _definition(self) -> object:
-        if isinstance(self.kernel, str):
-            return {"family": self.kernel, **(self.kernel_params or {})}
-        if self.kernel_params:
-            raise InputError("kernel_params belong to a kernel family; a kernel object has its own")
-        return self.kernel
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         gram = _gram(self.kernel_, features, self.samples_)
@@ -196,21 +178,11 @@ class LFDA(LinearReducer):
         Rows of the map; q is at most ``n_components`` and the rank of the features.
     eigenvalues_ : ndarray of shape (q,)
         The ratios of local scatter, largest first.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis", JMLR 8, 2007
     (section 3). Local scaling: Zelnik-Manor, Perona, "Self-tuning spectral clustering", NIPS 2004.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import LFDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LFDA(3).fit_transform(X, y).shape
-    (150, 3)
     """
 
     _continuous = False
