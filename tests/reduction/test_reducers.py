@@ -130,11 +130,6 @@ def test_what_cannot_be_learned_from_is_refused(estimator):
         (SIR(shrinkage=1.5), "shrinkage must be None, one of auto, or a number >= 0 and <= 1, got 1.5"),
         (SAVE(shrinkage="strong"), "shrinkage"),
         (GradientKDR(regularization=0.0), "regularization must be a finite number > 0, got 0.0"),
-        (SupervisedPCA(target_kernel="rbf"), "unknown target_kernel 'rbf'"),
-        (
-            LFDA(metric="whitened"),
-            "unknown metric 'whitened'. Did you mean 'weighted'. Allowed: weighted, plain",
-        ),
         (KernelDiscriminantAnalysis(kernel="rbf_relative"), "no combination and no rbf_relative"),
         (KernelDiscriminantAnalysis(kernel=WAVES, regularization=1e-6), "kernel is not positive semidefinite on"),
         (KernelDiscriminantAnalysis(kernel=NEGATIVE), "constant or not positive semidefinite"),

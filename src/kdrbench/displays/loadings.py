@@ -1,4 +1,4 @@
-"""Rows of learned projections, aligned with those of another fit."""
+"""How features load on learned components, and how stable that is over resamples."""
 
 from __future__ import annotations
 
@@ -15,22 +15,9 @@ from kdrbench.displays.embedding import axes_for, looks
 from kdrbench.errors import InputError
 from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of, turned_to
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FRACTION, OneOf, check_value, whole
+from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
 _ORTHONORMAL = 1e-6
-
-
-def aligned(components: FloatArray, reference: FloatArray, alignment: str) -> FloatArray:
-    """Return the rows nearest to the reference's; by Procrustes there may be another number of them."""
-    if alignment == "procrustes":
-        return turned_to(components.T, reference.T).T
-    if components.shape != reference.shape:
-        raise InputError(
-            f"a resample has {len(components)} components instead of {len(reference)}, which signs cannot align; give "
-            "n_components, or alignment='procrustes'"
-        )
-    signs = np.where(np.sum(components * reference, axis=1) < 0.0, -1.0, 1.0)
-    return np.asarray(signs[:, None] * components)
 
 
 def principal_rows(components: FloatArray) -> FloatArray:
@@ -48,7 +35,6 @@ def row_basis(components: FloatArray) -> FloatArray:
     return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])
 
 
-ALIGNMENTS = OneOf(("procrustes", "sign"))
 # Readable upper limit of components side by side.
 _MOST_COMPONENTS = 3
 
@@ -110,7 +96,6 @@ class LoadingsDisplay:
         *,
         n_resamples: int = 50,
         resampling: str = "bootstrap",
-        alignment: str = "procrustes",
         feature_names: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -118,6 +103,9 @@ class LoadingsDisplay:
         **options: Any,
     ) -> Self:
         """Plot the loadings of an estimator with ``components_``, and how stable they are.
+
+        The rows C_r of a resample are aligned with C by the orthogonal Q that minimises |Q C_r - C|_F, since only their
+        space, or distances, are learned; rows that are not orthonormal are first rotated to their principal axes.
 
         Parameters
         ----------
@@ -132,10 +120,6 @@ class LoadingsDisplay:
         resampling : {"bootstrap", "half"}
             n samples drawn with replacement, within each class; or n // 2 of them without, which is as variable to
             first order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
-        alignment : {"procrustes", "sign"}
-            How the rows C_r of a resample are aligned with C. ``procrustes``: by the orthogonal Q that minimises
-            |Q C_r - C|_F, where only the space or distances are learned, as here; rows that are not orthonormal are
-            first rotated to their principal axes. ``sign``: by the sign of each row, where rows have an order (PCA).
         feature_names : list of str or None
             Names of the features of X; ``None``: those that the estimator has seen, or X has.
         random_state : int, RandomState, Generator or None
@@ -149,11 +133,10 @@ class LoadingsDisplay:
         """
         check_value("n_resamples", n_resamples, whole(0))
         check_value("resampling", resampling, SCHEMES)
-        check_value("alignment", alignment, ALIGNMENTS)
         model = _fitted(estimator, X, y)
         names = _names_in(model, X) if feature_names is None else list(feature_names)
         part, components, names = _projecting(model, names)
-        reference = principal_rows(components) if alignment == "procrustes" else components
+        reference = principal_rows(components)
         aligned_rows = None
         if n_resamples:
             from sklearn.utils.parallel import Parallel, delayed
@@ -161,7 +144,8 @@ class LoadingsDisplay:
             seed, count = seed_of(random_state), _num_samples(X)
             drawn = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
             jobs = (delayed(_components)(part, X, y, places) for places in drawn)
-            aligned_rows = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
+            fits = Parallel(n_jobs=n_jobs)(jobs)
+            aligned_rows = np.array([turned_to(one.T, reference.T).T for one in fits])
         return cls(loadings=reference, feature_names=names, resampled=aligned_rows).plot(ax, **options)
 
     @property

@@ -22,7 +22,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import (
     COUNT,
     FLAG,
-    NOT_NEGATIVE,
     POSITIVE,
     Declarations,
     Interval,
@@ -323,8 +322,6 @@ class SupervisedUMAP(Reducer):
         Columns of the layout. ``None``: one less than the number of classes, or 1.
     n_neighbors : int
         Neighbours in the graph, >= 2; one less than the number of samples where these are fewer.
-    min_dist : float
-        Least distance of samples in the layout, >= 0.
     target_weight : float
         Between 0 (y plays hardly a part) and 1 (y alone).
     random_state : int, RandomState or None
@@ -344,7 +341,6 @@ class SupervisedUMAP(Reducer):
     _constraints: ClassVar[Declarations] = {
         "n_components": COMPONENTS,
         "n_neighbors": whole(2),
-        "min_dist": NOT_NEGATIVE,
         "target_weight": Interval(0.0, 1.0),
     }
 
@@ -353,13 +349,11 @@ class SupervisedUMAP(Reducer):
         n_components: int | None = None,
         *,
         n_neighbors: int = 15,
-        min_dist: float = 0.1,
         target_weight: float = 0.5,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
-        self.min_dist = min_dist
         self.target_weight = target_weight
         self.random_state = random_state
 
@@ -369,7 +363,6 @@ class SupervisedUMAP(Reducer):
         self.model_ = UMAP(
             n_components=n_components,
             n_neighbors=min(self.n_neighbors, len(features) - 1),
-            min_dist=self.min_dist,
             target_weight=self.target_weight,
             target_metric="l2" if response.classes is None else "categorical",
             random_state=check_random_state(self.random_state).randint(2**31 - 1),

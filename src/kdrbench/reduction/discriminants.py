@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space, qr
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import Samples
@@ -15,7 +15,7 @@ from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
-from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, OneOf, optional
+from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, optional
 from kdrbench.reduction.common import (
     COMPONENTS,
     SHRINKAGE,
@@ -165,9 +165,6 @@ class LFDA(LinearReducer):
         Number of components; ``None``: one less than the number of classes.
     n_neighbors : int
         Of local scaling; the farthest sample of a class that has fewer.
-    metric : {"weighted", "plain", "orthonormalized"}
-        Rows v' with v'S_w v = 1 times the square root of their eigenvalues, as they are, or orthonormal ones of the
-        same span.
     shrinkage : "auto", float or None
         s of (1 - s) S_w + s tr(S_w) / d I in the place of S_w. ``None``: 0 if S_w is regular, else ``auto``, that of
         Ledoit and Wolf (2004) for the samples less their class means.
@@ -175,7 +172,8 @@ class LFDA(LinearReducer):
     Attributes
     ----------
     components_ : ndarray of shape (q, n_features)
-        Rows of the map; q is at most ``n_components`` and the rank of the features.
+        Rows v' with v'S_w v = 1 times the square root of their eigenvalues; q is at most
+        ``n_components`` and the rank of the features.
     eigenvalues_ : ndarray of shape (q,)
         The ratios of local scatter, largest first.
 
@@ -189,7 +187,6 @@ class LFDA(LinearReducer):
     _constraints: ClassVar[Declarations] = {
         "n_components": COMPONENTS,
         "n_neighbors": COUNT,
-        "metric": OneOf(("weighted", "plain", "orthonormalized")),
         "shrinkage": SHRINKAGE,
     }
 
@@ -198,12 +195,10 @@ class LFDA(LinearReducer):
         n_components: int | None = None,
         *,
         n_neighbors: int = 7,
-        metric: str = "weighted",
         shrinkage: str | float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
-        self.metric = metric
         self.shrinkage = shrinkage
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
@@ -217,10 +212,7 @@ class LFDA(LinearReducer):
         values, vectors = eigh(white.T @ between @ white)
         self.eigenvalues_ = values[::-1][:n_components]
         rows: FloatArray = (span.T @ white @ vectors[:, ::-1][:, :n_components]).T
-        if self.metric == "orthonormalized":
-            return np.asarray(qr(rows.T, mode="economic")[0].T)
-        if self.metric == "weighted":
-            rows *= np.sqrt(np.maximum(self.eigenvalues_, np.finfo(float).eps))[:, None]
+        rows *= np.sqrt(np.maximum(self.eigenvalues_, np.finfo(float).eps))[:, None]
         return rows
 
     def _share(self, within: FloatArray, centred: FloatArray, response: Response) -> float:
