@@ -8,7 +8,7 @@ import sys
 import pytest
 import requests
 
-from kdrbench.datasets.download import ResumingDownloader
+from kdrbench.datasets.fetch import ResumingDownloader, Sources
 from support.serving import TABLE, ranged, status, whole
 
 PATH = "/data.csv"
@@ -17,7 +17,8 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 
 
 def downloader_to(part, attempts=2, pause_s=0.0):
-    return ResumingDownloader(part, attempts=attempts, pause_s=pause_s, timeout_s=30.0, most_bytes=2**30)
+    sources = Sources(attempts=attempts, pause_s=pause_s, timeout_s=30.0)
+    return ResumingDownloader(part, sources, most_bytes=2**30)
 
 
 def test_errors_that_pass_are_asked_again_and_no_others(server, tmp_path):

@@ -363,6 +363,7 @@ class SupervisedUMAP(Reducer):
         self.model_ = UMAP(
             n_components=n_components,
             n_neighbors=min(self.n_neighbors, len(features) - 1),
+            min_dist=0.1,
             target_weight=self.target_weight,
             target_metric="l2" if response.classes is None else "categorical",
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
