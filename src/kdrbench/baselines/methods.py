@@ -1,7 +1,7 @@
-"""Classifiers to compare a learned projection with: a support vector machine, on all features or on fewer.
+"""Baselines: support vector machines on all features or fewer, spectral clustering, and label spreading.
 
-All share the support vector machine that also judges the solvers' projections, so that a difference of accuracies is
-one of projections.
+All classifiers share the support vector machine that also judges the solvers' projections, so that a difference of
+accuracies is one of projections.
 """
 
 from __future__ import annotations

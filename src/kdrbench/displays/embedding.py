@@ -1,4 +1,4 @@
-"""Colours, symbols and axes of all displays."""
+"""Samples where an estimator maps them, with the colours, symbols and axes of all displays."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from kdrbench.parameters import check_value, whole
 
 # Another one for each neighbour, so that a picture can be read without colours.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_SIZE = (6.0, 4.4)
+# Readable upper limit of a legend within the axes.
+_MOST_INSIDE = 6
+_BINS = 30
 
 
 def looks(place: int) -> dict[str, str]:
@@ -32,12 +36,6 @@ def axes_for(ax: Any, what: str, size: tuple[float, float]) -> Any:
         import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-
-
-_SIZE = (6.0, 4.4)
-# Readable upper limit of a legend within the axes.
-_MOST_INSIDE = 6
-_BINS = 30
 
 
 class EmbeddingDisplay:

@@ -18,6 +18,8 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
 _ORTHONORMAL = 1e-6
+# Readable upper limit of components side by side.
+_MOST_COMPONENTS = 3
 
 
 def principal_rows(components: FloatArray) -> FloatArray:
@@ -33,10 +35,6 @@ def row_basis(components: FloatArray) -> FloatArray:
     """Return orthonormal rows that span the same space."""
     _, lengths, right = np.linalg.svd(components, full_matrices=False)
     return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])
-
-
-# Readable upper limit of components side by side.
-_MOST_COMPONENTS = 3
 
 
 class LoadingsDisplay:

@@ -1,4 +1,4 @@
-"""Kernel matrices between samples: what is shared between kernels, and the constant that centring removes."""
+"""Kernel matrices between samples, their principal components (KPCA), and the KPCA trick that kernelises learners."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from kdrbench.parameters import POSITIVE, Either, OneOf, check_value, whole
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
 AnyKernel = Kernel | Combination | KernelFunction
 Rows = NDArray[np.intp]
+# Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
+_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
+# From here on the largest eigenvalues alone are sought, if they are at most this share of all.
+_ITERATED_SAMPLES, _FEW = 1000, 0.2
+# Samples that are mapped at a time.
+_ROWS = 2048
+# The package's one notion of rank: eigenvalues below this share of the largest are zero.
+RANK_TOLERANCE = 1e-12
+COMPONENTS = Either((OneOf(("auto",)), whole(1)), or_none=True)
 
 
 def scaled_gaussian(sigma: float, n_features: int) -> Gaussian:
@@ -97,17 +106,6 @@ def _checked(values: object, shape: tuple[int, int]) -> FloatArray:
             f"{gram.dtype} of shape {gram.shape}" + ("" if gram.shape != shape else ": scale the features")
         )
     return gram.astype(np.float64, copy=False)
-
-
-# Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
-_ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
-# From here on the largest eigenvalues alone are sought, if they are at most this share of all.
-_ITERATED_SAMPLES, _FEW = 1000, 0.2
-# Samples that are mapped at a time.
-_ROWS = 2048
-# The package's one notion of rank: eigenvalues below this share of the largest are zero.
-RANK_TOLERANCE = 1e-12
-COMPONENTS = Either((OneOf(("auto",)), whole(1)), or_none=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The objective of large margin nearest neighbours (LMNN), its gradient, and a lower bound of its optimum."""
+"""Large margin nearest neighbours (LMNN): the objective, a few steps as published, or the optimum with a proof."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ from kdrbench.parameters import COUNT, NOT_NEGATIVE, check_parameters, check_val
 
 # Beyond this condition an eigenvalue by B has too few digits to prove anything.
 _SINGULAR = 1e-10
+# Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
+_SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
+# The most directions added at each width, and their sizes as shares of tr M.
+_ESCAPES = 10
+_STEP_SIZES = 10.0 ** -np.arange(0.0, 9.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +177,6 @@ def lmnn_objective(
     for row, columns in enumerate(neighbours):
         targets[row, : len(columns)] = columns
     return LMNNObjective(features, codes, targets, push, regularisation)
-
-
-# Widths of the smoothed hinge, each started where the one before ended: the first is the margin itself.
-_SMOOTHINGS = 10.0 ** -np.arange(0.0, 9.0)
-# The most directions added at each width, and their sizes as shares of tr M.
-_ESCAPES = 10
-_STEP_SIZES = 10.0 ** -np.arange(0.0, 9.0)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Spectral embedding of a kernel matrix, and clusters from it.
-
-The largest eigenpairs of a symmetric operator that is known by its products with blocks of columns.
-"""
+"""Spectral embedding of a kernel matrix, clusters from it, and the form of a clustering's objective made of it."""
 
 from __future__ import annotations
 
@@ -32,6 +29,8 @@ _MOST_PRODUCTS = 60
 _LEAST_PRODUCTS = 3
 # A direction that orthogonalisation leaves with this share of its length is rounding.
 _DEPENDENT = 1e-6
+_RESIDUAL = 1e-8
+_DEGREES = ("both", "embedding", "none")
 
 
 def largest_eigenpairs(
@@ -104,9 +103,6 @@ def _orthonormal(columns: FloatArray, basis: FloatArray | None = None) -> FloatA
     factor, triangle = np.linalg.qr(columns)
     factor = factor[:, np.abs(np.diagonal(triangle)) > _DEPENDENT]
     return factor if basis is None else np.linalg.qr(outside(basis, factor))[0]
-
-
-_RESIDUAL = 1e-8
 
 
 def degree_scaling(gram: HollowGram) -> FloatArray | None:
@@ -193,9 +189,6 @@ def cluster_rows(embedding: FloatArray, seed: int = 0) -> NDArray[Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels: NDArray[Any] = KMeans(embedding.shape[1], n_init=10, random_state=seed).fit_predict(rows)
     return labels
-
-
-_DEGREES = ("both", "embedding", "none")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,14 @@ or I, C = H or I) and M the matrix of the term Tr(U' M U) of the objective,
 
 so that dR = <Gamma_R, dK> with a matrix Gamma_R of rank 3 k + 2 and the guidance's. Where M = A (centred, D in both
 steps or in none) U is the maximiser and Z = 0: the envelope theorem. Gamma_R is what makes an alternation ascend R.
+
+A round of the climb solves the problem of Gamma_R, held at the W before, whose gradient there is that of R. Where the
+solver's W' increases R, steps twice as far and more are tried. Where it does not, the step is halved along the chord
+from W to W' and, failing that, along the gradient. So R never falls beyond rounding. It ends when the relative
+Riemannian gradient of R is at most the tolerance: the joint residual, first-order stationarity of (W, U(W)).
+
+Where step 2 maximises the objective (centred, no D) Gamma_R is the alternation's own Gamma, and so are the rounds. With
+a D the alternation's fixed points are not stationary points of R, and may lie below earlier rounds.
 """
 
 from __future__ import annotations
@@ -36,6 +44,11 @@ from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationa
 # To this relative residual the change of U is found; stationarity is asked for to 1e-6.
 _SOLVED = 1e-10
 _MOST_PRODUCTS = 2000
+# Halvings of a step: to a thousandth of the solver's, and to rounding.
+_ON_CHORD, _ON_GRADIENT = 10, 30
+_DOUBLINGS = 5
+# R of two projections this close, relative to its size, is equal: sums of n^2 terms round.
+_ROUNDING = 1e-13
 
 
 class _Point(NamedTuple):
@@ -215,13 +228,6 @@ def _scaled(columns: FloatArray, scaling: FloatArray | None) -> FloatArray:
 
 def _centred(columns: FloatArray, wanted: bool = True) -> FloatArray:
     return columns - columns.mean(axis=0) if wanted else columns
-
-
-# Halvings of a step: to a thousandth of the solver's, and to rounding.
-_ON_CHORD, _ON_GRADIENT = 10, 30
-_DOUBLINGS = 5
-# R of two projections this close, relative to its size, is equal: sums of n^2 terms round.
-_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""Supervised IKDR: max HSIC(XW, y) = Tr(K_XW H K_y H).
+"""Paradigms as tasks for a solver: features and what is known of them, by names, as problems or clusterings.
 
-What is known of samples, or to be avoided, as terms of a clustering objective.
+Supervised learning maximises HSIC(XW, y) = Tr(K_XW H K_y H); what is known of samples, or to be avoided, are terms of a
+clustering's objective.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ from kdrbench.problems import (
 )
 from kdrbench.samples import Samples
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+
+# The starts of a clustering compete on this number of samples where its evaluation may be approximate.
+_SOME_SAMPLES = 1000
+MakeMonitor = Callable[[], Monitor]
+Parameters = Mapping[str, Any]
+_SETTINGS = frozenset(field.name for field in fields(Alternation))
 
 
 def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel | Combination) -> Problem:
@@ -99,12 +106,6 @@ def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
 def _positive(mu: float) -> float:
     check_value("mu", mu, POSITIVE)
     return float(mu)
-
-
-# The starts of a clustering compete on this number of samples where its evaluation may be approximate.
-_SOME_SAMPLES = 1000
-
-MakeMonitor = Callable[[], Monitor]
 
 
 @dataclass(frozen=True)
@@ -294,9 +295,6 @@ def learn_from_all(
     return compared[0], compared
 
 
-Parameters = Mapping[str, Any]
-
-
 def build_task(
     paradigm: str,
     parameters: Parameters,
@@ -366,7 +364,6 @@ def _alternation(parameters: Parameters) -> Alternation:
     return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
 
 
-_SETTINGS = frozenset(field.name for field in fields(Alternation))
 _BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]] = {
     "supervised": (_supervised, frozenset({"target_kernel"})),
     "unsupervised": (_unsupervised, _SETTINGS),

@@ -1,6 +1,7 @@
-"""Methods of scikit-learn, and learners of metrics, as transformers to a number of components.
+"""Methods of scikit-learn and umap-learn, learners of metrics, and controls, as transformers to a number of components.
 
-Each takes ``n_components`` as the most there may be, where the method itself has a limit of its own.
+Each takes ``n_components`` as the most there may be, where the method itself has a limit of its own. Controls learn
+nothing from y, so that every other method must beat them.
 """
 
 from __future__ import annotations

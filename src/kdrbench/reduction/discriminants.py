@@ -1,4 +1,4 @@
-"""Kernel Fisher discriminant analysis."""
+"""Discriminant analysis beyond the linear one: by kernels, and by local scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Solvers and starting points by name; a solver's module is imported when it is first used."""
+"""Solvers and starting points by name, in configurations, commands and estimators.
+
+A solver is a method with its options, the start it takes and how it ends; a method's module is imported when it is
+first used. The names of methods (``SOLVERS``) are values of ``method`` alone. The shipped names (``NAMED``) keep their
+meaning: a configuration may add names, and redefine none.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +39,40 @@ CONTROLS: dict[str, str] = {
     "start_alone": "kdrbench.solvers.controls:StartAlone",
 }
 CONTRACT = ("requires", "run")
+_CONVERGED = {"tolerance": 1e-6, "rounds": "converged", "settings": "converged"}
+_ESCAPING = {"tolerance": 1e-6, "escape": True, "settings": "converged"}
+_PUBLISHED = {"variant": "published", "start": "random", "settings": "published"}
+# The section `solvers` of config.yaml, which a test compares: the library has no configuration beside it.
+NAMED: Mapping[str, Mapping[str, Any]] = {
+    "ism": {"method": "ism", "tolerance": 0.01, "settings": "published"},
+    "dg": {"method": "dimension_growth", **_PUBLISHED},
+    "sm": {"method": "stiefel_cayley", **_PUBLISHED},
+    "gm": {"method": "grassmann_trust_region", **_PUBLISHED},
+    "ism_converged": {"method": "ism_safeguarded", **_CONVERGED},
+    "dg_converged": {"method": "dimension_growth", **_CONVERGED},
+    "sm_converged": {"method": "stiefel_cayley", **_CONVERGED},
+    "gm_converged": {"method": "grassmann_trust_region", **_CONVERGED},
+    "cg_converged": {"method": "grassmann_conjugate_gradient", **_CONVERGED},
+    "lbfgs_converged": {"method": "riemannian_lbfgs", **_CONVERGED},
+    "scipy_converged": {"method": "scipy_lbfgs", **_CONVERGED},
+    "ism_published": {"method": "ism", "variant": "published", "settings": "published"},
+    "ism_published_1_d": {"method": "ism", "variant": "published_1_d", "settings": "published"},
+    "ism_random": {"method": "ism", "tolerance": 0.01, "start": "random", "settings": "published"},
+    "dg_greedy": {"method": "dimension_growth", "tolerance": 1e-6, "polish": False, "settings": "published"},
+    "dg_escaping": {"method": "dimension_growth", **_ESCAPING},
+    "sm_escaping": {"method": "stiefel_cayley", **_ESCAPING},
+    "gm_escaping": {"method": "grassmann_trust_region", **_ESCAPING},
+    "dg_10": {"method": "dimension_growth", **_PUBLISHED, "starts": 10},
+    "sm_10": {"method": "stiefel_cayley", **_PUBLISHED, "starts": 10},
+    "gm_10": {"method": "grassmann_trust_region", **_PUBLISHED, "starts": 10},
+    "ism_10": {"method": "ism", "tolerance": 0.01, "max_iterations": 10, "settings": "published"},
+    "ism_2018": {"method": "ism_2018", "tolerance": 0.01, "settings": "published"},
+    "random": {"method": "start_alone", "start": "random"},
+    "first_axes": {"method": "start_alone", "start": "identity"},
+    **{name: {"method": name} for name in ("principal_axes", "discriminant_axes", "shuffled_labels")},
+}
+# What a definition says to whoever runs the solver, and not to the solver.
+_OF_RUNS = ("start", "starts", "rounds", "settings")
 
 
 def build_solver(definition: Mapping[str, Any]) -> Solver:
@@ -98,42 +137,6 @@ def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Ge
             f"the number of components must be between 1 and {problem.n_features}"
         )
     return STARTS[name](problem, n_components, rng)
-
-
-_CONVERGED = {"tolerance": 1e-6, "rounds": "converged", "settings": "converged"}
-_ESCAPING = {"tolerance": 1e-6, "escape": True, "settings": "converged"}
-_PUBLISHED = {"variant": "published", "start": "random", "settings": "published"}
-# The section `solvers` of config.yaml, which a test compares: the library has no configuration beside it.
-NAMED: Mapping[str, Mapping[str, Any]] = {
-    "ism": {"method": "ism", "tolerance": 0.01, "settings": "published"},
-    "dg": {"method": "dimension_growth", **_PUBLISHED},
-    "sm": {"method": "stiefel_cayley", **_PUBLISHED},
-    "gm": {"method": "grassmann_trust_region", **_PUBLISHED},
-    "ism_converged": {"method": "ism_safeguarded", **_CONVERGED},
-    "dg_converged": {"method": "dimension_growth", **_CONVERGED},
-    "sm_converged": {"method": "stiefel_cayley", **_CONVERGED},
-    "gm_converged": {"method": "grassmann_trust_region", **_CONVERGED},
-    "cg_converged": {"method": "grassmann_conjugate_gradient", **_CONVERGED},
-    "lbfgs_converged": {"method": "riemannian_lbfgs", **_CONVERGED},
-    "scipy_converged": {"method": "scipy_lbfgs", **_CONVERGED},
-    "ism_published": {"method": "ism", "variant": "published", "settings": "published"},
-    "ism_published_1_d": {"method": "ism", "variant": "published_1_d", "settings": "published"},
-    "ism_random": {"method": "ism", "tolerance": 0.01, "start": "random", "settings": "published"},
-    "dg_greedy": {"method": "dimension_growth", "tolerance": 1e-6, "polish": False, "settings": "published"},
-    "dg_escaping": {"method": "dimension_growth", **_ESCAPING},
-    "sm_escaping": {"method": "stiefel_cayley", **_ESCAPING},
-    "gm_escaping": {"method": "grassmann_trust_region", **_ESCAPING},
-    "dg_10": {"method": "dimension_growth", **_PUBLISHED, "starts": 10},
-    "sm_10": {"method": "stiefel_cayley", **_PUBLISHED, "starts": 10},
-    "gm_10": {"method": "grassmann_trust_region", **_PUBLISHED, "starts": 10},
-    "ism_10": {"method": "ism", "tolerance": 0.01, "max_iterations": 10, "settings": "published"},
-    "ism_2018": {"method": "ism_2018", "tolerance": 0.01, "settings": "published"},
-    "random": {"method": "start_alone", "start": "random"},
-    "first_axes": {"method": "start_alone", "start": "identity"},
-    **{name: {"method": name} for name in ("principal_axes", "discriminant_axes", "shuffled_labels")},
-}
-# What a definition says to whoever runs the solver, and not to the solver.
-_OF_RUNS = ("start", "starts", "rounds", "settings")
 
 
 def method_of(definition: Mapping[str, Any]) -> dict[str, Any]:
