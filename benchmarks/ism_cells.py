@@ -73,7 +73,7 @@ def solves(problem: Problem, q: int) -> list[Timed]:
     """Solve in all ways, in turn, several times."""
     ways: dict[str, dict[str, Any]] = {"ISM, delta .01": {"method": "ism"}}
     if (iterations := iterations_to_accuracy(problem, q)) is not None:
-        capped = {"method": "ism", "test": "angles", "tolerance": 1e-300, "max_iterations": iterations}
+        capped = {"method": "ism", "tolerance": 1e-300, "max_iterations": iterations}
         ways[f"ISM to {ACCURACY:g}"] = capped
     ways["safeguarded"] = {"method": "ism_safeguarded", "tolerance": ACCURACY}
     times: dict[str, list[float]] = {name: [] for name in ways}

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 
 from kdrbench.solvers import build_solver
-from kdrbench.solvers.named import method_of
+from kdrbench.solvers.registry import method_of
 from kdrbench.suite.systems import build_stage, system_of
 from processors import core_types
 

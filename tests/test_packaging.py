@@ -198,7 +198,7 @@ def test_a_call_says_in_one_sentence_which_extra_it_needs():
 from sklearn.datasets import load_iris
 from kdrbench import InterpretableKDR
 from kdrbench.datasets import load_dataset
-from kdrbench.datasets.parsers.binary import unique_colours
+from kdrbench.datasets.parsers import unique_colours
 from kdrbench.errors import KdrbenchError
 X, y = load_iris(return_X_y=True)
 for call in sys.argv[1:]:

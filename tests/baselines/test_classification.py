@@ -67,28 +67,6 @@ def test_predictions_are_those_of_scikit_learns_pipeline(name):
     assert all((other.fit(train, labels).predict(noise) != here).any() for other in others)
 
 
-@pytest.mark.filterwarnings("ignore:.*NCA.*did not converge")
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_prediction_does_not_depend_on_other_samples(name):
-    train, labels, test = halves()
-    model = fitted(name, train, labels)
-    together = model.predict(test)
-    alone = np.concatenate([model.predict(sample[None, :]) for sample in test])
-    np.testing.assert_array_equal(alone, together)
-    np.testing.assert_array_equal(model.predict(test[::-1]), together[::-1])
-
-
-def test_random_initial_vectors_come_from_the_generator():
-    # From 200 samples on scikit-learn's kernel PCA starts a Krylov method at random.
-    features = np.random.default_rng(0).standard_normal((300, 5))
-    labels = (features[:, 0] > 0).astype(int)
-    rng = np.random.default_rng(7)
-    model = build_baseline({"method": "kernel_pca_svm"}).fit(features, labels, 2, rng)
-    seed = int(np.random.default_rng(7).integers(2**31))
-    assert model[0].random_state == seed
-    assert build_baseline({"method": "kernel_pca_svm"}).fit(features, labels, 2, rng)[0].random_state != seed
-
-
 def training_error(name, features, labels):
     return np.mean(fitted(name, features, labels).predict(features) != labels)
 
@@ -131,9 +109,3 @@ def test_what_cannot_be_learned_from_is_refused(change, message):
     for name in CLASSIFIERS:
         with pytest.raises(InputError, match=message):
             build_baseline({"method": name}).fit(**asked)
-
-
-def test_fewer_samples_than_components_are_refused():
-    features, labels = standardised_wine()
-    with pytest.raises(InputError, match=r"n_components is 4; with 3 samples of 13 features it must be .* 1 and 3"):
-        fitted("pca_svm", features[::60], labels[::60])

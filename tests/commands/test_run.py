@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.errors import InputError
-from kdrbench.solvers.named import NAMED, method_of
+from kdrbench.solvers.registry import NAMED, method_of
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.options import read_configs, read_options

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.datasets import load_registry
-from kdrbench.solvers.named import NAMED
+from kdrbench.solvers.registry import NAMED
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands import doctor as doctor_module
 from kdrbench.suite.commands.doctor import Answer

@@ -11,7 +11,7 @@ from kdrbench.kernels.registry import FAMILIES
 from kdrbench.lowrank import DIVERGENCES
 from kdrbench.lowrank import SOLVERS as PROJECTIONS
 from kdrbench.metric_learning import LEARNERS
-from kdrbench.paradigms.named import PARADIGMS
+from kdrbench.paradigms.task import PARADIGMS
 from kdrbench.reduction.methods import METHODS
 from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS
 from support.selection import reached_by
@@ -35,7 +35,7 @@ def modules() -> dict[str, str]:
             for name in EVALUATORS
             if name != "auto"
         },
-        **{f"paradigm/{name}": "kdrbench.paradigms.named" for name in PARADIGMS.values},
+        **{f"paradigm/{name}": "kdrbench.paradigms.task" for name in PARADIGMS.values},
         **{f"start/{name}": "kdrbench.solvers.registry" for name in STARTS},
         **{f"baseline/{name}": place.partition(":")[0] for name, place in BASELINES.items()},
         **{f"learner/{name}": learner.__module__ for name, learner in LEARNERS.items()},

@@ -8,8 +8,8 @@ import sys
 import pytest
 import requests
 
-from kdrbench.datasets.download import ResumingDownloader
-from support.serving import TABLE, cut, ranged, status, whole
+from kdrbench.datasets.fetch import ResumingDownloader, Sources
+from support.serving import TABLE, ranged, status, whole
 
 PATH = "/data.csv"
 # Those after which RFC 9110, 6585 and 8470 let a client send the same request again, later.
@@ -17,7 +17,8 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 
 
 def downloader_to(part, attempts=2, pause_s=0.0):
-    return ResumingDownloader(part, attempts=attempts, pause_s=pause_s, timeout_s=30.0, most_bytes=2**30)
+    sources = Sources(attempts=attempts, pause_s=pause_s, timeout_s=30.0)
+    return ResumingDownloader(part, sources, most_bytes=2**30)
 
 
 def test_errors_that_pass_are_asked_again_and_no_others(server, tmp_path):
@@ -48,16 +49,6 @@ def test_a_full_disk_is_an_error_at_once_and_its_part_is_removed(server, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
     assert len(server.requests) == 1
-
-
-def test_it_says_of_each_file_whether_it_came_in_pieces(server, tmp_path):
-    downloader = downloader_to(tmp_path / "part")
-    for script, in_pieces in (([cut(100_000), ranged], True), ([whole], False), ([cut(100_000), whole], False)):
-        server.answers[PATH] = script
-        downloader(server.url + PATH, str(tmp_path / "target"), None)
-        assert (tmp_path / "target").read_bytes() == TABLE
-        assert downloader.resumed is in_pieces
-        assert not downloader.part.exists()
 
 
 class Terminal(io.StringIO):

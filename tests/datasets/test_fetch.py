@@ -3,11 +3,6 @@
 import contextlib
 import dataclasses
 import gzip
-import hashlib
-import io
-import os
-import shutil
-import sys
 
 import pytest
 
@@ -15,7 +10,7 @@ from kdrbench.datasets import fetch as fetch_module
 from kdrbench.datasets.fetch import Sources, fetch_file
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
-from support.serving import TABLE, cut, dripping, ranged, redirect, send, stalling, status, whole
+from support.serving import TABLE, cut, dripping, ranged, redirect, send, status, whole
 
 pytestmark = pytest.mark.usefixtures("no_mirror")
 CANONICAL = "/canonical/data.csv"
@@ -87,22 +82,6 @@ def test_difficult_servers_give_the_whole_file_in_the_end(tiny, server, sources,
     assert kept(tmp_path / "cache") == ["data.csv"]
 
 
-def test_a_server_that_falls_silent_is_asked_again_for_the_rest(tiny, server, sources):
-    server.answers[CANONICAL] = [stalling(100_000), ranged]
-    assert fetch(tiny, dataclasses.replace(sources, timeout_s=0.5)).read_bytes() == TABLE
-    assert server.requests[1][1] is not None
-
-
-def test_a_silent_server_is_waited_for_as_long_as_it_is_said(tiny, server, sources, monkeypatch):
-    import requests
-
-    asked, get = [], requests.get
-    monkeypatch.setattr(requests, "get", lambda *words, **options: asked.append(options) or get(*words, **options))
-    server.answers[CANONICAL] = [whole]
-    fetch(tiny, dataclasses.replace(sources, timeout_s=7.5))
-    assert [options["timeout"] for options in asked] == [7.5]
-
-
 def test_a_server_that_packs_what_it_sends_is_asked_not_to(tiny, server, sources):
     def obliging(handler):
         if "gzip" in handler.headers.get("Accept-Encoding", ""):
@@ -156,23 +135,6 @@ def test_what_cannot_be_had_whole_is_not_there_at_all(tiny, server, sources, tmp
     assert not (tmp_path / "cache" / "tiny" / "data.csv").exists()
 
 
-def test_pauses_double(tiny, server, sources, monkeypatch):
-    from kdrbench.datasets import download
-
-    pauses = []
-    monkeypatch.setattr(download.time, "sleep", pauses.append)
-    server.answers[CANONICAL] = [status(500)]
-    with pytest.raises(DataError):
-        fetch(tiny, dataclasses.replace(sources, pause_s=0.5))
-    assert pauses == [0.5, 1.0, 2.0]
-
-
-def test_a_damaged_file_in_the_cache_is_replaced(tiny, server, sources, tmp_path):
-    put(tmp_path / "cache", TABLE[:1000])
-    server.answers[CANONICAL] = [whole]
-    assert fetch(tiny, sources).read_bytes() == TABLE
-
-
 def endless(handler):
     """Send for ever, with no length."""
     handler.send_response(200)
@@ -206,21 +168,6 @@ def test_a_download_that_announces_too_much_is_not_begun(tiny, server, sources, 
     assert kept(tmp_path / "cache") == []
 
 
-@pytest.mark.attack("data: no files where files should be")
-@pytest.mark.parametrize("place", ["cache", "mirror", "part", "lock"])
-def test_what_is_no_file_is_not_waited_for(tiny, server, sources, tmp_path, place):
-    url = tiny.files[0].urls[0]
-    part = f"data.csv.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part"
-    for make in (os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")):
-        path = tmp_path / {"mirror": "mirror"}.get(place, "cache") / "tiny"
-        path.mkdir(parents=True)
-        make(path / {"part": part, "lock": ".data.csv.lock"}.get(place, "data.csv"))
-        server.answers[CANONICAL] = [whole]
-        assert fetch(tiny, dataclasses.replace(sources, mirror=str(tmp_path / "mirror"))).read_bytes() == TABLE
-        for folder in tmp_path.iterdir():
-            shutil.rmtree(folder)
-
-
 def test_a_missing_source_names_all_that_was_tried(tiny, server, sources, tmp_path):
     mirror = put(tmp_path / "mirror", b"other")
     with pytest.raises(DataError) as caught:
@@ -230,12 +177,6 @@ def test_a_missing_source_names_all_that_was_tried(tiny, server, sources, tmp_pa
     assert f"{mirror}/tiny/data.csv (SHA-256 is " in message
     assert f"{server.url}{CANONICAL} (HTTPError: 404" in message
     assert message.endswith("KDRBENCH_MIRROR to a folder or URL that holds tiny/data.csv")
-
-
-def test_offline_asks_no_address(tiny, server, sources, tmp_path):
-    with pytest.raises(DataError, match=r"tried: no source, for no mirror is named\. Set data\.mirror"):
-        fetch(tiny, dataclasses.replace(sources, offline=True))
-    assert not server.requests
 
 
 def repackaged(entry, server):
@@ -255,12 +196,6 @@ def test_another_packing_is_verified_by_its_content(tiny, server, sources, tmp_p
     assert len(server.requests) == 2  # both for the first reading
 
 
-def test_another_packing_in_a_mirror_folder_does_as_well(tiny, server, sources, tmp_path):
-    mirror = put(tmp_path / "mirror", gzip.compress(TABLE), "data.csv.gz")
-    read_entry(repackaged(tiny, server), dataclasses.replace(sources, mirror=mirror))
-    assert not server.requests
-
-
 @pytest.mark.parametrize("place", ["server", "mirror", "cache"])
 def test_a_changed_byte_in_another_packing_is_noticed(tiny, server, sources, tmp_path, place):
     entry = repackaged(tiny, server)
@@ -277,14 +212,6 @@ def test_a_changed_byte_in_another_packing_is_noticed(tiny, server, sources, tmp
         assert kept(tmp_path / "cache") == []
 
 
-def test_the_search_goes_on_past_changed_content(tiny, server, sources, tmp_path):
-    mirror = put(tmp_path / "mirror", gzip.compress(TABLE.replace(b"\n20,6,a\n", b"\n20,5,a\n")), "data.csv.gz")
-    server.answers["/old/data.csv.gz"] = [lambda handler: whole(handler, gzip.compress(TABLE))]
-    read = read_entry(repackaged(tiny, server), dataclasses.replace(sources, mirror=mirror))
-    assert read.content_sha256 == tiny.content_sha256
-    assert len(server.requests) == 1
-
-
 def test_what_comes_half_and_has_no_hash_is_not_used(tiny, server, sources, tmp_path):
     packed = gzip.compress(TABLE)
     # No Content-Length: only the content tells that something is missing.
@@ -298,13 +225,3 @@ def without_length(handler, content):
     handler.send_response(200)
     handler.end_headers()
     handler.wfile.write(content)
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_progress_is_shown_on_a_terminal_only(tiny, server, sources, monkeypatch, is_terminal):
-    server.answers[CANONICAL] = [whole]
-    stream = io.StringIO()
-    stream.isatty = lambda: is_terminal
-    monkeypatch.setattr(sys, "stderr", stream)
-    fetch(tiny, sources)
-    assert ("data.csv" in stream.getvalue()) is is_terminal

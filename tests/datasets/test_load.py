@@ -1,7 +1,6 @@
 """From a name to a checked set; what is in a prepared file."""
 
 import dataclasses
-import hashlib
 import re
 
 import numpy as np
@@ -11,20 +10,18 @@ from kdrbench.datasets import (
     Dataset,
     KernelSet,
     Labelling,
-    SourceFile,
     check_dataset,
     check_kernel_set,
-    load,
     load_dataset,
     load_kernel_set,
     load_prepared,
     load_registry,
-    parsers,
     save_prepared,
 )
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import is_picture, picture_bytes, read_entry, read_kernel_entry
-from kdrbench.errors import DamagedError, DataError
+from kdrbench.datasets.parsers import PARSERS
+from kdrbench.errors import DataError
 
 REGISTRY = load_registry()
 
@@ -39,14 +36,6 @@ def test_bundled_and_generated_sets_are_the_registered_ones():
         assert dataset.features.flags.c_contiguous, name
         assert (dataset.features.dtype, dataset.labels.dtype) == (np.float64, np.int64), name
         assert tuple(np.bincount(dataset.labels)) == REGISTRY[name].class_counts, name
-
-
-def test_smaller_scaling_sets_are_the_beginnings_of_larger_ones():
-    large = load_dataset("scaling-64000")
-    for size in (500, 1000, 32000):
-        small = load_dataset(f"scaling-{size}")
-        np.testing.assert_array_equal(small.features, large.features[:size])
-        np.testing.assert_array_equal(small.labels, large.labels[:size])
 
 
 def test_unknown_sets_are_named():
@@ -71,7 +60,7 @@ def test_kernels_and_features_are_not_mistaken_for_each_other():
     ],
 )
 def test_changed_values_are_noticed(monkeypatch, change, words):
-    original = parsers.bundled_wine
+    original = PARSERS["bundled_wine"]
 
     def changed():
         parsed = original()
@@ -79,7 +68,7 @@ def test_changed_values_are_noticed(monkeypatch, change, words):
         features[17, 3] += change
         return parsed._replace(features=features)
 
-    monkeypatch.setattr(parsers, "bundled_wine", changed)
+    monkeypatch.setitem(PARSERS, "bundled_wine", changed)
     with pytest.raises(DataError, match=words):
         load_dataset("wine")
 
@@ -88,20 +77,6 @@ def test_pictures_are_those_read_by_their_colours():
     assert {name for name, entry in REGISTRY.items() if is_picture(entry)} == {"flower", "flower-106"}
     with pytest.raises(DataError, match="'wine' is no image of which the colours are the samples"):
         picture_bytes("wine")
-
-
-def test_what_a_set_lacks_for_supervised_experiments_is_said():
-    assert [REGISTRY[name].lacks for name in ("moons", "gyrb-standin", "flower")] == ["", "features", "labels"]
-
-
-def test_the_bytes_of_a_picture_are_those_of_its_file(monkeypatch, tmp_path, no_mirror):
-    content = b"the verified bytes of a picture"
-    file = SourceFile("tiny/picture.png", hashlib.sha256(content).hexdigest())
-    entry = dataclasses.replace(REGISTRY["flower"], files=(file, SourceFile("another.png", "0" * 64)))
-    monkeypatch.setattr(load, "find_entry", lambda name: entry)
-    (tmp_path / "tiny").mkdir()
-    (tmp_path / "tiny" / "picture.png").write_bytes(content)
-    assert picture_bytes("tiny", mirror=str(tmp_path)) == content
 
 
 @pytest.mark.parametrize(
@@ -129,21 +104,6 @@ def test_prepared_file_holds_the_set_without_pickles(tmp_path):
     assert again.labelling("second pair").class_names == ("0", "1")
     np.testing.assert_array_equal(again.labelling("second pair").codes, dataset.labellings[0].codes)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["moons.npz"]
-
-
-def test_sets_without_labels_and_names_beyond_ascii_survive_too(tmp_path):
-    dataset = Dataset("tiny", np.eye(2), np.empty(0, np.int64), ("gr\u00f6\u00dfe", "b"), ())
-    check_dataset(dataset)
-    save_prepared(dataset, tmp_path / "tiny.npz")
-    again = load_prepared(tmp_path / "tiny.npz")
-    assert (again.labels.size, again.class_names, again.labellings) == (0, (), ())
-    assert again.feature_names == dataset.feature_names
-
-
-def test_a_file_that_holds_pickles_is_not_read(tmp_path):
-    np.savez(tmp_path / "evil.npz", name=np.array({"a": 1}, dtype=object))
-    with pytest.raises(DamagedError, match="allow_pickle=False"):
-        load_prepared(tmp_path / "evil.npz")
 
 
 def test_the_content_hash_sees_every_part_but_names(monkeypatch):
@@ -188,11 +148,6 @@ def small(features, labels=(0, 1), class_names=("a", "b"), labellings=()):
 def test_bad_sets_are_refused(dataset, message):
     with pytest.raises(DataError, match=message):
         check_dataset(dataset)
-
-
-def test_unknown_labellings_are_named():
-    with pytest.raises(DataError, match="data set 'moons': unknown labelling 'first'; allowed: second pair"):
-        load_dataset("moons").labelling("first")
 
 
 def test_the_standin_is_a_kernel_and_says_that_it_is_one():

@@ -2,23 +2,17 @@
 
 import csv
 import hashlib
-import io
 import subprocess
 import sys
-import tarfile
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kdrbench.datasets import Standardiser, load_dataset, load_registry
+from kdrbench.datasets import load_dataset, load_registry
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import read_entry
-from kdrbench.errors import DataError
-from kdrbench.kernels import build_kernel
-from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support import needs
 from support.unix_compress import compress_lzw
 
@@ -93,60 +87,6 @@ def test_each_set_has_rows_and_classes_of_the_manifest(name):
         assert sorted(counts) == sorted(entry.class_counts)
 
 
-def test_the_complete_wisconsin_rows_are_683():
-    dataset = load_dataset("cancer")
-    assert dict(zip(dataset.class_names, np.bincount(dataset.labels), strict=True)) == {"benign": 444, "malignant": 239}
-    assert dataset.features[0].tolist() == [5, 1, 1, 1, 2, 1, 3, 1, 1]
-    assert load_dataset("breast").content_sha256 == dataset.content_sha256
-    # The authors' two parts together are the same rows.
-    parts = [load_dataset(name) for name in ("cancer-137", "cancer-546")]
-    together = np.vstack([np.column_stack([part.features, part.labels]) for part in parts])
-    ours = np.column_stack([dataset.features, dataset.labels])
-    assert sorted(map(tuple, together)) == sorted(map(tuple, ours))
-
-
-def test_faces_are_the_authors_table_image_by_image():
-    ours, theirs = load_dataset("face"), load_dataset("face-authors")
-    names = (MIRROR / "authors-face" / "facial_names_624x960.csv").read_text().split()
-    # Our rows are in the order of the file names.
-    order = np.argsort(np.argsort(names))
-    np.testing.assert_array_equal(ours.features[order], theirs.features)
-    persons = [name.split("_")[0] for name in names]
-    assert [ours.class_names[code] for code in ours.labels[order]] == persons
-    pose = ours.labelling("pose")
-    assert [pose.class_names[code] for code in pose.codes[order]] == [name.split("_")[1] for name in names]
-    # Same partition, whatever the authors' numbers are.
-    assert len(set(zip(persons, theirs.labels.tolist(), strict=True))) == 20
-    theirs_pose = theirs.labelling("pose").codes.tolist()
-    assert len(set(zip([name.split("_")[1] for name in names], theirs_pose, strict=True))) == 4
-
-
-def repacked_faces(folder, change=None):
-    """Pack the images anew, in another order and another folder, one pixel changed if asked for."""
-    path = folder / "cmu-faces" / "faces_4.tar.gz"
-    path.parent.mkdir(parents=True)
-    with (
-        tarfile.open(MIRROR / "cmu-faces" / "faces_4.tar.gz") as source,
-        tarfile.open(path, "w:gz", compresslevel=1) as target,
-    ):
-        for member in reversed([member for member in source if member.isreg()]):
-            content = bytearray(source.extractfile(member).read())
-            if member.name.endswith(change or "\0"):
-                content[-1] ^= 1
-            info = tarfile.TarInfo(f"elsewhere/{member.name}")
-            info.size = len(content)
-            target.addfile(info, io.BytesIO(content))
-    return Sources(str(folder), cache=folder / "cache", offline=True)
-
-
-@pytest.mark.usefixtures("no_mirror")
-def test_faces_in_another_archive_pass_a_changed_pixel_does_not(tmp_path):
-    dataset = read_entry(REGISTRY["face"], repacked_faces(tmp_path / "a"))
-    assert dataset.content_sha256 == REGISTRY["face"].content_sha256
-    with pytest.raises(DataError, match="'face' has values with SHA-256"):
-        read_entry(REGISTRY["face"], repacked_faces(tmp_path / "b", "night_up_sad_open_4.pgm"))
-
-
 @pytest.mark.usefixtures("no_mirror")
 def test_musk_packed_as_uci_packs_it_passes(tmp_path):
     path = tmp_path / "mirror" / "musk" / "clean2.data.Z"
@@ -154,17 +94,6 @@ def test_musk_packed_as_uci_packs_it_passes(tmp_path):
     path.write_bytes(compress_lzw((MIRROR / "musk" / "clean2.data").read_bytes()))
     sources = Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True)
     assert read_entry(REGISTRY["musk2"], sources).content_sha256 == REGISTRY["musk2"].content_sha256
-
-
-@pytest.mark.parametrize(("name", "q", "printed", "digit"), [("cancer-137", 4, -1645.7, 0.1), ("face", 20, -4685, 1)])
-def test_plain_ism_meets_the_printed_costs_of_ism_plus_table_5(name, q, printed, digit):
-    dataset = load_dataset(name)
-    features = Standardiser.fit(dataset.features).transform(dataset.features)
-    problem = supervised_problem(features, dataset.labels, build_kernel({"family": "gaussian"}, features, q))
-    start = make_start("surrogate", problem, q, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism", "tolerance": 0.01}), problem, start, IterationMonitor())
-    # Half a unit of the last digit printed.
-    assert -problem.value(result.projection) == pytest.approx(printed, abs=digit / 2)
 
 
 # Not by getrusage: its peak begins with that of the process that starts this one.

@@ -31,26 +31,6 @@ def test_each_pair_of_moons_tells_its_own_labelling_alone():
         np.testing.assert_allclose(np.linalg.norm(columns - centre, axis=1), 1.0, atol=0.5)
 
 
-def test_gaussians_stand_on_a_rectangle():
-    features, labels = synthetic.gaussians_on_a_rectangle(4000, np.random.default_rng(0), sides=(9.0, 7.0))
-    for corner in range(4):
-        chosen = features[2 * labels[:, 0] + labels[:, 1] == corner]
-        expected = [(corner // 2 - 0.5) * 9.0, (corner % 2 - 0.5) * 7.0]
-        # The mean of 1000 unit normals errs by 0.032; five of these.
-        np.testing.assert_allclose(chosen[:, :2].mean(axis=0), expected, atol=0.16)
-    assert -10 <= features[:, 2].min() < -9 < 9 < features[:, 2].max() <= 10
-
-
-def test_growing_sets_begin_alike_and_have_separate_classes():
-    small, labels = synthetic.growing(100, np.random.default_rng(5))
-    large, _ = synthetic.growing(4000, np.random.default_rng(5))
-    np.testing.assert_array_equal(small, large[:100])
-    assert labels[:5].tolist() == [0, 1, 2, 3, 0]
-    means = np.array([large[code::4].mean(axis=0) for code in range(4)])
-    expected = np.pad(3.0 / np.sqrt(2.0) * np.eye(4), ((0, 0), (0, 16)))
-    np.testing.assert_allclose(means, expected, atol=0.16)
-
-
 def test_sequences_differ_as_their_tree_says():
     kernel, labels = synthetic.species_kernel((10, 31, 11), np.random.default_rng(0), n_sites=20_000)
     same = labels[:, None] == labels

@@ -9,8 +9,6 @@ from sklearn.metrics import normalized_mutual_info_score
 from kdrbench.datasets import Standardiser, synthetic
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import median_distance
-from kdrbench.paradigms.bandwidth import FRACTIONS
 
 
 def data(maker, seed, n_samples=400):
@@ -70,16 +68,6 @@ def test_the_default_start_is_multistart_for_alternatives():
     assert default.objective_ >= single.objective_
     one, other = (InterpretableKDR(2, start=start).fit(features, given) for start in (None, "surrogate"))
     np.testing.assert_array_equal(one.components_, other.components_)
-
-
-@pytest.mark.slow("a search over bandwidths from four starts each")
-def test_the_bandwidth_is_a_candidate_or_a_named_share():
-    features, given, _ = data(synthetic.gaussians_on_a_rectangle, 0, 120)
-    found, _ = alternative(features, given, kernel_params={"sigma": "search"})
-    shares = np.array(FRACTIONS) * median_distance(features)
-    assert np.abs(shares / found.kernel_.sigma - 1.0).min() < 1e-12
-    named, _ = alternative(features, given, kernel_params={"sigma": "0.25 median"})
-    assert named.kernel_.sigma == pytest.approx(0.25 * median_distance(features), rel=1e-12)
 
 
 def test_labels_need_no_search():

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import Pairing, Polynomial, Squared, UserKernel
+from kdrbench.kernels import Pairing, Polynomial, UserKernel
 from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers.geometry import stiefel
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 from kdrbench.status import Status
 from support.helpers import random_samples
 
@@ -72,83 +70,6 @@ def test_ties_at_the_gap(kernel):
     assert model.certificate_.curvature >= -1e-6
 
 
-@pytest.mark.parametrize("size", [9, 400])
-def test_equal_eigenvalues_give_as_many_eigenvectors(size):
-    # LAPACK's subset routine returns none for the centring matrix of 400 samples.
-    values, vectors = leading_eigenvectors(np.eye(size) - 1 / size, 2)
-    np.testing.assert_allclose(values, 1.0, atol=1e-12)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(vectors.sum(axis=0), 0.0, atol=1e-10)
-
-
-def test_eigenvectors_of_a_tied_space_do_not_depend_on_rounding():
-    # Phi_0 of two classes has rank one; every other eigenvector is arbitrary.
-    features, _ = random_samples()
-    matrix = supervised_problem(features, np.arange(40) % 2, Squared()).initial_surrogate()
-    rng = np.random.default_rng(0)
-    first = leading_eigenvectors(matrix, 3)[1]
-    for _ in range(5):
-        noise = 1e-15 * np.abs(matrix).max() * rng.standard_normal(matrix.shape)
-        again = leading_eigenvectors(matrix + noise + noise.T, 3)[1]
-        np.testing.assert_allclose(np.abs(np.diagonal(first.T @ again)), 1.0, atol=1e-9)
-    np.testing.assert_allclose(first.T @ first, np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(matrix @ first[:, 1:], 0.0, atol=1e-12 * np.abs(matrix).max())
-
-
-def spectrum(name, size):
-    rng = np.random.default_rng(0)
-    values = {
-        "apart": np.concatenate([np.arange(5.0, 0.0, -1.0), 0.1 * rng.standard_normal(size - 5)]),
-        "a pair above the gap": np.concatenate([[5.0, 3.0, 3.0], -np.linspace(0.0, 1.0, size - 3)]),
-        "three at the gap": np.concatenate([[5.0, 3.0, 3.0, 3.0], -np.linspace(0.0, 1.0, size - 4)]),
-        "rank two": np.concatenate([[5.0, 3.0], np.zeros(size - 2)]),
-        "close": np.concatenate([[5.0, 3.0], 3.0 - 1e-6 * np.arange(1.0, size - 1)]),
-        "all negative": -np.linspace(1.0, 2.0, size),
-    }[name]
-    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
-    matrix = (basis * values) @ basis.T
-    return 0.5 * (matrix + matrix.T), np.sort(values)[::-1]
-
-
-@pytest.mark.parametrize(
-    "name", ["apart", "a pair above the gap", "three at the gap", "rank two", "close", "all negative"]
-)
-def test_eigenvectors_of_large_matrices(name, monkeypatch):
-    monkeypatch.setattr(stiefel, "_LANCZOS_SIZE", 200)
-    matrix, values = spectrum(name, 300)
-    if name == "apart":
-        assert stiefel._by_lanczos(matrix, 3, 10.0) is not None
-    found, vectors = leading_eigenvectors(matrix, 3)
-    np.testing.assert_allclose(found, values[:3], atol=1e-9)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
-    np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-9)
-    again = leading_eigenvectors(matrix, 3)[1]
-    np.testing.assert_array_equal(vectors, again)
-
-
-def test_a_copy_that_lanczos_missed_is_noticed(monkeypatch):
-    matrix, _ = spectrum("a pair above the gap", 300)
-    honest, calls = stiefel.eigsh, []
-
-    def forgetful(*arguments, **options):
-        values, vectors = honest(*arguments, **{**options, "k": 4}) if not calls else honest(*arguments, **options)
-        calls.append(1)
-        # As if one of the two equal eigenvalues had no vector.
-        return (values[[0, 1, 3]], vectors[:, [0, 1, 3]]) if len(calls) == 1 else (values, vectors)
-
-    monkeypatch.setattr(stiefel, "eigsh", forgetful)
-    assert stiefel._by_lanczos(matrix, 3, 10.0) is None
-
-
-def test_ties_are_judged_by_the_whole_matrix():
-    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0]
-    matrix = (basis * np.array([0.0, 0, 0, -1, -2, -3, -4, -5])) @ basis.T
-    first = leading_eigenvectors(0.5 * (matrix + matrix.T), 2)[1]
-    noise = 1e-15 * np.random.default_rng(1).standard_normal((8, 8))
-    again = leading_eigenvectors(0.5 * (matrix + matrix.T) + noise + noise.T, 2)[1]
-    assert stiefel.subspace_turn(first, again) < 1e-9
-
-
 def test_one_class_is_refused():
     features, _ = random_samples()
     with pytest.raises(ValueError, match=r"at least 2 classes, got 1 class\(es\): \['a'\]"):
@@ -171,19 +92,6 @@ def test_constant_features_are_refused_where_distances_count():
         InterpretableKDR(1, kernel="rbf_relative").fit(np.ones((10, 3)), labels)
     # The others have no gradient there, and any W is as good.
     assert InterpretableKDR(1, kernel="linear").fit(np.zeros((10, 3)), labels).status_ is Status.CONVERGED
-
-
-@pytest.mark.parametrize(
-    ("kernel", "params", "message"),
-    [
-        ("gaussian", {"sigma": 0.0}, "sigma must be a finite number > 0"),
-        ("polynomial", {"offset": -1e-9}, "offset must be a finite number >= 0, got -1e-09"),
-    ],
-)
-def test_parameters_just_outside_their_range_are_refused(kernel, params, message):
-    features, labels = random_samples()
-    with pytest.raises(ValueError, match=message):
-        InterpretableKDR(2, kernel=kernel, kernel_params=params).fit(features, labels)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -264,25 +172,3 @@ def test_a_user_kernel_knows_its_curvature_in_any_unit(factor):
     built_in = certified(InterpretableKDR(2, kernel_params={"sigma": sigma}), factor * features, labels)
     assert mine.objective_ == pytest.approx(built_in.objective_, rel=1e-10)
     assert mine.certificate_.curvature == pytest.approx(built_in.certificate_.curvature, rel=1e-4)
-
-
-def test_numbers_of_numpy_are_numbers():
-    features, labels = random_samples()
-    options = {"kernel_params": {"sigma": np.float32(2.0)}, "tol": np.float32(1e-6), "max_iter": np.int64(100)}
-    certified(InterpretableKDR(np.int64(2), **options), features, labels)
-    params = {"degree": np.int64(2), "offset": np.int64(1)}
-    certified(InterpretableKDR(2, kernel="polynomial", kernel_params=params), features, labels)
-
-
-def test_components_of_either_precision_are_a_start():
-    features, labels = random_samples()
-    first = InterpretableKDR(2).fit(features, labels)
-    for precision in (np.float32, np.float64):
-        again = certified(InterpretableKDR(2, start=first.components_.astype(precision)), features, labels)
-        assert again.objective_ == pytest.approx(first.objective_, rel=1e-10)
-        assert again.n_iter_ < first.n_iter_
-
-
-def test_labels_of_several_types_in_one_column_are_refused():
-    with pytest.raises(ValueError, match="labels of one column must be of one type"):
-        supervised_problem(random_samples(n_samples=3)[0], np.array(["a", None, "b"], dtype=object), Polynomial())

@@ -1,7 +1,5 @@
 """What is expected of any estimator of scikit-learn: plain parameters, progress, weights, sparse samples, types."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
@@ -19,7 +17,6 @@ from sklearn.utils import get_tags
 from kdrbench.errors import InputError
 from kdrbench.estimators import (
     DNE,
-    LMNN,
     NCA,
     AlignedKernel,
     InterpretableKDR,
@@ -51,19 +48,6 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
     model = InterpretableKDR(2, **plain).fit(X, Y)
     assert model.kernel_ == kernel
     np.testing.assert_array_equal(model.components_, InterpretableKDR(2, kernel=kernel).fit(X, Y).components_)
-
-
-def test_the_low_rank_learner_knows_names_and_parameters():
-    plain = {"kernel": "rbf", "gamma": 0.02}, {"kernel": "gaussian", "kernel_params": {"sigma": 5.0}}
-    fits = [LowRankKernelLearner(**options, random_state=0).fit(X, Y) for options in plain]
-    np.testing.assert_allclose(fits[0].factor_map_, fits[1].factor_map_, atol=1e-12)
-
-
-def test_parameters_of_paradigms_are_those_of_the_dict():
-    plain = InterpretableKDR(2, paradigm="semi_supervised", n_clusters=3, mu=0.5).fit(X, Y)
-    settings = {"n_clusters": 3, "mu": 0.5}
-    given = InterpretableKDR(2, paradigm="semi_supervised", paradigm_params=settings).fit(X, Y)
-    np.testing.assert_array_equal(plain.components_, given.components_)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +110,6 @@ def test_clusters_are_predicted_where_there_are_clusters():
     assert not is_clusterer(supervised)
 
 
-def test_a_search_may_change_the_paradigm_alone():
-    # Of labels n_clusters is ignored.
-    given = InterpretableKDR(2, n_clusters=3)
-    np.testing.assert_array_equal(given.fit(X, Y).components_, InterpretableKDR(2).fit(X, Y).components_)
-    assert is_clusterer(given.set_params(paradigm="unsupervised"))
-    assert len(set(given.fit(X).labels_)) == 3
-
-
 def weighted_sum(model, features, targets, weights):
     """Return F(W) of its definition, by loops."""
     mean = weights @ targets / weights.sum()
@@ -158,17 +134,6 @@ def test_the_objective_with_weights_is_its_formula(kernel, weights):
     # Only ratios matter.
     scaled = InterpretableKDR(2, kernel=kernel, max_iter=50).fit(features, labels, sample_weight=4.0 * weights)
     np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-9)
-
-
-def test_many_different_weights_have_the_gamma_of_few():
-    gamma, weights = supervised_gamma(Y), np.random.default_rng(0).integers(1, 90, 178).astype(float)
-    few, many = gamma.reweighted(weights % 7 + 1), gamma.reweighted(weights)
-    assert few.codes is not None
-    assert many.codes is None
-    mean = weights @ np.eye(3)[Y] / weights.sum()
-    rows = weights[:, None] * (np.eye(3)[Y] - mean)
-    expected = rows @ rows.T - np.diag((rows**2).sum(axis=1))
-    np.testing.assert_allclose(many.dense(), expected, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
@@ -354,34 +319,3 @@ def test_a_precomputed_kernel_equals_the_kernel_itself():
             LowRankKernelLearner(kernel="precomputed").fit(bad, Y)
     with pytest.raises(InputError, match="gamma is of a kernel that is computed; leave it out where kernel is 'prec"):
         LowRankKernelLearner(kernel="precomputed", gamma=1.0).fit(gram, Y)
-
-
-def test_a_kernel_that_is_selected_takes_no_parameters():
-    with pytest.raises(InputError, match="gamma is chosen by selection; set selection=None to give it"):
-        KPCATrick(gamma=1.0).fit(X, Y)
-    with pytest.raises(InputError, match="leaves nothing to select"):
-        KPCATrick(kernel="precomputed", selection=None, sigma=1.0).fit(X @ X.T, Y)
-
-
-@pytest.mark.parametrize(
-    ("make", "line"),
-    [
-        (lambda **shown: NCA(max_iter=3, **shown), "NCA, n = 178: iteration 1, objective -.*, stationarity "),
-        (lambda **shown: LMNN(max_iter=3, **shown), "LMNN, n = 178: iteration 1, objective .*, stationarity "),
-        (lambda **shown: DNE(**shown), "DNE, n = 178: fitted"),
-        (lambda **shown: KPCATrick("nca", **shown), "KPCATrick, n = 178: iteration 1, objective -.*, stationarity "),
-        (lambda **shown: KPCATrick("dne", **shown), r"kernel chosen by centred_al.*\nKPCA.*: coord.*\nKP.*fitted"),
-        (lambda **shown: AlignedKernel(**shown), r"AlignedKernel, n = 178: alignment of 21 kernels\n.*fitted"),
-        (lambda **shown: LowRankKernelLearner(random_state=0, **shown), "LowRankKernelLearner, n = 178: iteration 1, "),
-        (lambda **shown: LowRankKernelLearner(random_state=0, solver="cyclic", **shown), "n = 178: iteration 2, stat"),
-        (lambda **shown: InterpretableKDRCV(n_components=[1], cv=2, **shown), "KDRCV, n = 178: fit 4, objective "),
-    ],
-)
-def test_fits_say_how_far_they_are_and_nothing_unless_asked(make, line, capsys):
-    quiet = make().fit(X, Y)
-    assert capsys.readouterr() == ("", "")
-    shown = make(verbose=2).fit(X, Y)
-    assert re.search(line, capsys.readouterr().err)
-    np.testing.assert_array_equal(quiet.transform(X), shown.transform(X))
-    with pytest.raises(InputError, match="verbose must be True or False or an integer >= 0, got -1"):
-        make(verbose=-1).fit(X, Y)

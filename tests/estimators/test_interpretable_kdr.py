@@ -7,9 +7,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import Gaussian, Polynomial, aligned_weights, median_distance
-from kdrbench.paradigms import supervised_problem
-from kdrbench.solvers import SOLVERS, Status
 from support.products import crossed
 
 # Most data here have no second clustering, so that alternatives are doubtful; the tests are about other things.
@@ -84,13 +81,6 @@ def test_without_labels_the_cultivars_are_found_again():
     assert round(normalized_mutual_info_score(model.labels_, Y, average_method="geometric"), 2) == 0.88
 
 
-def test_several_columns_of_labels_are_learned_together():
-    other = np.random.default_rng(0).integers(0, 2, 178)
-    model = InterpretableKDR(n_components=3).fit(X, np.column_stack([Y, other]))
-    problem = supervised_problem(X, np.column_stack([Y, other]), Gaussian(median_distance(X)))
-    assert model.objective_ == pytest.approx(problem.value(model.components_.T), rel=1e-12)
-
-
 def test_continuous_targets_are_learned_with_a_kernel_on_them():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((150, 6))
@@ -111,30 +101,11 @@ def test_the_eigengap_of_two_discriminating_directions_is_two():
     assert InterpretableKDR().fit(X, Y).transform(X).shape == (178, 3)
 
 
-@pytest.mark.parametrize("paradigm", KNOWN)
-def test_the_eigengap_counts_only_directions_that_add_something(paradigm):
-    known, params = KNOWN[paradigm]
-    model = InterpretableKDR("eigengap", paradigm=paradigm, paradigm_params=params).fit(X, known)
-    assert 1 <= model.transform(X).shape[1] <= 3
-
-
 def test_nothing_is_left_of_another_paradigms_fit():
     model = InterpretableKDR(2, paradigm="alternative").fit(X, Y)
     assert model.labels_.max() == 2
     model.set_params(paradigm="supervised").fit(X, np.column_stack([Y, Y % 2]))
     assert not {"classes_", "labels_", "embedding_", "history_"} & set(vars(model))
-
-
-def test_many_starts_are_never_worse_than_one_of_them():
-    rng = np.random.default_rng(0)
-    labels = rng.permutation(Y)
-    options = {"kernel_params": {"sigma": 1.0}, "random_state": 0}
-    one = InterpretableKDR(2, **options).fit(X, labels)
-    many = InterpretableKDR(2, start="multistart", n_init=6, **options).fit(X, labels)
-    # On noise with a narrow kernel there are many local optima.
-    assert many.objective_ > one.objective_
-    same = InterpretableKDR(2, start="multistart", n_init=6, **options).fit(X, labels)
-    np.testing.assert_array_equal(many.components_, same.components_)
 
 
 def test_a_portfolio_is_drawn_from_the_random_state():
@@ -149,46 +120,6 @@ def test_a_portfolio_is_drawn_from_the_random_state():
     assert not np.array_equal(first.components_, other.components_)
     agreed = InterpretableKDR(3, solver=options["solver"]).fit(X, Y)
     assert agreed.result_.message.endswith("; 8 starts lead to one optimum")
-
-
-def test_weights_of_a_combination_are_aligned_with_the_labels():
-    members = [{"family": "gaussian"}, {"family": "polynomial"}]
-    aligned = {"members": members, "weights": "alignment"}
-    model = InterpretableKDR(2, kernel="combination", kernel_params=aligned).fit(X, Y)
-    one_hot = np.eye(3)[Y] - np.eye(3)[Y].mean(axis=0)
-    weights = aligned_weights([Gaussian(median_distance(X)), Polynomial(scale=0.5)], X, one_hot)
-    given = {"members": [{**member, "weight": float(w)} for member, w in zip(members, weights, strict=True)]}
-    again = InterpretableKDR(2, kernel="combination", kernel_params=given).fit(X, Y)
-    np.testing.assert_allclose(model.components_, again.components_, atol=1e-8)
-    with pytest.raises(ValueError, match="need labels, which only supervised learning has"):
-        InterpretableKDR(
-            2, kernel="combination", kernel_params=aligned, paradigm="unsupervised", paradigm_params={"n_clusters": 2}
-        ).fit(X)
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        pytest.param(name, marks=pytest.mark.whole) if name == "ism_2018" else name
-        for name in SOLVERS
-        if name != "dimension_growth"
-    ],
-)
-def test_every_solver_reproduces_the_published_wine_cost(solver):
-    model = InterpretableKDR(n_components=4, solver={"method": solver}, tol=1e-6).fit(X, Y)
-    # ISM+ Table 5 prints -1628.14.
-    assert round(-model.objective_, 2) == -1628.14
-    assert model.status_ is Status.CONVERGED
-
-
-def test_what_is_learned_is_documented_and_consistent():
-    model = InterpretableKDR(n_components=3).fit(X, Y)
-    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(model.transform(X), X @ model.components_.T)
-    assert model.certificate_.stationarity <= 1e-6
-    assert model.certificate_.curvature >= -1e-6
-    assert model.n_iter_ == model.result_.iterations > 0
-    assert model.classes_.tolist() == [0, 1, 2]
 
 
 def test_label_names_do_not_matter_and_starts_are_seeded():

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import sklearn
 from joblib import parallel_config
 from scipy.sparse import csr_array
 from sklearn import config_context
@@ -244,15 +243,6 @@ def test_groups_are_for_the_splitter():
         search.fit(X, Y, group=groups)
 
 
-@pytest.mark.skipif(sklearn.__version__.startswith("1.6"), reason="pipelines of scikit-learn 1.6 route to no search")
-def test_groups_reach_the_splitter_through_a_pipeline():
-    groups, options = np.arange(178) % 4, {"n_components": [1], "param_grid": {}}
-    search = InterpretableKDRCV(cv=GroupKFold(4), **options)
-    with config_context(enable_metadata_routing=True):
-        routed = make_pipeline(search, KNeighborsClassifier()).fit(X, Y, groups=groups)
-    assert fold_scores(routed[0]) == fold_scores(clone(search).fit(X, Y, groups=groups))
-
-
 def test_sparse_samples_are_scaled_without_centring():
     features = np.where(X.mean(axis=0) < X, X, 0.0)
     sparse = InterpretableKDRCV(**ONE).fit(csr_array(features), Y)
@@ -264,14 +254,6 @@ def test_sparse_samples_are_scaled_without_centring():
     assert not get_tags(multiquadric).input_tags.sparse
     with pytest.raises(InputError, match=r"sparse samples can be learned from with .* kernel 'multiquadric'"):
         multiquadric.fit(csr_array(features), Y)
-
-
-def test_single_precision_is_kept():
-    model = InterpretableKDRCV(**ONE).fit(X.astype(np.float32), Y)
-    assert model.components_.dtype == model.transform(X.astype(np.float32)).dtype == np.float32
-    double = InterpretableKDRCV(**ONE).fit(X, Y)
-    assert double.components_.dtype == double.transform(X).dtype == np.float64
-    np.testing.assert_allclose(model.transform(X), double.transform(X), atol=1e-3)
 
 
 def test_progress_has_a_line_a_candidate_and_the_choice(capsys):

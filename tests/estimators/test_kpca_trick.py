@@ -69,28 +69,6 @@ def test_it_is_the_kpca_trick(name, learner):
     assert given.kernel_ is None
 
 
-def test_learner_options_are_the_learners():
-    five = KPCATrick("dne", learner_params={"n_neighbours": 5}).fit(X, Y)
-    own = KPCATrick(DNE(5)).fit(X, Y)
-    np.testing.assert_array_equal(five.transform(X), own.transform(X))
-    assert not np.array_equal(five.map_.projection, KPCATrick("dne").fit(X, Y).map_.projection)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "learner"),
-    [
-        (estimators.NCA(max_iter=9), NCA(9)),
-        (estimators.LMNN(2), LMNN(2)),
-        (estimators.DNE(5, n_components=2), DNE(5, 2)),
-    ],
-)
-def test_metric_learners_of_scikit_learns_form_are_kernelised(estimator, learner):
-    model = KPCATrick(estimator, kernel_params={"sigma": 0.7}, selection=None).fit(X, Y)
-    expected = Trick(scaled(0.7, 4), learner).fit(X, Y)
-    np.testing.assert_allclose(model.map_.projection, expected.projection, atol=1e-12)
-    assert not hasattr(estimator, "components_")
-
-
 def test_learners_of_other_packages_are_kernelised():
     discriminant = KPCATrick(LinearDiscriminantAnalysis(), kernel_params={"sigma": 1.0}, selection=None, n_components=9)
     coordinates = discriminant.fit(X, Y).map_.coordinates.transform(SamplePairs(X, X).gram(scaled(1.0, 4)))
@@ -128,12 +106,6 @@ def test_cross_validation_selects_among_candidates_and_is_seeded():
 def test_folds_split_the_columns_of_a_kernel_with_its_rows():
     model = make_pipeline(KPCATrick("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1))
     assert GridSearchCV(model, {"kpcatrick__n_components": [1, 3]}, cv=3).fit(X @ X.T, Y).best_score_ > 0.85
-
-
-def test_names_of_labels_do_not_matter():
-    named = KPCATrick("lmnn").fit(X, np.array(["x", "b", "m"])[Y])
-    np.testing.assert_array_equal(named.transform(X), KPCATrick("lmnn").fit(X, Y).transform(X))
-    assert named.classes_.tolist() == ["b", "m", "x"]
 
 
 @pytest.mark.parametrize(

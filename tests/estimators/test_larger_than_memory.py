@@ -1,7 +1,6 @@
 """Fits of samples that are read in passes against fits in memory, and their errors."""
 
 import dataclasses
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -9,13 +8,13 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import DenseProblem, Evaluation, build_problem
+from kdrbench.evaluation import DenseProblem
 from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.evaluation.streaming import sums_of_monomials
-from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, estimated_median_distance
+from kdrbench.kernels import Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.median import median_distance
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
-from kdrbench.samples import samples_of, sources
+from kdrbench.samples import samples_of
 from support.helpers import random_projection
 from support.products import crossed
 
@@ -180,18 +179,6 @@ def test_errors_say_what_to_do():
         InterpretableKDR(2, kernel="linear").fit(iter([table]), labels)
 
 
-def test_a_large_mapped_file_is_streamed(tmp_path, monkeypatch):
-    table, labels = classes(3000)
-    np.save(tmp_path / "table.npy", table)
-    given = np.load(tmp_path / "table.npy", mmap_mode="r")
-    small = InterpretableKDR(2, kernel="squared").fit(given, labels)
-    monkeypatch.setattr(sources, "_HELD_BYTES", table.size * 8)
-    large = InterpretableKDR(2, kernel="squared").fit(given, labels)
-    assert "streamed" not in small.result_.evaluation
-    assert "streamed" in large.result_.evaluation
-    assert type(small.transform(given)) is type(large.transform(given)) is np.ndarray
-
-
 def test_only_what_the_engine_is_given_is_read():
     """The callables hold no samples, and every pass of a fit goes through the engine."""
     import cloudpickle
@@ -215,34 +202,6 @@ def test_only_what_the_engine_is_given_is_read():
         assert max(sizes) < table.nbytes / 4
 
 
-def test_the_certificate_of_chunks_that_changed_is_refused():
-    table, labels = classes(3000, n_features=60)
-    held = [table.copy()]
-    model = InterpretableKDR(12, kernel="polynomial", max_iter=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(held, labels)
-    held[0][5] += 1
-    with pytest.raises(InputError, match=r"not what it was in the first pass|were changed in place"):
-        _ = model.certificate_
-
-
-def test_the_median_of_a_subset_has_an_honest_error():
-    rng = np.random.default_rng(3)
-    everything = rng.standard_normal((6000, 4)) + 4 * rng.integers(0, 2, (6000, 1))
-    exact, off = median_distance(everything), []
-    for seed in range(100):
-        draw = np.random.default_rng(seed)
-        some = everything[draw.choice(6000, 400, replace=False)]
-        found = estimated_median_distance(some, draw, drawn_from=6000)
-        off.append(abs(found.value - exact) / found.standard_error)
-    # A bound of the deviation: Chebyshev's inequality allows one in nine beyond three of it.
-    assert np.mean(np.array(off) > 3) <= 1 / 9
-    # And it is an error of this subset, not of the pairs that were taken of it.
-    assert np.mean(off) > 0.05
-    assert estimated_median_distance(everything, rng, drawn_from=6000).standard_error < found.standard_error
-
-
 def test_the_exact_median_of_a_large_stream_is_refused():
     table, labels = classes(140_000, n_features=2)
     with pytest.raises(InputError, match="exact median distance of 140000 streamed samples"):
@@ -250,14 +209,3 @@ def test_the_exact_median_of_a_large_stream_is_refused():
     few = samples_of(table[:3000])
     model = InterpretableKDR(1, kernel_params={"sigma": "exact median"}).fit(few, labels[:3000])
     assert model.kernel_.sigma == pytest.approx(median_distance(table[:3000].astype(float)), rel=1e-12)
-
-
-def test_streamed_problems_have_no_array():
-    table, labels = classes(3000)
-    objective = TraceObjective(samples_of(table), Gaussian(4.0), supervised_gamma(labels))
-    assert objective.is_streamed
-    with pytest.raises(InputError, match="not held in memory"):
-        _ = objective.array
-    few = build_problem(objective, Evaluation()).subsampled(300)
-    assert not few.objective.is_streamed
-    assert few.objective.array.shape == (300, 6)

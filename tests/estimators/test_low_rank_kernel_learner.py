@@ -66,12 +66,6 @@ def test_constraints_take_the_place_of_labels():
     assert model.set_params(slack=1.0).fit(X, Y).classes_.tolist() == [0, 1, 2]
 
 
-def test_equal_seeds_draw_equal_pairs():
-    one, other, third = (LowRankKernelLearner(random_state=seed).fit(X, Y) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.factor_map_, other.factor_map_)
-    assert not np.array_equal(one.factor_map_, third.factor_map_)
-
-
 def test_a_set_without_solution_warns_and_names_the_way_out():
     asked = squared_distances(178, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 9.0])
     with pytest.warns(ConvergenceWarning, match="newton ended as infeasible: .* in conflict: 0, distance"):

@@ -1,19 +1,16 @@
 """Whole fits on tensors of torch, against those on arrays of numpy."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.arrays import Device
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.kernels import EstimatedGaussian
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -69,39 +66,12 @@ def test_a_fit_is_that_of_numpy(family, case):
     np.testing.assert_allclose(projected.cpu().numpy(), mine.transform(features), atol=1e-12)
 
 
-def test_a_start_among_ties_is_that_of_numpy():
-    # Phi_0 has rank 2: the third component is chosen by a rule, in coordinates of the row space.
-    features = np.random.default_rng(0).standard_normal((60, 200))
-    assert_same_fit(InterpretableKDR(3), features, np.arange(60) % 3)
-
-
 def test_continuous_targets_and_several_label_columns():
     features, labels = wine()
     targets = {"target_kernel": {"family": "gaussian", "sigma": "median"}}
     assert_same_fit(InterpretableKDR(2, paradigm_params=targets), features, features[:, 0] + 0.1 * labels)
     _, mine = assert_same_fit(InterpretableKDR(2), features, np.column_stack([labels, labels % 2]))
     assert not hasattr(mine, "classes_")
-
-
-@pytest.mark.parametrize("solver", ["ism", "scipy_converged", "dg_converged", "sm_converged"])
-def test_other_solvers_run_unchanged(solver):
-    features, labels = wine()
-    model = InterpretableKDR(2, solver=solver, max_iter=8, tol=1e-4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        assert_same_fit(model, features, labels)
-
-
-def test_an_estimated_bandwidth_is_that_of_numpy():
-    import torch
-
-    features, labels = made(5200, 5)
-    model = InterpretableKDR(2, max_iter=2, evaluation={"tolerance": 1e-3}, kernel_params={"sigma": "estimated median"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        kernels = [clone(model).fit(array, labels).kernel_ for array in (features, torch.tensor(features))]
-    assert isinstance(kernels[0], EstimatedGaussian)
-    assert kernels[0] == kernels[1]
 
 
 def test_results_have_the_type_and_device_of_the_input():

@@ -11,7 +11,7 @@ from kdrbench.errors import ConfigError, InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.estimators.fitting import solver_of
 from kdrbench.solvers import build_solver
-from kdrbench.solvers.named import NAMED, check_meanings, definition_of, in_words, method_of
+from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.experiment import new_experiment

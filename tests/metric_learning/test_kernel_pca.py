@@ -3,15 +3,12 @@ import pytest
 from sklearn.datasets import load_iris
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
-from kdrbench.kernels.family import Pairing
+from kdrbench.kernels import Combination, Gaussian, Polynomial, Term
 from kdrbench.metric_learning import (
     DNE,
-    LMNN,
     NCA,
     KPCATrick,
     SamplePairs,
-    fit_in_coordinates,
     kernel_pca,
     scaled_gaussian,
     squared_distances,
@@ -57,28 +54,6 @@ def test_a_gram_up_to_a_constant_is_the_gram_once_centred(name):
     assert (name in ("gaussian", "wide", "near identity", "combination")) == (shifted[0, 0] != exact[0, 0])
 
 
-def test_distances_lose_no_digits_far_from_zero():
-    features, _, others = samples()
-    here = SamplePairs(others, features).beta(Pairing.DIFFERENCE)
-    there = SamplePairs(others + 1e6, features + 1e6).beta(Pairing.DIFFERENCE)
-    # Adding 1e6 rounds features to 1e-10; distances from products would be off by 1e-3.
-    np.testing.assert_allclose(there, here, rtol=1e-8)
-    alone = [SamplePairs(row[None, :], features).beta(Pairing.DIFFERENCE)[0] for row in others]
-    np.testing.assert_array_equal(alone, here)
-
-
-def test_parts_of_pairs_share_what_is_computed():
-    features, _, _ = samples()
-    pairs = SamplePairs(features, features)
-    whole = pairs.gram(KERNELS["gaussian"])
-    rows, columns = np.array([3, 1]), np.array([0, 5, 7])
-    part = pairs.subset(rows, columns)
-    np.testing.assert_array_equal(part.gram(KERNELS["gaussian"]), whole[np.ix_(rows, columns)])
-    np.testing.assert_array_equal(part.gram(laplace), laplace(features, features)[np.ix_(rows, columns)])
-    assert pairs.beta(Pairing.DOT) is pairs.beta(Pairing.DOT)
-    assert pairs.n_features == 6
-
-
 @pytest.mark.parametrize("name", ["gaussian", "near identity", "polynomial", "function", "combination"])
 def test_distances_of_coordinates_are_those_of_feature_vectors(name):
     # Proposition 3.
@@ -116,15 +91,6 @@ def test_a_training_sample_has_its_coordinates_again(name):
     np.testing.assert_allclose(fitted.transform(features[::-1]), expected[::-1], atol=1e-10 * np.abs(coordinates).max())
 
 
-def test_linear_coordinates_are_principal_components():
-    features, _, others = samples()
-    found = kernel_pca(SamplePairs(features, features).gram(Linear()))
-    centre = features.mean(axis=0)
-    vectors = np.linalg.svd(features - centre)[2].T
-    mine = found.transform(SamplePairs(others, features).gram(Linear()))
-    np.testing.assert_allclose(np.abs(mine), np.abs((others - centre) @ vectors), atol=1e-12)
-
-
 def test_wide_gaussians_keep_no_noise():
     # Of iris 4 components of first order and 10 of second one are left at sigma = 1000, and no noise.
     features = load_iris().data
@@ -141,45 +107,6 @@ def test_a_constant_added_to_the_kernel_changes_nothing():
     distances = squared_distances(plain.transform(others), plain.transform(features))
     again = squared_distances(shifted.transform(others), shifted.transform(features))
     np.testing.assert_allclose(again, distances, atol=1e-6 * distances.max())
-
-
-@pytest.mark.parametrize(("name", "learner"), [("gaussian", NCA()), ("polynomial", LMNN()), ("function", DNE())])
-def test_precomputed_kernels_and_shared_coordinates_agree(name, learner):
-    features, labels, others = samples()
-    fitted = KPCATrick(KERNELS[name], learner).fit(features, labels)
-    gram, cross = (SamplePairs(rows, features).gram(KERNELS[name], up_to_constant=True) for rows in (features, others))
-    given = KPCATrick("precomputed", learner).fit(gram, labels)
-    np.testing.assert_array_equal(given.transform(cross), fitted.transform(others))
-    shared = fit_in_coordinates(learner, gram, labels)
-    np.testing.assert_array_equal(shared.transform_gram(cross), fitted.transform(others))
-    # A test sample may be asked about alone.
-    np.testing.assert_allclose(
-        fitted.transform(others[:1]), fitted.transform(others)[:1], atol=1e-10 * np.abs(fitted.projection).max()
-    )
-
-
-def test_truncation_keeps_the_largest_components():
-    features, labels, _ = samples()
-    fitted = KPCATrick(KERNELS["gaussian"], DNE(n_components=2), n_components=5).fit(features, labels)
-    assert fitted.projection.shape == (5, 2)
-
-
-def test_far_samples_have_finite_coordinates():
-    features, labels, _ = samples()
-    fitted = KPCATrick(KERNELS["gaussian"], DNE()).fit(features, labels)
-    far = fitted.transform(np.full((2, 6), 1e150) * [[1], [-1]])
-    assert np.isfinite(far).all()
-    # Infinitely far the kernel is zero, wherever that is.
-    np.testing.assert_array_equal(far[0], far[1])
-    with np.errstate(over="ignore"), pytest.raises(InputError, match=r"float64 of shape \(1, 30\): scale the features"):
-        KPCATrick(KERNELS["polynomial"], DNE()).fit(features, labels).transform(np.full((1, 6), 1e200))
-
-
-def test_kernels_that_are_positive_only_once_centred_are_allowed():
-    features = samples()[0]
-    gram = SamplePairs(features, features).gram(Multiquadric(1.0))
-    assert np.linalg.eigvalsh(gram)[0] < -1
-    assert len(kernel_pca(gram).values) == 29
 
 
 def test_a_kernel_that_is_not_positive_is_refused():

@@ -4,8 +4,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from kdrbench.errors import InputError
 from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
-from kdrbench.metric_learning.dne import n_negative
-from kdrbench.metric_learning.learner import inverse_scale, laplacian, target_neighbours
+from kdrbench.metric_learning.learner import inverse_scale, target_neighbours
 from kdrbench.metric_learning.neighbours import distance_rows
 from support.helpers import random_samples
 from support.metric_definitions import dne_weights_by_loops, nca_by_loops
@@ -66,17 +65,6 @@ def test_nca_is_scikit_learns_on_scaled_features():
     assert value < nca_objective(np.eye(3), rows, labels)[0] - 0.1
 
 
-def test_a_laplacian_sums_over_pairs():
-    features, _ = small()
-    weights = np.random.default_rng(0).standard_normal((14, 14))
-    by_loops = sum(
-        weights[i, j] * np.outer(features[i] - features[j], features[i] - features[j])
-        for i in range(14)
-        for j in range(14)
-    )
-    np.testing.assert_allclose(features.T @ laplacian(weights) @ features, by_loops, atol=1e-12)
-
-
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_place_unit_axes_and_names_of_classes_do_not_matter(learner):
     features, labels = small(n_samples=30)
@@ -135,14 +123,6 @@ def test_a_learner_of_ones_own_must_return_a_map():
         learn_map(Bad(np.ones((2, 3))), features, labels)
     with pytest.raises(InputError, match="returned a map that is not finite"):
         learn_map(Bad(np.full((3, 3), np.inf)), features, labels)
-
-
-def test_a_sign_of_an_eigenvalue_does_not_depend_on_the_unit():
-    # Below a billionth of the largest an eigenvalue's sign is rounding's.
-    for unit in (1e-9, 1.0, 1e9):
-        assert n_negative(unit * np.array([-2.0, -1e-3, -1e-12, 0.0, 1.0])) == 2
-        assert n_negative(unit * np.array([-1e-12, 0.0, 3.0])) == 1
-        assert n_negative(unit * np.zeros(3)) == 1
 
 
 def test_options_are_checked_before_any_data():

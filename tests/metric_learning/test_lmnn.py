@@ -121,15 +121,6 @@ def test_fit_takes_steps_from_the_identity_in_scaled_features():
     assert optimum.value == pytest.approx(values[-1], rel=0.05)
 
 
-def test_targets_may_be_nearest_in_another_space():
-    features, labels = random_samples(n_samples=12, n_features=2)
-    squared = np.random.default_rng(3).random((12, 12))
-    objective = lmnn_objective(features, labels, 1, squared=squared)
-    for i in range(12):
-        same = [j for j in range(12) if j != i and labels[j] == labels[i]]
-        assert objective.targets[i, 0] == min(same, key=lambda j: squared[i, j])
-
-
 @pytest.mark.parametrize(("name", "value"), [("push", -1.0), ("regularisation", np.nan)])
 def test_options_out_of_range_are_refused(name, value):
     features, labels = random_samples()

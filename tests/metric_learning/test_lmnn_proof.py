@@ -51,22 +51,6 @@ def test_the_lower_bound_is_the_largest_share_of_the_multipliers(options):
     assert max(shares) == 1 or not options
 
 
-def test_an_optimum_far_below_one_is_not_taken_for_larger():
-    # Two near pairs, far apart: M = v v' / 100 along what parts them leaves the pairs' own distances, some 1e-4.
-    features = np.array([[0.0, 0.0], [0.01, 0.01], [10.0, 0.0], [10.01, 0.01]])
-    objective = lmnn_objective(features, np.array([0, 0, 1, 1]), 1)
-    optimum = lmnn_optimum(objective)
-    assert 0 <= optimum.lower_bound <= optimum.value < 1e-3
-
-
-def test_no_step_is_taken_after_the_proof():
-    objective = problem(1)
-    loose, tight = (lmnn_optimum(objective, tolerance) for tolerance in (0.2, 1e-7))
-    assert loose.iterations < tight.iterations / 2
-    assert tight.relative_gap <= 1e-7 < loose.relative_gap <= 0.2
-    assert loose.lower_bound <= tight.value <= loose.value
-
-
 def test_a_singular_map_gains_the_direction_it_lacks():
     objective = problem()
     optimum = lmnn_optimum(objective)
@@ -91,13 +75,3 @@ def test_a_singular_map_gains_the_direction_it_lacks():
         objective.value_and_gradient(_with_lacking_direction(objective, np.zeros((3, 3))))[0]
         < (objective.value_and_gradient(np.zeros((3, 3)))[0])
     )
-
-
-def test_targets_that_a_small_class_lacks_pull_nothing():
-    features, _ = random_samples(3, n_samples=9, n_features=3)
-    labels = np.array([0] * 7 + [1, 1])
-    objective = lmnn_objective(features, labels, 3)
-    np.testing.assert_array_equal(objective.targets[7:], [[8, -1, -1], [7, -1, -1]])
-    narrow = replace(objective, smoothing=0.5)
-    projection = 0.4 * np.eye(3)
-    assert narrow.lower_bound(projection) == pytest.approx(bound_by_bisection(narrow, projection)[0], rel=1e-9)

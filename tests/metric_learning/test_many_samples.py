@@ -15,9 +15,6 @@ from kdrbench.metric_learning import (
     NCA,
     KernelMap,
     SamplePairs,
-    align,
-    aligned_kernel,
-    gaussian_grid,
     kernel_pca,
     scaled_gaussian,
 )
@@ -32,16 +29,6 @@ def many():
     labels = rng.integers(0, 3, N)
     labels[-1] = 3  # A class of one sample.
     return rng.standard_normal((N, 6)) + labels[:, None] * [0.5, 0, 0, 0.2, 0, 0], labels
-
-
-def test_kernels_are_aligned_as_whole_matrices_are(many):
-    features, labels = many
-    pairs, kernels = SamplePairs(features, features), gaussian_grid(6)[::4]
-    whole = align([pairs.gram(kernel) for kernel in kernels], labels, centred=True)
-    combined, found = aligned_kernel(kernels, pairs, labels, centred=True)
-    np.testing.assert_allclose(found.weights, whole.weights, atol=1e-9)
-    assert found.alignment == pytest.approx(whole.alignment, rel=1e-12)
-    assert len(combined.terms) == np.count_nonzero(found.weights)
 
 
 @pytest.mark.parametrize("learner", [LMNN(max_iterations=2), NCA(2), DNE()], ids=["lmnn", "nca", "dne"])

@@ -40,14 +40,6 @@ def test_the_best_is_the_last_of_equals():
     assert best_of(np.array([[0.1, 0.3], [0.5, 0.4], [0.4, 0.5], [0.2, 0.3]])) == 2
 
 
-def test_the_best_mean_wins_wherever_it_is():
-    for seed in range(20):
-        # Halves and quarters, so that means are exact and often equal.
-        accuracies = np.random.default_rng(seed).integers(0, 5, (7, 2)) / 4
-        means = accuracies.mean(axis=1).tolist()
-        assert best_of(accuracies) == max(range(7), key=lambda row: (means[row], row))
-
-
 def accuracy_by_hand(kernel, learner, features, labels, folds):
     """Each fold's accuracy with nothing shared: distances and coordinates anew."""
     for fold in range(folds.max() + 1):

@@ -2,7 +2,6 @@
 
 import os
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +15,12 @@ from kdrbench.evaluation.gram import DenseGram
 from kdrbench.kernels import Gaussian, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.paradigms import (
     Alternation,
-    Guidance,
-    build_task,
-    cluster_rows,
     degree_scaling,
     expert_scores,
     given_labellings,
     spectral_embedding,
 )
-from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
+from kdrbench.solvers import Status, build_solver, make_start
 
 
 def standardised(features):
@@ -182,20 +178,6 @@ def test_the_history_is_that_of_the_definition():
         assert longer.rounds[rounds - 1].objective == found.objective
 
 
-def test_a_run_is_repeatable_and_a_solver_that_gives_up_is_said():
-    features, _ = three_groups()
-    kernel = Gaussian(median_distance(features))
-    first, second = (clustered(features, kernel, 3, 2) for _ in range(2))
-    np.testing.assert_array_equal(first.labels, second.labels)
-    np.testing.assert_array_equal(first.projection, second.projection)
-    alternation = Alternation(3, tolerance=0.5)
-    solver = build_solver({"method": "ism", "max_iterations": 1})
-    start = make_start("surrogate", alternation.first_problem(features, kernel), 2, np.random.default_rng(0))
-    stopped = alternation.run(features, kernel, solver, start)
-    assert stopped.status is Status.MAX_ITERATIONS
-    assert stopped.message.startswith("in the last round: eigenvalues had not settled")
-
-
 def test_degrees_that_do_not_exist_are_given_up_and_said():
     features, _ = three_groups()
     assert degree_scaling(DenseGram(np.array([[0.0, -1.0], [-1.0, 0.0]]))) is None
@@ -247,55 +229,6 @@ def test_operators_alternate_as_arrays_do(kernel, evaluation, degrees, agreed):
     assert found.uses_degrees == expected.uses_degrees
 
 
-def test_a_first_step_at_hand_is_used():
-    features, _ = three_groups()
-    kernel, alternation = Gaussian(median_distance(features)), Alternation(3, max_rounds=2)
-    first = alternation.first_step(features, kernel)
-    problem = alternation.first_problem(features, kernel)
-    again = alternation.first_problem(features, kernel, first=first)
-    np.testing.assert_array_equal(problem.initial_surrogate(), again.initial_surrogate())
-    solver, start = build_solver({"method": "ism"}), np.eye(features.shape[1])[:, :2]
-    expected = alternation.run(features, kernel, solver, start)
-    np.testing.assert_array_equal(
-        alternation.run(features, kernel, solver, start, first=first).projection, expected.projection
-    )
-    # With another U it begins elsewhere.
-    other = replace(first, embedding=first.embedding[::-1])
-    turned = alternation.run(features, kernel, solver, start, first=other)
-    assert turned.rounds[0].objective != expected.rounds[0].objective
-
-
-def test_a_task_makes_its_first_step_once_for_each_kernel(monkeypatch):
-    features, _ = three_groups()
-    made = []
-    step = Alternation.first_step
-    monkeypatch.setattr(Alternation, "first_step", lambda *given: made.append(given[-1]) or step(*given))
-    evaluation = Evaluation(threads=2)
-    task = build_task("unsupervised", {"n_clusters": 3}, features, None, evaluation=evaluation)
-    kernel, solver = Gaussian(1.0), build_solver({"method": "ism"})
-    for seed in (0, 1):
-        start = make_start("random", task.first_problem(kernel), 2, np.random.default_rng(seed))
-        task.learn(kernel, solver, start, IterationMonitor)
-    assert made == [evaluation]
-    task.first_problem(Gaussian(2.0))
-    assert made == [evaluation, evaluation]
-
-
-@pytest.mark.parametrize(
-    ("paradigm", "evaluator"),
-    [("supervised", "dense"), ("unsupervised", "panels"), ("semi_supervised", "dense"), ("alternative", "panels")],
-)
-def test_tasks_evaluate_as_asked_for(paradigm, evaluator):
-    features, labels = three_groups()
-    parameters = {} if paradigm == "supervised" else {"n_clusters": 3, "max_rounds": 1}
-    task = build_task(paradigm, parameters, features, labels, evaluation=Evaluation(evaluator=evaluator))
-    problem = task.first_problem(Gaussian(1.0))
-    learned = task.learn(
-        Gaussian(1.0), build_solver({"method": "ism"}), np.eye(features.shape[1])[:, :2], IterationMonitor
-    )
-    assert problem.explain(2) == learned.problem.explain(2) == learned.result.evaluation == f"{evaluator}: asked for"
-
-
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
 def test_many_samples_never_make_an_array_of_all_pairs(kernel):
     features, _ = synthetic.four_gaussians(8000, np.random.default_rng(0), spread=0.4)
@@ -314,13 +247,6 @@ def test_many_samples_never_make_an_array_of_all_pairs(kernel):
     assert peak < 60e6
 
 
-def test_rows_are_clustered_by_direction():
-    angles = np.repeat([0.1, 1.5], 10)
-    lengths = np.random.default_rng(0).uniform(0.01, 10.0, 20)
-    rows = lengths[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
-    assert agreement(cluster_rows(rows), angles > 1) == pytest.approx(1.0)
-
-
 def test_expert_scores_move_the_clusters():
     # Two labellings; alone the wider one is found, with scores about the other one that.
     features, labels = synthetic.independent_labellings(
@@ -333,19 +259,6 @@ def test_expert_scores_move_the_clusters():
     told = clustered(features, kernel, 2, 1, [expert_scores(scores, mu=2.0)])
     assert agreement(alone.labels, labels[:, 0]) > 0.9
     assert agreement(told.labels, labels[:, 1]) > 0.9
-
-
-def test_unknown_scores_say_nothing():
-    known = expert_scores(np.array([1.0, 3.0, np.nan, np.nan]), mu=0.5)
-    np.testing.assert_array_equal(known.factor, [[-1.0], [1.0], [0.0], [0.0]])
-    assert known.weight == 0.5
-
-
-def test_given_labellings_weigh_negatively():
-    given = given_labellings(np.array([[0, 1], [0, 0], [1, 1]]), mu=2.0)
-    assert given.weight == -2.0
-    np.testing.assert_array_equal(given.factor, [[1, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
-    assert isinstance(given, Guidance)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from kdrbench.datasets import Standardiser, load_dataset, synthetic
 from kdrbench.kernels import Gaussian, Polynomial, median_distance
 from kdrbench.paradigms import Alternation, ReducedObjective, build_task
-from kdrbench.paradigms.rounds import climb
+from kdrbench.paradigms.reduced import climb
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 
@@ -83,15 +83,6 @@ def test_a_rival_that_converges_is_stationary_too(method):
     assert relative_stationarity(found.projection, judge.gradient(found.projection)) <= TOLERANCE
 
 
-def test_a_cap_that_is_reached_is_said():
-    parameters = {"n_clusters": 3, "degrees": "embedding", "rule": "joint", "max_rounds": 2}
-    found, judge = learned("unsupervised", parameters, "wine", "gaussian", SAFEGUARDED)
-    residual = relative_stationarity(found.projection, judge.gradient(found.projection))
-    assert found.status is Status.MAX_ITERATIONS
-    assert residual > TOLERANCE
-    assert found.message == f"joint stationarity was {residual:.1e} after 2 rounds"
-
-
 class Downhill:
     """A solver that always answers with the same poor W."""
 
@@ -116,13 +107,3 @@ def test_rounds_rise_even_if_the_solver_falls():
     assert len(objectives) > 3
     assert np.diff(objectives).min() > 0
     assert feasibility_error(found.projection) < 1e-12
-
-
-def test_a_climb_that_cannot_rise_is_stalled():
-    features, _ = synthetic.four_gaussians(30, np.random.default_rng(0))
-    reduced = ReducedObjective(Alternation(4), features, Gaussian(1.0))
-    start = make_start("random", reduced.ascent_problem(np.eye(5)[:, :2]), 2, np.random.default_rng(0))
-    # Below rounding no tolerance can be met.
-    found = climb(reduced, build_solver(SAFEGUARDED), start, IterationMonitor, tolerance=1e-30, max_rounds=500)
-    assert found.status is Status.STALLED
-    assert found.message.startswith("no step increases the objective beyond rounding; joint stationarity is ")

@@ -77,12 +77,3 @@ def test_the_reduced_gradient_follows_embedding_and_degrees(paradigm, family, de
     )
     # Central differences: the error is of order step^2, and of rounding over step, 1e-15 * 40 / 1e-5.
     assert np.vdot(reduced.gradient(projection), direction) == pytest.approx(difference, rel=1e-6)
-
-
-def test_the_reduced_objective_gives_up_missing_degrees():
-    features = wine()
-    task = build_task("unsupervised", {"n_clusters": 3}, features, None)
-    kernel = Polynomial(3, 0.0, 1.0)
-    reduced = ReducedObjective(task.alternation, features, kernel)
-    reduced.round_ended(np.eye(13)[:, :1])
-    assert not reduced.uses_degrees

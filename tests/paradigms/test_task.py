@@ -10,7 +10,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.kernels.family import pairing_values
 from kdrbench.paradigms import build_task, learn_from_all, task
-from kdrbench.paradigms.form import Form, Guidance, gamma_of
+from kdrbench.paradigms.embedding import Form, Guidance, gamma_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver
 from kdrbench.solvers.base import SolverOutcome
 from support.helpers import random_projection

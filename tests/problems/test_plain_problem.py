@@ -13,7 +13,6 @@ from kdrbench.problems import (
     value_and_gradient_of,
 )
 from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.geometry.certificate import certify
 from support.helpers import random_projection, small_problem
 
 MEMBERS = [name for name in (*Problem.__annotations__, *vars(Problem)) if not name.startswith("_")]
@@ -91,15 +90,6 @@ def test_value_and_gradient_together_count_as_one():
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)
     assert full.counters == Counters(value_gradient=1)
     assert apart.counters == Counters(value=1, gradient=1)
-
-
-def test_its_certificate_is_that_of_the_full_problem():
-    full = small_problem()
-    start = make_start("surrogate", full, 2, np.random.default_rng(0))
-    solution = solve(build_solver({"method": "ism_safeguarded"}), full, start, IterationMonitor()).projection
-    certificates = [certify(problem, solution) for problem in (full, PlainProblem(full))]
-    assert certificates[1].curvature == pytest.approx(certificates[0].curvature, rel=1e-8)
-    assert certificates[1].eigengap_needed == pytest.approx(certificates[0].eigengap_needed, rel=1e-8)
 
 
 def test_a_hessian_built_from_products_is_the_oracle_s():

@@ -5,9 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
@@ -18,7 +15,6 @@ from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solv
 from kdrbench.solvers.geometry import certificate, curvature
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.tangents import Tangents, largest_outside
-from kdrbench.solvers.safeguarded import quadratic_model
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 CONSTANT = {
@@ -57,16 +53,6 @@ def test_in_closed_form_it_is_that_of_the_formed_hessian(kernel):
             assert getattr(closed, name) == pytest.approx(getattr(formed, name), abs=rounding), name
         assert problem.counters.hessian == 0
         assert closed.eigengap_needed == 0.0
-
-
-def test_a_slope_that_changes_is_not_taken_for_a_constant():
-    point = random_projection()
-    for kernel in ("polynomial", "gaussian", "multiquadric"):
-        problem = small_problem(kernel)
-        assert not problem.surrogate_is_constant
-        assert certify(problem, point).eigengap_needed > 0.0
-    mixed = Combination((Term(1.0, Linear()), Term(1e-9, KERNELS["gaussian"])))
-    assert not supervised_problem(*random_samples(), mixed).surrogate_is_constant
 
 
 def solved(kernel, **options):
@@ -114,22 +100,6 @@ def test_products_find_the_eigengap_of_many_samples(kernel, constant):
         assert expected - 1e-5 * scale <= found <= expected + 1e-9 * scale
 
 
-def test_the_largest_eigenvalues_outside_are_those_of_the_block():
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        matrix, point = rng.standard_normal((12, 12)), random_projection(seed=seed, n_features=12, n_components=3)
-        surrogate = (matrix + matrix.T) * 10.0 ** (4 * seed - 8)
-        values, vectors = largest_outside(point, surrogate, 4)
-        basis = np.linalg.qr(point, mode="complete")[0][:, 3:]
-        expected = np.linalg.eigvalsh(basis.T @ surrogate @ basis)[::-1][:4]
-        np.testing.assert_allclose(values, expected, atol=1e-13 * np.linalg.norm(surrogate))
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-13)
-        np.testing.assert_allclose(point.T @ vectors, 0.0, atol=1e-13)
-        # Negative ones as well: the columns of W are below them all.
-        negative = largest_outside(point, surrogate - 9.0 * np.linalg.norm(surrogate) * np.eye(12), 1)[0][0]
-        assert negative == pytest.approx(expected[0] - 9.0 * np.linalg.norm(surrogate), rel=1e-13)
-
-
 @pytest.mark.parametrize("false", ["no eigenvector", "no tangent", "not finite"])
 def test_what_is_no_eigenvector_is_not_believed(false):
     problem, result = solved(KERNELS["gaussian"])
@@ -167,34 +137,6 @@ class Claims:
 def test_a_tangent_of_another_shape_is_refused():
     with pytest.raises(InputError, match=r"lowest has shape \(6, 1\), but the projection \(6, 2\)"):
         solve(Claims(), small_problem(), random_projection(), IterationMonitor())
-
-
-def test_a_model_seeks_its_smallest_curvature_once(monkeypatch):
-    monkeypatch.setattr(quadratic_model, "DENSE_DIMENSION", 0)
-    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
-    problem, point = small_problem(n_features=12), random_projection(n_features=12)
-    model = quadratic_model.build_model(Tangents(problem, point, problem.gradient(point)))
-    first = model.smallest_curvature()
-    sought = problem.counters.hessian_vector
-    assert sought > 0
-    assert model.smallest_curvature() is first
-    assert problem.counters.hessian_vector == sought
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-def test_a_restarted_iteration_finds_the_same_curvature(monkeypatch, kernel):
-    problem, result = solved(KERNELS[kernel])
-    tangents = Tangents(problem, result.projection, problem.gradient(result.projection))
-    before = problem.counters.hessian_vector
-    value, direction = curvature.smallest_curvature(tangents)
-    products = problem.counters.hessian_vector - before
-    monkeypatch.setattr(curvature, "_MOST_COLUMNS", 9)
-    assert products > 9
-    again = curvature.smallest_curvature(tangents)[0]
-    # Both have settled: an eigenvalue lies within their residuals.
-    assert abs(again - value) <= 2.0 * curvature.settled_residual(tangents)
-    assert value == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0], abs=curvature.settled_residual(tangents))
-    assert curvature.residual_of(tangents, value, direction) <= curvature.settled_residual(tangents)
 
 
 @pytest.fixture
@@ -255,11 +197,3 @@ def test_a_pickle_holds_the_certificate_and_no_data(duplicate):
     features[:] = 0.0
     assert again.certificate_ == model.certificate_
     assert len(pickle.dumps(again)) < 0.25 * features.nbytes
-
-
-def test_before_a_fit_there_is_none_and_a_clone_has_none():
-    model, _ = wide_fit()
-    for unfitted in (InterpretableKDR(2), clone(model)):
-        assert not hasattr(unfitted, "certificate_")
-        with pytest.raises(NotFittedError):
-            check_is_fitted(unfitted)

@@ -26,18 +26,6 @@ def test_controls_say_so_and_stop_when_told(method):
     assert result.status is Status.MAX_ITERATIONS
 
 
-def test_shuffled_labels_stop_when_told():
-    result = solve(
-        build_solver({"method": "shuffled_labels", "max_iterations": 9}),
-        small_problem(),
-        random_projection(),
-        IterationMonitor(4),
-    )
-    assert (result.status, result.iterations) == (Status.MAX_ITERATIONS, 4)
-    with pytest.raises(InputError, match="solver option max_iterations must be"):
-        build_solver({"method": "shuffled_labels", "max_iterations": 0})
-
-
 def test_beyond_the_classes_come_principal_axes_of_the_rest():
     features, _ = random_samples()
     axes = run("discriminant_axes", n_components=4)[0].projection

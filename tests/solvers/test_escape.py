@@ -10,7 +10,6 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.helpers import random_projection, small_problem
 from support.known_problems import problem_on
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
@@ -96,15 +95,6 @@ def test_dg_is_converged_only_where_all_columns_are_stationary(dataset, kernel):
     assert problem.value(polished.projection) > problem.value(greedy.projection)
 
 
-def test_stationary_growth_needs_no_polish_to_be_converged():
-    # F of a linear kernel is a sum over columns: greed is no loss.
-    problem = small_problem("linear")
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "dimension_growth", "polish": False}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert "stationarity of all columns together is" in result.message
-
-
 def test_published_variants_neither_escape_nor_polish():
     for method in ("stiefel_cayley", "grassmann_trust_region", "dimension_growth"):
         with pytest.raises(InputError, match=r"option escape of .* belongs to the converged variant"):
@@ -113,24 +103,6 @@ def test_published_variants_neither_escape_nor_polish():
         build_solver({"method": "dimension_growth", "variant": "published", "polish": True})
     with pytest.raises(InputError, match="option escape of DimensionGrowth belongs to the converged variant"):
         build_solver({"method": "dimension_growth", "polish": False, "escape": True})
-
-
-def test_a_problem_without_second_order_is_refused():
-    class FirstOrder:
-        n_features = 6
-
-        def value(self, projection):
-            return 0.0
-
-        gradient = value
-
-    with pytest.raises(InputError, match="StiefelCayley needs the oracle hessian_vector and surrogate, which FirstOrd"):
-        solve(
-            build_solver({"method": "stiefel_cayley", "escape": True}),
-            FirstOrder(),
-            random_projection(),
-            IterationMonitor(),
-        )
 
 
 @dataclasses.dataclass

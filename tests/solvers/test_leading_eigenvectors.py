@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.solvers.geometry import stiefel
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn, with_fixed_signs
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
 
 SIZE = 60
 # Eigenvalues, and how many eigenvectors are asked for: ties within them, at the cut, and both.
@@ -133,86 +132,8 @@ def test_beyond_the_rank_the_null_space_follows_the_same_rule(values, dense_solv
         np.testing.assert_allclose(found, wanted, atol=1e-12 * scale)
 
 
-def test_more_eigenvalues_than_wanted_go_to_the_dense_solver(dense_solves):
-    values = np.array([9.0, 8.0, 7.0, 6.0, 5.0])
-    matrix, vectors = matrix_of(values, 300)
-    found, columns = leading_eigenvectors(matrix, 4)
-    assert dense_solves != []
-    np.testing.assert_allclose(found, values[:4], rtol=1e-12)
-    assert subspace_turn(vectors[:, :4], columns) <= 1e-7
-
-
-def test_a_small_full_rank_part_is_seen(dense_solves):
-    # Larger than what counts as a tie, but far below the three eigenvalues.
-    matrix = matrix_of([9.0, 5.0, 3.0], 300)[0] + np.diag(np.linspace(0.0, 1e-6, 300))
-    found, columns = leading_eigenvectors(matrix, 4)
-    assert dense_solves != []
-    assert found[3] > 9e-7
-    np.testing.assert_allclose(matrix @ columns, columns * found, atol=1e-13)
-
-
 def test_rounding_does_not_choose_the_null_vectors():
     matrix, _ = matrix_of([9.0, 5.0, 3.0], 300)
     first = leading_eigenvectors(matrix, 6)[1]
     noise = 1e-15 * np.random.default_rng(1).standard_normal(matrix.shape)
     np.testing.assert_allclose(leading_eigenvectors(matrix + noise + noise.T, 6)[1], first, atol=1e-9)
-
-
-@pytest.mark.parametrize("values", [(9.0, 8, 7, 6), (9.0, 9, 5, 4), (9.0, 9, 9, 4), (9.0, 8, 8, 4)])
-def test_lanczos_finds_the_leading_ones_or_that_it_missed_a_copy(values):
-    matrix, _ = matrix_of(np.r_[values, np.linspace(3, -4, SIZE - 4)])
-    found = stiefel._by_lanczos(matrix, 2, float(np.abs(matrix).sum(axis=0).max()))
-    apart = len(set(values[:3])) == 3
-    # Where eigenvalues are apart none is missed, so nothing is left to a slower way.
-    assert found is not None or not apart
-    if found is not None:
-        np.testing.assert_allclose(found[0], sorted(values[:3]), rtol=1e-9)
-
-
-def test_only_columns_of_tied_eigenvalues_are_turned():
-    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((SIZE, 6)))[0]
-    turned = stiefel._untied_within(np.array([5.0, 4, 4, 4, 3, 3]), basis, 1e-9)
-    np.testing.assert_array_equal(turned[:, 0], basis[:, 0])
-    weights = 1.0 / np.arange(1.0, SIZE + 1)
-    for space in (slice(1, 4), slice(4, 6)):
-        assert subspace_turn(basis[:, space], turned[:, space]) <= 1e-7
-        inner = turned[:, space].T @ (weights[:, None] * turned[:, space])
-        # Those with most weight on the first axes come first, and no turn would give the first one more.
-        np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-12)
-
-
-def test_the_heaviest_on_the_first_axes_comes_first():
-    # In the plane of the first and third axis the form is diag(1, 1/3): its own axes, by falling weight.
-    _, vectors = leading_eigenvectors(np.diag([2.0, 1.0, 2.0, 0.0]), 2)
-    np.testing.assert_allclose(vectors, np.eye(4)[:, [0, 2]], atol=1e-12)
-
-
-def test_without_a_tie_the_columns_are_the_library_s(monkeypatch):
-    values = np.array([5.0, 3.0, 2.5, 1.0, 0.5, -1.0])
-    matrix, _ = matrix_of(values, 6)
-    before = np.linalg.eigh(matrix)[1][:, ::-1][:, :4]
-    monkeypatch.setattr(stiefel, "_heaviest_on_first_axes", None)
-    found, vectors = leading_eigenvectors(matrix, 4)
-    np.testing.assert_allclose(found, values[:4], rtol=1e-12)
-    np.testing.assert_allclose(np.abs(vectors.T @ before), np.eye(4), atol=1e-12)
-
-
-def test_entries_of_equal_magnitude_share_one_sign_rule():
-    column = np.array([[-1.0, 1.0]]).T / np.sqrt(2.0)
-    for change in (-1e-15, 0.0, 1e-15):
-        np.testing.assert_allclose(
-            with_fixed_signs(column + np.array([[0.0], [change]]))[:, 0], [0.5**0.5, -(0.5**0.5)]
-        )
-
-
-def test_equal_axes_outside_the_row_space_keep_their_order():
-    # Each feature twice: both axes of a pair are as far from the row space.
-    once = np.random.default_rng(0).standard_normal((40, 100))
-    features = np.repeat(once, 2, axis=1)
-    inside = row_space_of(features)
-    found = []
-    for seed in range(3):
-        noise = 1e-14 * np.random.default_rng(seed).standard_normal(inside.basis.shape)
-        found.append(spanning(type(inside)(inside.basis + noise, inside.features), np.zeros((200, 2))).basis[:, 40:])
-    for other in found[1:]:
-        np.testing.assert_allclose(found[0] @ found[0].T, other @ other.T, atol=1e-9)

@@ -8,11 +8,8 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.safeguarded import portfolio
-from kdrbench.solvers.safeguarded.portfolio import chosen_start
 from support.helpers import Watcher
 from support.known_problems import problem_on
-from support.quadratics import Quadratic
 
 
 def many_optima(family="polynomial", n_features=30):
@@ -60,20 +57,6 @@ def test_where_eight_starts_agree_no_more_are_drawn(dataset, q):
     assert problem.value(many.projection) == pytest.approx(problem.value(one.projection), rel=1e-9)
 
 
-def test_starts_lead_to_one_optimum_by_the_values_of_f(monkeypatch):
-    problem = Quadratic(9, 8, 4, 3, 2, 1)
-    first = np.eye(6)[:, [0, 2]]
-    # A saddle that is stationary: the first candidate stays there, the others find the maximum.
-    choice = chosen_start(problem, first, problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert choice.value == pytest.approx(17.0)
-    assert choice.message == "the best of 2 starts"
-    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert choice.message == "2 starts lead to one optimum"
-    monkeypatch.setattr(portfolio, "_ENOUGH", 3)
-    choice = chosen_start(problem, np.eye(6, 2), problem.matrix, 50, np.random.default_rng(0), IterationMonitor())
-    assert choice.message == "3 starts lead to one optimum"
-
-
 @pytest.mark.parametrize(
     ("family", "n_features", "tried"), [("polynomial", 60, True), ("polynomial", 30, False), ("gaussian", 60, False)]
 )
@@ -87,36 +70,6 @@ def test_there_are_many_starts_where_phi_drifts_in_many_features(family, n_featu
     start = make_start("surrogate", problem, 3, np.random.default_rng(0))
     assert "starts" not in solve(solver, problem.fresh(), start, IterationMonitor()).message
     assert build_solver({"method": "ism_safeguarded", "portfolio": 5}).alone.portfolio == 5
-
-
-def test_random_starts_are_made_of_some_of_the_samples():
-    problem = many_optima()
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    whole = problem.fresh()
-    chosen_start(whole, start, whole.surrogate(start), 5, np.random.default_rng(0), IterationMonitor())
-    # One of all samples to precondition the steps of each, the first one's given.
-    assert whole.counters.surrogate == 5
-    plain = Quadratic(9, 8, 4, 3, 2, 1)
-    chosen_start(plain, np.eye(6, 2), plain.matrix, 2, np.random.default_rng(0), IterationMonitor())
-    assert plain.counters.surrogate == 3
-
-
-def test_half_of_the_candidates_step_on_to_each_rung():
-    class Counting(IterationMonitor):
-        def __init__(self):
-            super().__init__()
-            self.asked = 0
-
-        def keep_going(self, iterate):
-            self.asked += 1
-            return super().keep_going(iterate)
-
-    problem, monitor = many_optima(), Counting()
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    choice = chosen_start(problem, start, problem.surrogate(start), 12, np.random.default_rng(0), monitor)
-    assert choice.message == "the best of 12 starts"
-    # Sooner where those that are left agree.
-    assert monitor.asked in {12 + 6, 12 + 6 + 3, 12 + 6 + 3 + 2}
 
 
 def test_equal_seeds_draw_equal_starts_and_one_start_none():

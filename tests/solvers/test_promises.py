@@ -1,25 +1,18 @@
 """What each part of a solve promises, on problems small enough to know the answer."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian
-from kdrbench.paradigms import supervised_problem
-from kdrbench.problems import Counters, TraceObjective, in_row_space, supervised_gamma
+from kdrbench.problems import Counters
 from kdrbench.solvers import IterationMonitor, SolverOutcome, Status, build_solver, solve
-from kdrbench.solvers.base import run_in_row_space
 from kdrbench.solvers.geometry import curvature
 from kdrbench.solvers.geometry.certificate import Certificate, certify
-from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import SolveMonitor
 from kdrbench.solvers.registry import eigengap_components
 from kdrbench.solvers.safeguarded.portfolio import explore
-from support.helpers import random_projection, random_samples, small_problem
+from support.helpers import random_projection, small_problem
 from support.quadratics import Noted, Quadratic
 
 
@@ -43,37 +36,6 @@ def test_a_status_of_another_kind_is_refused():
 
     with pytest.raises(InputError, match="Odd ended with status 'done'; allowed: converged"):
         solve(Odd(), small_problem(), random_projection(), IterationMonitor())
-
-
-def test_what_a_monitor_accepts_is_in_the_original_coordinates():
-    monitor, basis = Noted(), np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
-
-    class Lifted:
-        lower, lift = staticmethod(lambda w: basis.T @ w), staticmethod(lambda w: basis @ w)
-
-    class Wide(type(small_problem())):
-        def in_row_space(self, projection):
-            return small_problem(), Lifted
-
-    wide = small_problem()
-    wide.__class__ = Wide
-
-    def run(problem, start, lifting):
-        lifting.accept(start)
-        return SolverOutcome(start, Status.CONVERGED, "")
-
-    start = basis @ random_projection()
-    outcome = run_in_row_space(run, wide, start, monitor)
-    np.testing.assert_allclose(monitor.accepted[0], start, atol=1e-14)
-    np.testing.assert_allclose(outcome.projection, start, atol=1e-14)
-
-
-def test_only_an_iterate_to_go_on_from_is_the_latest():
-    monitor = SolveMonitor(Noted(max_iterations=1), Counters())
-    assert monitor.latest("none") == "none"
-    assert monitor.keep_going("first")
-    assert not monitor.keep_going("second")
-    assert monitor.latest("none") == "first"
 
 
 def test_oracle_calls_go_on_from_a_checkpoint():
@@ -121,29 +83,6 @@ def test_a_certificate_by_hand():
         assert first.curvature == first.eigengap == pytest.approx(3 / 5)
 
 
-def test_a_certificate_without_tangents_and_of_scale_zero():
-    square = certify(Quadratic(3.0, 2.0), np.eye(2))
-    assert (square.curvature, square.curvature_error) == (np.inf, 0.0)
-    assert (square.eigengap, square.eigengap_needed) == (np.inf, -np.inf)
-    # Nothing to compare with: numbers are as they are.
-    assert certify(Quadratic(0.0, -1.0, -2.0), np.eye(3, 1)).eigengap == 1.0
-
-
-def test_a_certificate_does_not_depend_on_the_unit_of_f():
-    features, labels = random_samples()
-    gamma, projection = supervised_gamma(labels), random_projection()
-    one, scaled = (
-        certify(
-            build_problem(TraceObjective(features, Gaussian(2.0), replace(gamma, weights=unit * gamma.weights))),
-            projection,
-        )
-        for unit in (1.0, 1e3)
-    )
-    assert abs(one.eigengap_needed) > 1e-3
-    for name in ("curvature", "eigengap", "eigengap_needed", "stationarity"):
-        assert getattr(scaled, name) == pytest.approx(getattr(one, name), rel=1e-8), name
-
-
 @pytest.mark.parametrize(
     ("eigengap", "needed", "says"),
     [
@@ -155,23 +94,6 @@ def test_a_certificate_does_not_depend_on_the_unit_of_f():
 )
 def test_what_theorem_1_says(eigengap, needed, says):
     assert Certificate(0.0, 0.0, -1.0, 0.0, eigengap, needed).theorem_1.startswith(says)
-
-
-def test_in_the_row_space_a_certificate_is_the_same():
-    features, labels = random_samples(n_samples=12, n_features=70)
-    problem = supervised_problem(features, labels, Gaussian(12.0))
-    projection = random_projection(n_features=70)
-    certificate = certify(problem, projection)
-    gradient, surrogate = problem.gradient(projection), problem.surrogate(projection)
-    inner = np.linalg.eigvalsh(projection.T @ surrogate @ projection)
-    scale = np.abs(inner).max()
-    tangents = Tangents(problem, projection, gradient)
-    outer = np.linalg.eigvalsh(tangents.complement.T @ surrogate @ tangents.complement)
-    # What is outside of it is orthogonal to every sample.
-    assert in_row_space(problem, projection) is not None
-    assert certificate.stationarity == pytest.approx(relative_stationarity(projection, gradient), rel=1e-9)
-    assert certificate.eigengap == pytest.approx((inner[0] - outer[-1]) / scale, rel=1e-9)
-    assert certificate.curvature == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0] / (2 * scale), rel=1e-6)
 
 
 def test_an_eigenvalue_lies_within_the_certificates_error(monkeypatch):
@@ -230,43 +152,3 @@ def test_exploration_ends_where_two_iterates_take_turns():
     assert found.value == 3.0
     np.testing.assert_array_equal(np.abs(found.point), np.eye(3, 1))
     assert explore(problem, np.eye(3, 1), IterationMonitor(0), tolerance=1e-12, max_steps=50) is None
-
-
-def in_turn(turn, amplitude):
-    """The start and an axis orthogonal to it in turn, or one, to within an angle of amplitude / 3 * 2^-j."""
-    return lambda step: 0.5 * np.pi * turn * (step % 2) + amplitude / 3.0 * 0.5**step
-
-
-@pytest.mark.parametrize(
-    ("axis", "angle", "steps"),
-    [
-        (0, in_turn(1, 3.0), 8),
-        (0, in_turn(1, 1e-3), 2),
-        # Iterates that approach one point are in no cycle.
-        (1, in_turn(0, 3.0), 15),
-        # A longer cycle: the eighth step leads where the first one did.
-        (2, lambda step: np.pi * step / 7, 8),
-    ],
-)
-def test_a_cycle_is_left_when_it_shows(axis, angle, steps):
-    class Leading(Quadratic):
-        """Phi number j leads to the angle number j."""
-
-        def surrogate(self, point):
-            self.counters.surrogate += 1
-            there = angle(self.counters.surrogate)
-            direction = [np.cos(there), np.sin(there), 0.0]
-            return np.diag([0.0, 0.0, 0.1]) + self.counters.surrogate * np.outer(direction, direction)
-
-    problem = Leading(3.0, 2.0, 1.0)
-    explore(problem, np.eye(3)[:, [axis]], IterationMonitor(), tolerance=1e-12, max_steps=15)
-    assert problem.counters.surrogate == steps
-
-
-def test_solvers_of_later_rounds_and_of_starts_do_less(safeguarded):
-    assert (safeguarded.continued.max_exploration, safeguarded.continued.tolerance) == (2, safeguarded.tolerance)
-    assert (safeguarded.rough.tolerance, safeguarded.rough.max_exploration) == (1e-2, safeguarded.max_exploration)
-    # What is asked for is never exceeded, nor refined.
-    asked = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "tolerance": 0.1})
-    assert (asked.continued.max_exploration, asked.rough.tolerance) == (1, 0.1)
-    assert asked.continued.portfolio == asked.rough.portfolio == 1

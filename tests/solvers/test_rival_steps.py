@@ -5,10 +5,8 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, solve
-from kdrbench.solvers.dimension_growth import _Growth
-from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity, subspace_turn
-from kdrbench.solvers.growth_column import RULES, Column
-from kdrbench.solvers.pymanopt_adapter import _clean
+from kdrbench.solvers.dimension_growth import RULES, Column
+from kdrbench.solvers.geometry.stiefel import relative_stationarity, subspace_turn
 from kdrbench.solvers.stiefel_cayley import _RULES, _Search
 from support.helpers import random_projection
 from support.quadratics import Noted, Quadratic
@@ -49,48 +47,6 @@ def column(problem, rule="converged", start=None):
     return Column(problem, start[:, :0], start, RULES[rule])
 
 
-def test_a_column_halves_its_trials_and_doubles_the_next_one():
-    values = []
-
-    class Narrow(Quadratic):
-        """Gains only where the step is at most 0.1."""
-
-        def value(self, point):
-            values.append(float(np.arccos(min(1.0, abs(start[:, 0] @ point[:, 0])))))
-            return super().value(point) if values[-1] <= 0.11 else -1.0
-
-    start = np.linalg.qr(np.array([[0.1, 0.0], [1.0, 0.0], [0.0, 1.0]]))[0]
-    growing = column(Narrow(2.0, 1.0, 0.5), start=start)
-    assert not growing.settled(1e-6)
-    del values[:]
-    assert growing.step()
-    # 1, 1/2, 1/4, 1/8 and 1/16 of a turn along the great circle.
-    np.testing.assert_allclose(np.sin(values), 0.5 ** np.arange(5), rtol=1e-6)
-    assert growing.settled(1.0)
-    assert not growing.settled(1e-6)
-    start = growing.grown()
-    del values[:]
-    growing.step()
-    assert np.sin(values[0]) == pytest.approx(1 / 8)
-
-
-@pytest.mark.parametrize(("rule", "fewest", "most"), [("published", 20, 20), ("converged", 40, 60)])
-def test_a_column_gives_up_after_the_trials_of_its_rule(rule, fewest, most):
-    class Flat(Quadratic):
-        def value(self, point):
-            self.counters.value += 1
-            return 0.0
-
-    problem = Flat(3, 2, 1)
-    growing = column(problem, rule, np.eye(3, 2)[[1, 0, 2]] * 0.8 + np.eye(3, 2) * 0.6)
-    growing.settled(1e-6)
-    before = problem.counters.value
-    assert not growing.step()
-    assert fewest <= problem.counters.value - before <= most
-    # What did not gain has settled.
-    assert growing.settled(1e-6)
-
-
 @pytest.mark.parametrize("variant", ["published", "converged"])
 def test_what_is_said_of_columns_along_which_no_step_gains(variant):
     class Sinking(Quadratic):
@@ -115,16 +71,6 @@ def test_what_is_said_of_columns_along_which_no_step_gains(variant):
     np.testing.assert_allclose(result.projection, random_projection(n_features=4), atol=1e-14)
 
 
-def test_polished_columns_say_how_they_grew_and_how_they_ended():
-    problem = Quadratic(9, 8, 4, 3, 2, 1)
-    result = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert result.message.startswith("each column settled to 1e-06; all columns together: ")
-    # Of a monitor's own word nothing else is said.
-    stopped = solve(build_solver({"method": "dimension_growth"}), problem, random_projection(), Noted(max_iterations=2))
-    assert "all columns" not in stopped.message
-
-
 @pytest.mark.parametrize("rule", ["published", "converged"])
 def test_a_column_goes_on_from_its_state(rule):
     problem, start = Quadratic(9, 5, 3, 2, 1, 0.5), random_projection(n_components=3)
@@ -141,43 +87,9 @@ def test_a_column_goes_on_from_its_state(rule):
         np.testing.assert_array_equal(again.state()[name], value)
 
 
-def test_pymanopts_points_are_brought_back_to_the_manifold():
-    for off in [1e-14, 1e-12, 1e-3]:
-        point = random_projection()
-        given = point * (1 + off)
-        cleaned = _clean(given)
-        assert feasibility_error(cleaned) <= 1e-13
-        assert subspace_turn(cleaned, point) <= 1e-7
-        if off < 1e-13:
-            np.testing.assert_array_equal(cleaned, given)
-        assert cleaned is not given
-
-
-def test_growth_remembers_the_worst_that_was_said_of_a_column():
-    growth = _Growth(Quadratic(4, 3, 2, 1), np.eye(4, 3), RULES["converged"], None)
-    growth.steps = 7
-    growth.end_column(Status.STALLED, "no step along {} after {}")
-    assert (growth.status, growth.steps, growth.columns.shape[1]) == (Status.STALLED, 0, 1)
-    growth.end_column()
-    assert growth.status is Status.STALLED
-    growth.steps = 9
-    growth.end_column(Status.MAX_ITERATIONS, "column {} after {}")
-    assert growth.status is Status.MAX_ITERATIONS
-    assert growth.complete
-    assert growth.outcome(1e-6).message == "no step along 1 after 7; column 3 after 9"
-
-
 def cayley(variant="converged", factor=1.0):
     problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
     return problem, _Search(problem, random_projection(), _RULES[variant])
-
-
-def test_sms_first_step_is_as_long_whatever_the_unit_of_f():
-    for factor in [1e-6, 1.0, 1e6]:
-        _, search = cayley(factor=factor)
-        before = search.point
-        assert search.step()
-        assert 0.05 < np.linalg.norm(search.point - before) < 0.11
 
 
 @pytest.mark.parametrize("variant", ["converged", "published"])
@@ -201,9 +113,3 @@ def test_sms_step_lengths_are_barzilai_and_borweins_by_turns(variant):
 def _cayley_slope(problem, point):
     gradient = -problem.gradient(point)
     return gradient - point @ gradient.T @ point
-
-
-def test_where_nothing_moves_sm_keeps_its_step():
-    _, search = cayley()
-    assert search._barzilai_borwein(0.0, 0.0, np.zeros((6, 2))) == search._tau
-    assert search._barzilai_borwein(0.5, -0.25, np.ones((6, 2))) == 2.0

@@ -102,7 +102,7 @@ def test_unknown_methods_and_options_are_named():
         build_solver({"method": "imm"})
     with pytest.raises(
         InputError,
-        match=r"method 'ism': 'tol'\. Did you mean 'tolerance'. Allowed: max_iterations, test, ",
+        match=r"method 'ism': 'tol'\. Did you mean 'tolerance'. Allowed: max_iterations, tolerance, ",
     ):
         build_solver({"method": "ism", "tol": 1})
     with pytest.raises(InputError, match=r"max_iterations must be an integer >= 1, got 1.5"):

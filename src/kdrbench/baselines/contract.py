@@ -19,11 +19,11 @@ from kdrbench.methods import build_method
 from kdrbench.parameters import whole
 from kdrbench.problems.objective import check_features
 
-_CLASSIFICATION = "kdrbench.baselines.classification"
-_CLUSTERING = "kdrbench.baselines.clustering"
+_CLASSIFICATION = "kdrbench.baselines.methods"
+_CLUSTERING = "kdrbench.baselines.methods"
 BASELINES: dict[str, str] = {
     "kernel_pca_svm": f"{_CLASSIFICATION}:KernelComponentsSVM",
-    "label_spreading": "kdrbench.baselines.completion:LabelSpreading",
+    "label_spreading": "kdrbench.baselines.methods:LabelSpreading",
     "lda": f"{_CLASSIFICATION}:LinearDiscriminant",
     "lda_svm": f"{_CLASSIFICATION}:DiscriminantSVM",
     "nca_svm": f"{_CLASSIFICATION}:NeighbourhoodComponentsSVM",

@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import stat
+import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kdrbench.datasets.download import ResumingDownloader
 from kdrbench.datasets.registry import DatasetEntry, SourceFile
 from kdrbench.errors import DataError
 from kdrbench.extras import MissingPackageError, needed_for
-from kdrbench.files import locked, set_aside
+from kdrbench.files import locked
 
 MIRROR_VARIABLE = "KDRBENCH_MIRROR"
 # Of a file whose size is not registered no more is downloaded: a longer one is not read either.
 MOST_BYTES = 256 * 2**20
 Accept = Callable[[Path], object]
+_CHUNK = 2**16
+# Worth another attempt: time-outs, too many requests, and whatever is the server's own trouble.
+_PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
@@ -134,16 +137,11 @@ def _candidates(file: SourceFile) -> list[_Candidate]:
 
 def _fault_of(path: Path, sha256: str, accept: Accept) -> str | None:
     try:
-        # A pipe would be waited for, and a device has no end.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return "it is no regular file"
-        if not sha256:
-            # The open says in the system's words why a file is not there.
-            path.open("rb").close()
-            accept(path)
-            return None
+        # The open says in the system's words why a file is not there.
         with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest() if sha256 else ""
+        if not sha256:
+            accept(path)
     except DataError as error:
         return _first_line(error)
     except OSError as error:
@@ -160,20 +158,12 @@ def _download(url: str, candidate: _Candidate, sources: Sources, accept: Accept)
     target = sources.cache_folder / candidate.path
     # A part belongs to one address: pieces of different packagings must not be joined.
     part = target.with_name(f"{target.name}.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part")
-    downloader = ResumingDownloader(
-        part,
-        most_bytes=candidate.size,
-        accept=None if candidate.sha256 else accept,
-        attempts=sources.attempts,
-        pause_s=sources.pause_s,
-        timeout_s=sources.timeout_s,
-    )
+    accept_part = None if candidate.sha256 else accept
+    downloader = ResumingDownloader(part, sources, most_bytes=candidate.size, accept=accept_part)
     with locked(target.with_name(f".{target.name}.lock")):
         # Another process may have been here while this one waited.
         if not _fault_of(target, candidate.sha256, accept):
             return target
-        if target.is_dir():
-            set_aside(target, "is no file")
         target.unlink(missing_ok=True)
         digest = f"sha256:{candidate.sha256}" if candidate.sha256 else None
         manager = pooch.create(sources.cache_folder, "", registry={candidate.path: digest}, urls={candidate.path: url})
@@ -192,3 +182,101 @@ def _is_url(mirror: str) -> bool:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0][:200]
+
+
+class ResumingDownloader:
+    """Write ``url`` to a ``part`` file that outlives a killed process, then move it where pooch wants it.
+
+    pooch checks the SHA-256 of what it is given and only then renames it to its place. ``accept`` is called with the
+    whole part file and raises when its content is wrong: the check where bytes have no known hash. Connections that
+    break, bodies that end early and passing errors of the server are tried again as ``sources`` say; the pauses double,
+    and each attempt asks for the missing rest only. ``resumed`` tells
+    whether the file was put together from several answers. Raises ``DataError`` for more than ``most_bytes``.
+    """
+
+    def __init__(self, part: Path, sources: Sources, *, most_bytes: int, accept: Accept | None = None) -> None:
+        self.part, self.most_bytes, self.accept = part, most_bytes, accept
+        self._sources, self.resumed = sources, False
+
+    def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
+        """Download to ``output_file``, as pooch calls it; network errors are those of requests and urllib3."""
+        with needed_for("a download"):
+            import requests
+            from urllib3.exceptions import HTTPError
+
+        self.resumed = False
+        for attempt in range(1, self._sources.attempts + 1):
+            try:
+                self._go_on(url)
+                break
+            except (requests.RequestException, HTTPError, _EndedEarlyError) as error:
+                response = getattr(error, "response", None)
+                passing = response is None or response.status_code in _PASSING_STATUS
+                if not passing or attempt == self._sources.attempts:
+                    raise
+                time.sleep(self._sources.pause_s * 2 ** (attempt - 1))
+            except (OSError, DataError):
+                # A full disk stays full for as long as the part lies there.
+                self.part.unlink(missing_ok=True)
+                raise
+        try:
+            if self.accept:
+                self.accept(self.part)
+        except DataError:
+            self.part.unlink(missing_ok=True)
+            raise
+        self.part.replace(output_file)
+
+    def _go_on(self, url: str) -> None:
+        """Ask for what the part file lacks and append it; start again where the server does not know how."""
+        import requests
+
+        have = self.part.stat().st_size if self.part.exists() else 0
+        # The bytes themselves are wanted, not a packed form that requests would unpack.
+        headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
+        with requests.get(url, headers=headers, stream=True, timeout=self._sources.timeout_s) as response:
+            if response.status_code == requests.codes.requested_range_not_satisfiable and have:
+                # The part is as long as the file or longer: only a fresh copy tells which.
+                self.part.unlink()
+                raise _EndedEarlyError(f"the server has no byte {have}")
+            response.raise_for_status()
+            # Whether the pieces fit, their hash will tell.
+            goes_on = response.status_code == requests.codes.partial_content
+            self.resumed = self.resumed or goes_on
+            self._append(response, have if goes_on else 0)
+
+    def _append(self, response: Any, begin: int) -> None:
+        length = response.headers.get("Content-Length", "")
+        total, have = begin + int(length) if length.isdigit() else None, begin
+        self._check_size(total or 0)
+        with self.part.open("ab" if begin else "wb") as stream, _progress(total, begin, self.part) as bar:
+            # urllib3 raises when fewer bytes come than were announced.
+            for chunk in response.raw.stream(_CHUNK, decode_content=False):
+                have += len(chunk)
+                self._check_size(have)
+                stream.write(chunk)
+                bar.update(len(chunk))
+
+    def _check_size(self, n_bytes: int) -> None:
+        if n_bytes > self.most_bytes:
+            raise DataError(f"it is longer than the {self.most_bytes} bytes that are downloaded at most")
+
+
+class _EndedEarlyError(Exception):
+    """An answer that another request may complete."""
+
+
+def _progress(total: int | None, begin: int, part: Path) -> Any:
+    with needed_for("a download"):
+        from tqdm import tqdm
+
+    # None asks tqdm to be silent where standard error is no terminal.
+    return tqdm(
+        total=total,
+        initial=begin,
+        unit="B",
+        unit_scale=True,
+        desc=part.name.rsplit(".", 2)[0],
+        file=sys.stderr,
+        disable=None,
+    )

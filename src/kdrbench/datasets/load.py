@@ -9,9 +9,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.datasets import parsers
 from kdrbench.datasets.dataset import Dataset, KernelSet, Labelling, check_dataset, check_kernel_set
 from kdrbench.datasets.fetch import Sources, fetch_file
+from kdrbench.datasets.parsers import PARSERS, Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError, unknown_name
 
@@ -68,8 +68,8 @@ def read_kernel_entry(entry: DatasetEntry, sources: Sources) -> KernelSet:
     return _read(entry, sources, _as_kernel_set)
 
 
-def _read(entry: DatasetEntry, sources: Sources, build: Callable[[DatasetEntry, parsers.Parsed], _Data]) -> _Data:
-    parser = getattr(parsers, entry.parser)
+def _read(entry: DatasetEntry, sources: Sources, build: Callable[[DatasetEntry, Parsed], _Data]) -> _Data:
+    parser = PARSERS[entry.parser]
 
     def parse(paths: Sequence[Path]) -> _Data:
         data = build(entry, parser(*paths, **entry.options))
@@ -86,7 +86,7 @@ def _read(entry: DatasetEntry, sources: Sources, build: Callable[[DatasetEntry, 
     return accepted[paths] if paths in accepted else parse(paths)
 
 
-def from_parsed(name: str, parsed: parsers.Parsed) -> Dataset:
+def from_parsed(name: str, parsed: Parsed) -> Dataset:
     """Code the labels by sorted class name and make the features contiguous float64."""
     codes, class_names = _coded(parsed.labels)
     return Dataset(
@@ -104,7 +104,7 @@ def _coded(labels: Sequence[object]) -> tuple[NDArray[np.int64], tuple[str, ...]
     return codes.astype(np.int64), tuple(str(label) for label in classes)
 
 
-def _as_dataset(entry: DatasetEntry, parsed: parsers.Parsed) -> Dataset:
+def _as_dataset(entry: DatasetEntry, parsed: Parsed) -> Dataset:
     dataset = from_parsed(entry.name, parsed)
     check_dataset(dataset)
     _check_registered(entry, "shape", dataset.features.shape, (entry.n_samples, entry.n_features))
@@ -114,7 +114,7 @@ def _as_dataset(entry: DatasetEntry, parsed: parsers.Parsed) -> Dataset:
     return dataset
 
 
-def _as_kernel_set(entry: DatasetEntry, parsed: parsers.Parsed) -> KernelSet:
+def _as_kernel_set(entry: DatasetEntry, parsed: Parsed) -> KernelSet:
     codes, class_names = _coded(parsed.labels)
     kernel = np.ascontiguousarray(parsed.features, dtype=np.float64)
     data = KernelSet(entry.name, kernel, codes, class_names)
@@ -153,8 +153,5 @@ def picture_bytes(name: str, *, mirror: str | None = None) -> bytes:
     entry = find_entry(name)
     if not is_picture(entry):
         raise DataError(f"data set {name!r} is no image of which the colours are the samples")
-    return fetch_file(entry, entry.files[0], Sources(mirror or ""), accept=_any).read_bytes()
-
-
-def _any(path: Path) -> None:
-    """Accept the file: it is verified by its SHA-256."""
+    # The file is verified by its SHA-256.
+    return fetch_file(entry, entry.files[0], Sources(mirror or ""), accept=lambda path: None).read_bytes()

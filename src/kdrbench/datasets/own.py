@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets.dataset import Dataset, check_dataset
 from kdrbench.datasets.load import from_parsed
-from kdrbench.datasets.parsers.parsed import Parsed
+from kdrbench.datasets.parsers import Parsed
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.datasets.tables import LOADERS
 from kdrbench.errors import InputError, in_words

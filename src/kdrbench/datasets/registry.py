@@ -35,8 +35,8 @@ class SourceFile:
 class DatasetEntry:
     """What is known of a data set before it is read.
 
-    ``label`` is printed in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names a
-    function of ``kdrbench.datasets.parsers``, called with the paths of ``files`` and with ``options``; a bundled
+    ``label`` is printed in tables, ``title`` is the full name. ``kind`` is "features" or "kernel". ``parser`` names one
+    of ``kdrbench.datasets.parsers.PARSERS``, called with the paths of ``files`` and with ``options``; a bundled
     or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
     ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
     same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card, and so

@@ -134,7 +134,7 @@ def _mutated(sequence: Labels, share: float, n_letters: int, rng: np.random.Gene
     return np.where(changed, shifted, sequence)
 
 
-def ring(rng: np.random.Generator, n_samples: int) -> tuple[FloatArray, Labels]:
+def ring(n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, Labels]:
     """Return a disc and a ring around it (n x 2) and their labels: x1^2 + x2^2 separates them."""
     labels = np.arange(n_samples) % 2
     radii = np.where(labels == 0, np.sqrt(rng.random(n_samples)), 2.0 + 0.5 * rng.random(n_samples))
@@ -142,7 +142,7 @@ def ring(rng: np.random.Generator, n_samples: int) -> tuple[FloatArray, Labels]:
     return np.column_stack([radii * np.cos(angles), radii * np.sin(angles)]), labels
 
 
-def cone(rng: np.random.Generator, n_samples: int) -> tuple[FloatArray, Labels]:
+def cone(n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, Labels]:
     """Return normal samples in and out of a cone (n x 4): x1^2 - x2^2 + x3^2 - x4^2 separates them."""
     features = rng.standard_normal((4 * n_samples, 4))
     form = np.square(features) @ np.array([1.0, -1.0, 1.0, -1.0])

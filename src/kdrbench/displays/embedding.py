@@ -1,4 +1,4 @@
-"""Samples where an estimator maps them."""
+"""Samples where an estimator maps them, with the colours, symbols and axes of all displays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,33 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from kdrbench.displays.drawing import axes_for, looks
 from kdrbench.errors import InputError
+from kdrbench.extras import needed_for
+from kdrbench.palette import COLOURS
 from kdrbench.parameters import check_value, whole
 
+# Another one for each neighbour, so that a picture can be read without colours.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (6.0, 4.4)
 # Readable upper limit of a legend within the axes.
 _MOST_INSIDE = 6
 _BINS = 30
+
+
+def looks(place: int) -> dict[str, str]:
+    """Return colour and marker of the series with this number; 56 of them differ."""
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+
+
+def axes_for(ax: Any, what: str, size: tuple[float, float]) -> Any:
+    """Return ``ax``, or axes of a figure of this size in inches; ``what`` says in an error who needs matplotlib.
+
+    Raises ``MissingPackageError`` where matplotlib is not installed.
+    """
+    with needed_for(f"{what}.plot"):
+        import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
 class EmbeddingDisplay:

@@ -11,16 +11,30 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from kdrbench.displays.alignment import aligned, principal_rows, row_basis
-from kdrbench.displays.drawing import axes_for, looks
+from kdrbench.displays.embedding import axes_for, looks
 from kdrbench.errors import InputError
-from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of
+from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of, turned_to
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FRACTION, OneOf, check_value, whole
+from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
-ALIGNMENTS = OneOf(("procrustes", "sign"))
+_ORTHONORMAL = 1e-6
 # Readable upper limit of components side by side.
 _MOST_COMPONENTS = 3
+
+
+def principal_rows(components: FloatArray) -> FloatArray:
+    """Return orthonormal rows as they are, and others rotated to orthogonal ones, the longest first."""
+    gram = components @ components.T
+    if np.abs(gram - np.eye(len(gram))).max() <= _ORTHONORMAL:
+        return components
+    _, lengths, right = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(lengths[:, None] * right)
+
+
+def row_basis(components: FloatArray) -> FloatArray:
+    """Return orthonormal rows that span the same space."""
+    _, lengths, right = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])
 
 
 class LoadingsDisplay:
@@ -80,7 +94,6 @@ class LoadingsDisplay:
         *,
         n_resamples: int = 50,
         resampling: str = "bootstrap",
-        alignment: str = "procrustes",
         feature_names: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -88,6 +101,9 @@ class LoadingsDisplay:
         **options: Any,
     ) -> Self:
         """Plot the loadings of an estimator with ``components_``, and how stable they are.
+
+        The rows C_r of a resample are aligned with C by the orthogonal Q that minimises |Q C_r - C|_F, since only their
+        space, or distances, are learned; rows that are not orthonormal are first rotated to their principal axes.
 
         Parameters
         ----------
@@ -102,10 +118,6 @@ class LoadingsDisplay:
         resampling : {"bootstrap", "half"}
             n samples drawn with replacement, within each class; or n // 2 of them without, which is as variable to
             first order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
-        alignment : {"procrustes", "sign"}
-            How the rows C_r of a resample are aligned with C. ``procrustes``: by the orthogonal Q that minimises
-            |Q C_r - C|_F, where only the space or distances are learned, as here; rows that are not orthonormal are
-            first rotated to their principal axes. ``sign``: by the sign of each row, where rows have an order (PCA).
         feature_names : list of str or None
             Names of the features of X; ``None``: those that the estimator has seen, or X has.
         random_state : int, RandomState, Generator or None
@@ -119,11 +131,10 @@ class LoadingsDisplay:
         """
         check_value("n_resamples", n_resamples, whole(0))
         check_value("resampling", resampling, SCHEMES)
-        check_value("alignment", alignment, ALIGNMENTS)
         model = _fitted(estimator, X, y)
         names = _names_in(model, X) if feature_names is None else list(feature_names)
         part, components, names = _projecting(model, names)
-        reference = principal_rows(components) if alignment == "procrustes" else components
+        reference = principal_rows(components)
         aligned_rows = None
         if n_resamples:
             from sklearn.utils.parallel import Parallel, delayed
@@ -131,7 +142,8 @@ class LoadingsDisplay:
             seed, count = seed_of(random_state), _num_samples(X)
             drawn = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
             jobs = (delayed(_components)(part, X, y, places) for places in drawn)
-            aligned_rows = np.array([aligned(one, reference, alignment) for one in Parallel(n_jobs=n_jobs)(jobs)])
+            fits = Parallel(n_jobs=n_jobs)(jobs)
+            aligned_rows = np.array([turned_to(one.T, reference.T).T for one in fits])
         return cls(loadings=reference, feature_names=names, resampled=aligned_rows).plot(ax, **options)
 
     @property

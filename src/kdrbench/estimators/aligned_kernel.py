@@ -9,16 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import counted
-from kdrbench.estimators.common import VERBOSE, LabelledTransformer, begin_stage
-from kdrbench.estimators.footprints import Samples, of_alignment
+from kdrbench.estimators.common import LabelledTransformer, Samples
+from kdrbench.estimators.metric_learners import of_alignment
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.neighbours import row_blocks
 from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
-from kdrbench.progress import FitProgress
 
 
 class AlignedKernel(LabelledTransformer):
@@ -37,9 +35,6 @@ class AlignedKernel(LabelledTransformer):
     centred : bool
         Whether kernels and target are centred in the inner products. The paper's are not; centred ones serve better
         where classes are made of many clusters.
-
-    verbose : bool or int
-        Whether a line on standard error says how long the fit took.
 
     Attributes
     ----------
@@ -76,25 +71,20 @@ class AlignedKernel(LabelledTransformer):
     _constraints: ClassVar[Declarations] = {
         "candidates": Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels"))),
         "centred": FLAG,
-        "verbose": VERBOSE,
     }
 
     _way_out: ClassVar[str] = "learn from fewer samples, or give fewer candidates"
 
-    def __init__(
-        self, candidates: str | Sequence[Kernel] = "gaussian", *, centred: bool = True, verbose: bool | int = False
-    ) -> None:
+    def __init__(self, candidates: str | Sequence[Kernel] = "gaussian", *, centred: bool = True) -> None:
         self.candidates = candidates
         self.centred = centred
-        self.verbose = verbose
 
     def _needed(self, samples: Samples) -> float:
         return of_alignment(len(self._base_kernels(samples.n_features)), samples)
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         kernels = check_single_kernels(self._base_kernels(features.shape[1]))
         pairs = SamplePairs(features, features)
-        begin_stage(progress, f"alignment of {counted(len(kernels), 'kernel')}")
         kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
         scale = 1.0 / _spread(pairs, kernel, len(features))
         self.kernel_ = Combination(tuple(replace(term, weight=scale * term.weight) for term in kernel.terms))

@@ -15,15 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
-from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
+from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.registry import check_sigma
-from kdrbench.lowrank import factor_of
 from kdrbench.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -32,9 +29,7 @@ from kdrbench.parameters import (
     Declarations,
     Either,
     Instance,
-    check_value,
     optional,
-    whole,
 )
 
 # X is the kernel itself.
@@ -160,8 +155,8 @@ def kernel_definition(estimator: Any) -> Any:
     return definition
 
 
-def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Kernel:
-    """Return a kernel with a value for any two samples, resolved on n x d samples.
+def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_components: int | None = None) -> Kernel:
+    """Return a kernel with a value for any two samples, resolved on n x d samples for q components (default: d).
 
     Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
     """
@@ -170,63 +165,13 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray) -> Ke
             f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
             "'median', a share of it such as '0.1 median', or a number"
         )
-    kernel = resolve_kernel(definition, features, features.shape[1])
+    kernel = resolve_kernel(definition, features, n_components or features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(
             f"{type(estimator).__name__} needs a kernel with a value for any two samples: no combination and no "
             "rbf_relative"
         )
     return kernel
-
-
-class FactorRows(NamedTuple):
-    """What maps samples to the rows of a factor G0 of their kernel: k(x, .) V / sqrt(lambda), or x V of a linear one.
-
-    Without ``kernel`` x itself is mapped: features, or the kernel between samples and those of the factor.
-    """
-
-    basis: FloatArray | None = None
-    kernel: Kernel | None = None
-    samples: FloatArray | None = None
-
-    def of(self, features: FloatArray) -> FloatArray:
-        """Return the rows of these samples."""
-        if self.kernel is not None and self.samples is not None:
-            features = np.asarray(self.kernel.value(pairing_block(self.kernel.pairing, features, self.samples)))
-        return features if self.basis is None else features @ self.basis
-
-
-def first_factor(estimator: Any, features: FloatArray) -> tuple[FloatArray, FactorRows]:
-    """Return a factor G0 of the kernel that an estimator starts from, and what maps new samples to its rows.
-
-    Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
-    """
-    rank: int | None = estimator.n_components
-    if estimator.kernel == PRECOMPUTED:
-        if given := given_options(estimator):
-            raise InputError(f"{given} is of a kernel that is computed; leave it out where kernel is {PRECOMPUTED!r}")
-        factor = factor_of(features, rank)
-        return factor, FactorRows(factor / np.sum(factor**2, axis=0))
-    definition = kernel_definition(estimator)
-    if definition == {"family": "linear"}:
-        # It needs no n x n array.
-        return _linear_factor(features, rank)
-    kernel = pairwise_kernel(estimator, definition, features)
-    matrix = kernel.value(pairing_values(kernel.pairing, features))
-    factor = factor_of(0.5 * (matrix + matrix.T), rank)
-    # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
-    return factor, FactorRows(factor / np.sum(factor**2, axis=0), kernel, features)
-
-
-def _linear_factor(features: FloatArray, rank: int | None) -> tuple[FloatArray, FactorRows]:
-    """Return X, or X V with V the first right singular vectors."""
-    if rank is None:
-        return features, FactorRows()
-    _, singular, right = np.linalg.svd(features, full_matrices=False)
-    most = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-    check_value("n_components", rank, optional(whole(1, most, f"the kernel's rank {most}")))
-    basis = right[:rank].T
-    return np.ascontiguousarray(features @ basis), FactorRows(basis)
 
 
 def given_options(estimator: Any) -> str | None:

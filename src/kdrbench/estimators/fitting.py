@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -12,27 +12,41 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
+from kdrbench.estimators.common import Samples as Sizes
+from kdrbench.estimators.common import check_footprint
 from kdrbench.estimators.definitions import Definitions, definitions_of
-from kdrbench.estimators.footprints import check_projection_footprint
 from kdrbench.estimators.inputs import Known, known_samples
-from kdrbench.estimators.starts import AnyKernel, components_of, starts_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.kernels import EXACT_SAMPLES, resolve_kernel
+from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
-from kdrbench.parameters import OPTIONS, Instance, Interval, check_names, check_value, optional
+from kdrbench.parameters import OPTIONS, Either, Instance, Interval, OneOf, check_names, check_value, optional, whole
+from kdrbench.problems import Problem
 from kdrbench.progress import fit_progress
 from kdrbench.samples import Samples
-from kdrbench.solvers import MOST_ITERATIONS, IterationMonitor, Monitor, Solver, Status, WatchedMonitor, build_solver
+from kdrbench.solvers import (
+    MOST_ITERATIONS,
+    STARTS,
+    IterationMonitor,
+    Monitor,
+    Solver,
+    Status,
+    WatchedMonitor,
+    build_solver,
+    eigengap_components,
+    make_start,
+)
+from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
-from kdrbench.solvers.named import definition_of, method_of
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
+from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
 _ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
@@ -43,6 +57,19 @@ _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
 _FOR_WEIGHTS = 2000
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
+AnyKernel = Kernel | Combination
+_COUNTS = OneOf(("n_classes", "eigengap"))
+# One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
+_DEFAULT_STARTS = {"alternative": ("multistart", 4)}
+# Rows this far from orthonormal are meant to be: they come from single precision.
+_SINGLE_PRECISION = 1e-5
+# For the memory of a search: evaluators that hold all pairs, with their arrays of n x n; arrays of n x d, and what
+# blocks of pairs take at most; kernels whose sums over classes need no pairs, with their arrays of n x d, and those of
+# the columns of X W; the blocks of a kernel matrix that clusterings keep.
+_HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
+_SEARCHED, _PAIRS_BYTES = 6.0, 2**25
+_WITHOUT_PAIRS, _SUMMED, _PROJECTED = ("linear", "squared", "polynomial"), 2.0, 7.0
+_KEPT_BYTES = 2**29
 
 
 class Fitted(NamedTuple):
@@ -122,7 +149,8 @@ def _outcomes(
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
     kernel_for = partial(resolved_kernel, estimator, asked, known, task)
     n_components = components_of(estimator.n_components, task, shape[1], kernel_for)
-    check_projection_footprint(estimator, features, evaluation.evaluator, asked.family, n_components)
+    if isinstance(features, np.ndarray):
+        _check_footprint(estimator, Sizes(*shape), evaluation.evaluator, asked.family, n_components)
     starts: Iterable[FloatArray]
     if asked.searches:
         found = searched_bandwidth(task, named.solver, n_components, monitor, rng)
@@ -134,6 +162,21 @@ def _outcomes(
     best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
     doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
     return best, kernel, list(doubted)
+
+
+def _check_footprint(estimator: Any, sizes: Sizes, evaluator: str, family: str | None, n_components: int) -> None:
+    """Raise ``InputError`` where a search for a projection of samples in memory would not fit."""
+    n_samples, n_features = sizes
+    clusters, way_out = estimator.paradigm != "supervised", "learn from fewer samples, or stream them"
+    searched, pairs = _SEARCHED * 8 * n_samples * n_features, 8.0 * n_samples**2
+    if evaluator in _HOLDING_ALL_PAIRS:
+        needed, way_out = searched + _ALL_PAIRS * pairs, "leave the evaluator to the cost model (evaluation=None)"
+    elif family in _WITHOUT_PAIRS and not clusters:
+        # Slopes of the others are the same everywhere.
+        needed = 8.0 * n_samples * (_SUMMED * n_features + _PROJECTED * (n_components if family == "polynomial" else 0))
+    else:
+        needed = searched + min(pairs, _PAIRS_BYTES) + (min(0.5 * pairs, _KEPT_BYTES) if clusters else 0.0)
+    check_footprint(estimator, needed, sizes, way_out)
 
 
 def evaluation_of(
@@ -244,3 +287,96 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)
     return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
+
+
+def starts_of(
+    estimator: Any,
+    problem: Problem,
+    n_components: int,
+    rng: np.random.Generator,
+    own: str | None = None,
+    own_count: int = 1,
+) -> Iterator[FloatArray]:
+    """Yield the d x q starts that an estimator asks for: the last W of a ``warm_start`` where it has the shape.
+
+    Where no start is asked for, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
+    Warns where it has another, and then yields the starts of a first fit.
+    """
+    last = getattr(estimator, "components_", None) if estimator.warm_start else None
+    if last is not None and last.shape != (n_components, problem.n_features):
+        warnings.warn(
+            f"warm_start: the last fit has {last.shape[0]} components of {last.shape[1]} features, and this one "
+            f"{n_components} of {problem.n_features}; it starts as a first fit does",
+            UserWarning,
+            5,
+        )
+        last = None
+    if last is not None:
+        return iter([_given(last, problem.n_features, n_components)])
+    start, count = estimator.start, estimator.n_init
+    if start is None and own is not None:
+        return (make_start(own, problem, n_components, rng) for _ in range(own_count))
+    if start is None:
+        start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
+    return starting_points(start, count, problem, n_components, rng)
+
+
+def starting_points(
+    start: str | ArrayLike, n_init: int, problem: Problem, n_components: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yield orthonormal d x q starts: one, or ``n_init`` for ``multistart`` (that of Phi_0, then random ones).
+
+    ``start`` is a name, or orthonormal rows such as another fit's ``components_``. Of more than q rows the first q are
+    taken, unless F is higher where Phi_0 starts.
+
+    Raises ``InputError`` for an unknown name, an array that is no start, or ``n_init`` < 1.
+    """
+    if not isinstance(start, str):
+        given = _given(start, problem.n_features, n_components)
+        if given.shape[1] > n_components:
+            # Rows for more components need not lead with the best ones for fewer.
+            first = np.ascontiguousarray(given[:, :n_components])
+            given = max(first, make_start("surrogate", problem, n_components, rng), key=problem.value)
+        yield given
+    elif start == "multistart":
+        yield make_start("surrogate", problem, n_components, rng)
+        for _ in range(n_init - 1):
+            yield make_start("random", problem, n_components, rng)
+    else:
+        check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
+        yield make_start(start, problem, n_components, rng)
+
+
+def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
+    try:
+        rows = np.array(start)
+    except ValueError:
+        # Rows of different lengths.
+        rows = np.array(None)
+    fits = rows.ndim == 2 and rows.shape[1] == n_features and rows.shape[0] >= n_components
+    if rows.dtype.kind not in "fiu" or not fits:
+        raise InputError(
+            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}, "
+            f"or of more rows; got {rows.dtype} of shape {rows.shape}"
+        )
+    projection = rows.T.astype(np.float64)
+    if feasibility_error(projection) <= _SINGLE_PRECISION:
+        projection = orthonormalised(projection)
+    check_projection("start", projection, n_features, len(rows))
+    return projection
+
+
+def components_of(wanted: object, task: Task, n_features: int, kernel_for: Callable[[int], AnyKernel]) -> int:
+    """Return the number q of components that is ``wanted``; ``kernel_for`` makes the kernel for a q.
+
+    Raises ``InputError`` unless it is a rule, ``None``, or a whole number from 1 to ``n_features``.
+    """
+    if wanted is None or wanted == "n_classes":
+        return min(task.n_classes, n_features)
+    if wanted == "eigengap":
+        # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
+        kernel = kernel_for(min(task.n_classes, n_features))
+        return eigengap_components(task.first_problem(kernel).initial_surrogate())
+    count = whole(1, n_features, f"n_features = {n_features}")
+    check_value("n_components", wanted, Either((_COUNTS, count), or_none=True))
+    return int(cast(int, wanted))

@@ -17,18 +17,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import VERBOSE, check_classes
 from kdrbench.estimators.cross_validation import (
+    Given,
     chosen_row,
     components_tried,
+    folds_of,
     in_words,
     params_tried,
     predictor_after,
+    predictor_of,
     results_of,
+    scaled_to,
+    scaler_of,
     visited_paths,
     with_params,
 )
 from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import N_JOBS
-from kdrbench.estimators.folds import Given, folds_of, predictor_of, scaled_to, scaler_of
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
 from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, optional

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, LabelledTransformer, TransformerMap, begin_stage
+from kdrbench.estimators.common import LabelledTransformer, Samples, TransformerMap
 from kdrbench.estimators.definitions import (
     KERNEL_ALIASES,
     KERNEL_OPTIONS,
@@ -20,7 +20,7 @@ from kdrbench.estimators.definitions import (
     kernel_definition,
     pairwise_kernel,
 )
-from kdrbench.estimators.footprints import Samples, of_alignment, of_kpca_trick, of_pairs_kept
+from kdrbench.estimators.metric_learners import of_alignment, of_learner
 from kdrbench.kernels import FAMILIES
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
@@ -36,11 +36,11 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
-from kdrbench.metric_learning.learner import ShownLearner
 from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
-from kdrbench.progress import FitProgress
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
+# Arrays of n x n that KPCA holds at once, for some components and for all; with those that a learner then finds.
+_SOME_COMPONENTS, _ALL_COMPONENTS, _WHILE_LEARNING = 4.5, 7.0, 1.0
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
@@ -85,8 +85,6 @@ class KPCATrick(LabelledTransformer):
         Folds of the cross validation.
     random_state : int, RandomState or None
         Shuffles samples before they are dealt to folds; used for nothing else.
-    verbose : bool or int
-        As in ``InterpretableKDR``, of a named learner; an estimator has its own.
 
     Attributes
     ----------
@@ -121,7 +119,6 @@ class KPCATrick(LabelledTransformer):
     _constraints: ClassVar[Declarations] = {
         "learner_params": optional(OPTIONS),
         **KERNEL_OPTIONS,
-        "verbose": VERBOSE,
         "selection": optional(OneOf(_SELECTIONS)),
         "candidates": optional(Instance((list, tuple), "a list of kernels")),
         "n_components": COMPONENTS,
@@ -145,7 +142,6 @@ class KPCATrick(LabelledTransformer):
         n_components: int | str | None = "auto",
         n_folds: int = 5,
         random_state: Any = None,
-        verbose: bool | int = False,
     ) -> None:
         self.learner = learner
         self.learner_params = learner_params
@@ -160,18 +156,21 @@ class KPCATrick(LabelledTransformer):
         self.n_components = n_components
         self.n_folds = n_folds
         self.random_state = random_state
-        self.verbose = verbose
 
     def _needed(self, samples: Samples) -> float:
-        count = components_kept(samples.n_samples, self.n_components)
-        trick = of_kpca_trick(self._learner(), count, samples)
+        asked, pairs = components_kept(samples.n_samples, self.n_components), 8.0 * samples.n_samples**2
+        count = samples.n_samples if asked is None else min(asked, samples.n_samples)
+        of_coordinates = of_learner(self._learner(), Samples(samples.n_samples, count))
+        learning = _WHILE_LEARNING * pairs + 16.0 * count * samples.n_samples + of_coordinates
+        trick = max((_ALL_COMPONENTS if asked is None else _SOME_COMPONENTS) * pairs, learning)
         if self.selection is None or self.kernel == "precomputed":
             return trick
         if self.selection == "cross_validation":
-            return trick + of_pairs_kept(samples)
+            # Distances, or products, are shared by the kernels of a cross validation.
+            return trick + pairs
         return max(trick, of_alignment(len(self._candidates(samples.n_features)), samples))
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
         self.selection_: Any = None
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -180,13 +179,9 @@ class KPCATrick(LabelledTransformer):
         elif self.selection is None:
             kernel = self._given(features)
         else:
-            begin_stage(progress, f"kernel chosen by {self.selection}")
             kernel, self.selection_ = self._selected(learner, features, labels)
-        begin_stage(progress, "coordinates of the kernel, and the learner on them")
         self.kernel_ = None if isinstance(kernel, str) else kernel
-        self.map_ = metric_learning.KPCATrick(kernel, ShownLearner.of(learner, progress), self.n_components).fit(
-            features, labels
-        )
+        self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
         self.explained_ = self.map_.coordinates.explained
 
     def _mapped(self, features: FloatArray) -> FloatArray:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, check_spread, labelled_samples, warn_of_kernel_matrix
-from kdrbench.estimators.definitions import KERNEL_OPTIONS, PRECOMPUTED, first_factor
-from kdrbench.estimators.footprints import check_kernel_footprint
+from kdrbench.estimators.common import (
+    LabelledTransformer,
+    Samples,
+    check_footprint,
+    check_spread,
+    labelled_samples,
+    warn_of_kernel_matrix,
+)
+from kdrbench.estimators.definitions import (
+    KERNEL_OPTIONS,
+    PRECOMPUTED,
+    given_options,
+    kernel_definition,
+    pairwise_kernel,
+)
 from kdrbench.kernels import Kernel
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.parameters import (
     COUNT,
     FRACTION,
@@ -29,17 +39,18 @@ from kdrbench.parameters import (
     Declarations,
     OneOf,
     check_parameters,
+    check_value,
     optional,
+    whole,
 )
-from kdrbench.progress import FitProgress, fit_progress
 
-# Parameters of learn_kernel with the same names.
 # Fourth powers of features, of which curvatures of the dual are made, are finite up to here.
 _MOST_SPREAD = 1e75
+# Parameters of learn_kernel with the same names.
 _PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
-class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LowRankKernelLearner(LabelledTransformer):
     """Change a kernel as little as possible so that distances do what labels, or constraints, ask for.
 
     Solves min D(K, K0) over positive semidefinite K in the range of K0 under tr(K A_i) <=, >=, = b_i; see
@@ -76,8 +87,6 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Whether cyclic projections are machine code, which needs numba; ``auto``: where that pays.
     random_state : int, RandomState or None
         Draws the pairs.
-    verbose : bool or int
-        As in ``InterpretableKDR``; the stationarity is the KKT residual, or of projections the change of the duals.
 
     Attributes
     ----------
@@ -102,6 +111,7 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     (178, 13)
     """
 
+    _way_out: ClassVar[str] = "learn from fewer samples, or take a linear kernel"
     _constraints: ClassVar[Declarations] = {
         "n_components": optional(COUNT),
         **KERNEL_OPTIONS,
@@ -113,7 +123,6 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         "tol": POSITIVE,
         "max_iter": COUNT,
         "compiled": OneOf((True, False, "auto")),
-        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -135,7 +144,6 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         max_iter: int = 2000,
         compiled: bool | str = "auto",
         random_state: Any = None,
-        verbose: bool | int = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -153,11 +161,8 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.max_iter = max_iter
         self.compiled = compiled
         self.random_state = random_state
-        self.verbose = verbose
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None
-    ) -> LowRankKernelLearner:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None) -> Self:
         """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
 
         Raises ``ValueError`` for bad parameters, NaN or sparse input, fewer than two classes, or constraints that
@@ -167,36 +172,34 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.__dict__.pop("classes_", None)
         features, labels = self._validated(X, y, constraints)
         check_spread(self, features, _MOST_SPREAD)
-        check_kernel_footprint(self, features)
+        size = Samples(*features.shape)
+        check_footprint(self, self._needed(size), size, self._way_out)
+        self._learn(features, labels, constraints)
+        if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
+            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
+            warnings.warn(message, ConvergenceWarning, 2)
+        return self
+
+    def _learn(
+        self, features: FloatArray, labels: NDArray[np.generic], constraints: lowrank.Constraints | None = None
+    ) -> None:
         factor, self._rows = first_factor(self, features)
         if constraints is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
             constraints = lowrank.constraints_from_labels(factor, labels, count, rng, change=self.change)
         self.constraints_ = constraints
-        with fit_progress(self, len(features), self.tol, self.max_iter) as progress:
-            self.result_ = self._solved(factor, constraints, progress)
-        self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
-        if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
-            message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
-            warnings.warn(message, ConvergenceWarning, 2)
-        return self
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the rows of G for these samples, n_samples x r, in the precision of X."""
-        check_is_fitted(self)
-        given = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        rows = self._rows.of(given.astype(np.float64, copy=False))
-        return np.asarray(rows @ self.factor_map_, dtype=given.dtype)
-
-    def _solved(
-        self, factor: FloatArray, constraints: lowrank.Constraints, progress: FitProgress | None
-    ) -> lowrank.LearnedKernel:
         stopping = lowrank.Stopping(self.tol, self.tol, self.max_iter)
-        if progress is not None:
-            stopping = replace(stopping, watch=lambda sweeps, dual, left: progress.show(sweeps, dual, lambda: left))
         options: dict[str, Any] = {name: getattr(self, name) for name in _PASSED_ON}
-        return lowrank.learn_kernel(factor, constraints, stopping=stopping, **options)
+        self.result_ = lowrank.learn_kernel(factor, constraints, stopping=stopping, **options)
+        self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return np.asarray(self._rows.of(features) @ self.factor_map_)
+
+    def _needed(self, samples: Samples) -> float:
+        linear = isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
+        return 48.0 * samples.n_samples * samples.n_features if linear else 64.0 * samples.n_samples**2
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike | None, constraints: lowrank.Constraints | None
@@ -218,8 +221,55 @@ class LowRankKernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Without labels only where constraints are given instead.
-        tags.target_tags.required = True
-        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
         return tags
+
+
+class FactorRows(NamedTuple):
+    """What maps samples to the rows of a factor G0 of their kernel: k(x, .) V / sqrt(lambda), or x V of a linear one.
+
+    Without ``kernel`` x itself is mapped: features, or the kernel between samples and those of the factor.
+    """
+
+    basis: FloatArray | None = None
+    kernel: Kernel | None = None
+    samples: FloatArray | None = None
+
+    def of(self, features: FloatArray) -> FloatArray:
+        """Return the rows of these samples."""
+        if self.kernel is not None and self.samples is not None:
+            features = np.asarray(self.kernel.value(pairing_block(self.kernel.pairing, features, self.samples)))
+        return features if self.basis is None else features @ self.basis
+
+
+def first_factor(estimator: Any, features: FloatArray) -> tuple[FloatArray, FactorRows]:
+    """Return a factor G0 of the kernel that an estimator starts from, and what maps new samples to its rows.
+
+    Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
+    """
+    rank: int | None = estimator.n_components
+    if estimator.kernel == PRECOMPUTED:
+        if given := given_options(estimator):
+            raise InputError(f"{given} is of a kernel that is computed; leave it out where kernel is {PRECOMPUTED!r}")
+        factor = lowrank.factor_of(features, rank)
+        return factor, FactorRows(factor / np.sum(factor**2, axis=0))
+    definition = kernel_definition(estimator)
+    if definition == {"family": "linear"}:
+        # It needs no n x n array.
+        return _linear_factor(features, rank)
+    kernel = pairwise_kernel(estimator, definition, features)
+    matrix = kernel.value(pairing_values(kernel.pairing, features))
+    factor = lowrank.factor_of(0.5 * (matrix + matrix.T), rank)
+    # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
+    return factor, FactorRows(factor / np.sum(factor**2, axis=0), kernel, features)
+
+
+def _linear_factor(features: FloatArray, rank: int | None) -> tuple[FloatArray, FactorRows]:
+    """Return X, or X V with V the first right singular vectors."""
+    if rank is None:
+        return features, FactorRows()
+    _, singular, right = np.linalg.svd(features, full_matrices=False)
+    most = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+    check_value("n_components", rank, optional(whole(1, most, f"the kernel's rank {most}")))
+    basis = right[:rank].T
+    return np.ascontiguousarray(features @ basis), FactorRows(basis)

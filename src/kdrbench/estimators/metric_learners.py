@@ -11,18 +11,41 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
-from kdrbench.estimators.common import VERBOSE, LabelledTransformer
-from kdrbench.estimators.footprints import Samples, of_learner
+from kdrbench.estimators.common import LabelledTransformer, Samples
 from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning.neighbours import entries_of_block
 from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
-from kdrbench.progress import FitProgress
+
+_FLOAT = 8
+# Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
+_LEARNERS: dict[type, tuple[float, float, float]] = {
+    metric_learning.NCA: (3.0, 8.0, 4.0),
+    metric_learning.LMNN: (6.0, 7.0, 30.0),
+    metric_learning.DNE: (6.0, 4.0, 60.0),
+}
+# Blocks for each base kernel of an alignment, and one more for the target.
+_ALIGNED = 3.8
+
+
+def of_learner(learner: object, samples: Samples) -> float:
+    """Return the bytes of a metric learner of kdrbench; 0 for another's, of which nothing is known."""
+    blocks, arrays, numbers = _LEARNERS.get(type(learner), (0.0, 0.0, 0.0))
+    n_samples, n_features = samples
+    width = n_features if isinstance(learner, metric_learning.NCA) else 1
+    entries = blocks * entries_of_block(n_samples, width) + arrays * n_samples * n_features + numbers * n_samples
+    return _FLOAT * entries
+
+
+def of_alignment(n_kernels: int, samples: Samples) -> float:
+    """Return the bytes of an alignment of kernels."""
+    return _FLOAT * _ALIGNED * (n_kernels + 1) * entries_of_block(samples.n_samples)
 
 
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
-        self.components_ = np.ascontiguousarray(self._learned(features, labels, progress).T)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
 
     def _needed(self, samples: Samples) -> float:
         return of_learner(self._learner(), samples)
@@ -36,12 +59,8 @@ class _LinearMetricLearner(LabelledTransformer):
         """Return the learner with its options."""
 
     @abstractmethod
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A."""
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
 
 class NCA(_LinearMetricLearner):
@@ -59,9 +78,6 @@ class NCA(_LinearMetricLearner):
     tol : float or None
         ``None``: 1e-5, and nothing is said if it is not met. A number: that tolerance, and a ``ConvergenceWarning``
         where ``max_iter`` ends the search first.
-
-    verbose : bool or int
-        As in :class:`kdrbench.estimators.InterpretableKDR`.
 
     Attributes
     ----------
@@ -86,18 +102,17 @@ class NCA(_LinearMetricLearner):
     (150, 4)
     """
 
-    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE), "verbose": VERBOSE}
+    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE)}
 
-    def __init__(self, *, max_iter: int = 50, tol: float | None = None, verbose: bool | int = False) -> None:
+    def __init__(self, *, max_iter: int = 50, tol: float | None = None) -> None:
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
 
     def _learner(self) -> metric_learning.NCA:
         return metric_learning.NCA(self.max_iter)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
-        projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5, progress)
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
+        projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5)
         if self.tol is not None and self.n_iter_ >= self.max_iter:
             warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
         return projection
@@ -123,9 +138,6 @@ class LMNN(_LinearMetricLearner):
         more steps fit training samples and classify others worse.
     tol : float or None
         A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``.
-
-    verbose : bool or int
-        As in :class:`kdrbench.estimators.InterpretableKDR`.
 
     Attributes
     ----------
@@ -158,7 +170,6 @@ class LMNN(_LinearMetricLearner):
         "regularization": NOT_NEGATIVE,
         "max_iter": COUNT,
         "tol": optional(POSITIVE),
-        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -169,26 +180,24 @@ class LMNN(_LinearMetricLearner):
         regularization: float = 0.0,
         max_iter: int = 20,
         tol: float | None = None,
-        verbose: bool | int = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.push = push
         self.regularization = regularization
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
 
     def _learner(self) -> metric_learning.LMNN:
         return metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         self.__dict__.pop("relative_gap_", None)
         learner = self._learner()
         if self.tol is None:
-            early, self.n_iter_ = learner.descend(features, labels, progress)
+            early, self.n_iter_ = learner.descend(features, labels)
             return early
         objective, scale = learner.scaled_objective(features, labels)
-        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter, progress)
+        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
         self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
         if self.relative_gap_ > self.tol:
             message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
@@ -209,9 +218,6 @@ class DNE(_LinearMetricLearner):
         Neighbours within the class, and as many outside it.
     n_components : int or None
         Columns d of A; ``None``: as many as there are negative eigenvalues, each of which lowers the trace.
-
-    verbose : bool or int
-        As in :class:`kdrbench.estimators.InterpretableKDR`.
 
     Attributes
     ----------
@@ -234,15 +240,14 @@ class DNE(_LinearMetricLearner):
     (150, 2)
     """
 
-    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT), "verbose": VERBOSE}
+    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT)}
 
-    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None, verbose: bool | int = False) -> None:
+    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
-        self.verbose = verbose
 
     def _learner(self) -> metric_learning.DNE:
         return metric_learning.DNE(self.n_neighbors, self.n_components)
 
-    def _learned(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> FloatArray:
+    def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         return metric_learning.learn_map(self._learner(), features, labels)

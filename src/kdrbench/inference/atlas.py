@@ -95,17 +95,6 @@ def atlas(
     processes.
 
     Raises ``InputError`` for values that are not allowed, or another estimator; other errors are the estimator's.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kdrbench import InterpretableKDR
-    >>> from kdrbench.inference import atlas
-    >>> X, y = load_wine(return_X_y=True)
-    >>> found = atlas(InterpretableKDR(2), StandardScaler().fit_transform(X), y, n_starts=10, random_state=0)
-    >>> round(found.optima[0].objective, 2)
-    1645.93
     """
     if not isinstance(estimator, InterpretableKDR) or estimator.paradigm != "supervised":
         raise InputError(f"an atlas is of an InterpretableKDR that learns from labels, got {estimator!r}")

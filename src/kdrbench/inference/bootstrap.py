@@ -111,16 +111,6 @@ def bootstrap_angles(
     Efron, Tibshirani, "An introduction to the bootstrap", 1993.
     Politis, Romano, "Large sample confidence regions based on subsamples", Ann. Statist. 22, 1994.
     Meinshausen, Buehlmann, "Stability selection", J. R. Statist. Soc. B 72, 2010 (halves, and which features stay).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from kdrbench.inference import bootstrap_angles
-    >>> X, y = load_iris(return_X_y=True)
-    >>> found = bootstrap_angles(LinearDiscriminantAnalysis(n_components=1), X, y, random_state=0)
-    >>> bool(found.angles_deg[0, 1] < 30 < found.chance_deg[0])
-    True
     """
     check_value("n_resamples", n_resamples, whole(20))
     check_value("confidence", confidence, FRACTION)

@@ -99,17 +99,6 @@ def choose_n_components(
     ----------
     Cook, Yin, "Dimension reduction and visualization in discriminant analysis", Aust. N. Z. J. Stat. 43, 2001.
     Wu et al., "Spectral non-convex optimization for dimension reduction with HSIC" (ISM+), Eq. 50.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kdrbench import InterpretableKDR
-    >>> from kdrbench.inference import choose_n_components
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 4))
-    >>> y = X[:, 0] + 0.3 * rng.standard_normal(60) > 0
-    >>> choose_n_components(InterpretableKDR(), X, y, n_permutations=39, random_state=0).n_components
-    1
     """
     check_limits(n_permutations, max_exceedances)
     check_value("alpha", alpha, FRACTION)

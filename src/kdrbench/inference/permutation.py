@@ -100,19 +100,6 @@ def permutation_test(
     Besag, Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991.
     Phipson, Smyth, "Permutation p-values should never be zero", Stat. Appl. Genet. Mol. Biol. 9, 2010.
     Ojala, Garriga, "Permutation tests for studying classifier performance", JMLR 11, 2010.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from kdrbench.inference import permutation_test
-    >>> X = np.random.default_rng(0).standard_normal((40, 5))
-    >>> y = np.repeat([0, 1], 20)
-    >>> bool(permutation_test(LinearDiscriminantAnalysis(), X, y, random_state=0).p_value > 0.05)
-    True
-    >>> X[y == 1, 0] += 2.0
-    >>> permutation_test(LinearDiscriminantAnalysis(), X, y, n_permutations=99, random_state=0).p_value
-    0.01
     """
     check_limits(n_permutations, max_exceedances)
     check_samples(X, y)

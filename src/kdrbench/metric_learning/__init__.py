@@ -2,19 +2,20 @@
 
 from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
 from kdrbench.metric_learning.dne import DNE, dne_weights
-from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
 from kdrbench.metric_learning.kernel_pca import (
     RANK_TOLERANCE,
+    AnyKernel,
     KernelMap,
     KernelPCA,
     KPCATrick,
+    SamplePairs,
     fit_in_coordinates,
     kernel_pca,
+    scaled_gaussian,
 )
 from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
 from kdrbench.metric_learning.learner import Learner, learn_map
-from kdrbench.metric_learning.lmnn import LMNN, LMNNOptimum, lmnn_optimum
-from kdrbench.metric_learning.lmnn_objective import LMNNObjective, lmnn_objective
+from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.nca import NCA, nca_objective
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.registry import LEARNERS, build_learner

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.combination import Combination, Term
 from kdrbench.kernels.family import FloatArray, Kernel
-from kdrbench.metric_learning.gram import AnyKernel, SamplePairs
+from kdrbench.metric_learning.kernel_pca import AnyKernel, SamplePairs
 from kdrbench.metric_learning.learner import class_codes
 from kdrbench.metric_learning.neighbours import IntArray, row_blocks
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,6 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
-from kdrbench.progress import FitProgress
 
 
 class Learner(Protocol):
@@ -35,48 +32,6 @@ def learn_map(learner: Learner, features: FloatArray, labels: NDArray[np.generic
     if not np.isfinite(learned).all():
         raise InputError(f"fit of {type(learner).__name__} returned a map that is not finite; scale the features")
     return learned
-
-
-@dataclass(frozen=True)
-class ShownLearner:
-    """A learner that descends, whose iterations ``progress`` shows."""
-
-    learner: Any
-    progress: FitProgress
-
-    @classmethod
-    def of(cls, learner: Learner, progress: FitProgress | None) -> Learner:
-        """Return the learner, shown if it can be and shall be."""
-        return cls(learner, progress) if progress is not None and hasattr(learner, "descend") else learner
-
-    def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return the learner's A."""
-        learned: FloatArray = self.learner.descend(features, labels, progress=self.progress)[0]
-        return learned
-
-
-class ShownDescent:
-    """A function with its gradient for scipy's minimisers, which call ``iterated`` to show how far they are."""
-
-    def __init__(
-        self, evaluate: Callable[[FloatArray], tuple[float, FloatArray]], progress: FitProgress | None
-    ) -> None:
-        self._evaluate, self._progress = evaluate, progress
-        self._iterations, self._value, self._slope = 0, math.nan, math.nan
-        if progress is not None:
-            progress.begin_solve()
-
-    def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
-        """Return value and gradient."""
-        self._value, gradient = self._evaluate(point)
-        self._slope = float(np.abs(gradient).max())
-        return self._value, gradient
-
-    def iterated(self, point: FloatArray) -> None:
-        """Show the iteration, the last value, and its gradient's largest entry as the stationarity."""
-        self._iterations += 1
-        if self._progress is not None:
-            self._progress.show(self._iterations, self._value, lambda: self._slope)
 
 
 def checked_classes(features: FloatArray, labels: NDArray[np.generic]) -> IntArray:

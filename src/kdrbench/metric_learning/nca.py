@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import LaplacianProduct, ShownDescent, checked_classes, class_order, inverse_scale
+from kdrbench.metric_learning.learner import LaplacianProduct, checked_classes, class_order, inverse_scale
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
 from kdrbench.parameters import COUNT, check_parameters
-from kdrbench.progress import FitProgress
 
 
 @dataclass(frozen=True)
@@ -38,16 +37,9 @@ class NCA:
         return self.descend(features, labels)[0]
 
     def descend(
-        self,
-        features: FloatArray,
-        labels: NDArray[np.generic],
-        tolerance: float = 1e-5,
-        progress: FitProgress | None = None,
+        self, features: FloatArray, labels: NDArray[np.generic], tolerance: float = 1e-5
     ) -> tuple[FloatArray, int]:
-        """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``.
-
-        ``progress`` shows them.
-        """
+        """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
         from scipy.optimize import minimize
 
         codes, scale = checked_classes(features, labels), inverse_scale(features)
@@ -60,10 +52,7 @@ class NCA:
 
         options = {"maxiter": self.max_iterations}
         start = np.eye(n_features).ravel()
-        shown = ShownDescent(evaluate, progress)
-        minimum = minimize(
-            shown, start, jac=True, method="L-BFGS-B", tol=tolerance, options=options, callback=shown.iterated
-        )
+        minimum = minimize(evaluate, start, jac=True, method="L-BFGS-B", tol=tolerance, options=options)
         return scale * minimum.x.reshape(n_features, n_features), int(minimum.nit)
 
 

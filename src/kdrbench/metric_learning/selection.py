@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray, Polynomial
-from kdrbench.metric_learning.gram import AnyKernel, SamplePairs, scaled_gaussian
-from kdrbench.metric_learning.kernel_pca import kernel_pca
+from kdrbench.metric_learning.kernel_pca import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
 from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
 from kdrbench.parameters import check_value, whole

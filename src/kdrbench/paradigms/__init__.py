@@ -1,13 +1,20 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
 from kdrbench.paradigms.alternation import Alternation, FirstStep
-from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.form import Guidance
-from kdrbench.paradigms.named import PARADIGMS, build_task
-from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.rounds import Clustering, Round
-from kdrbench.paradigms.supervision import expert_scores, given_labellings, regression_problem, supervised_problem
-from kdrbench.paradigms.task import Learned, SupervisedTask, Task, learn_from_all
+from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round
+from kdrbench.paradigms.task import (
+    PARADIGMS,
+    Learned,
+    SupervisedTask,
+    Task,
+    build_task,
+    expert_scores,
+    given_labellings,
+    learn_from_all,
+    regression_problem,
+    supervised_problem,
+)
 
 __all__ = [
     "PARADIGMS",

@@ -15,7 +15,7 @@ It begins with U of the unprojected kernel and W from Phi_0 with D = I. Where D^
   So the costs of ISM+ Table 6 on Wine, Cancer and Face come out to all digits that are known. W is seldom stationary.
 - ``joint``: after such an alternation with the solver's ``exploration`` (plain ISM for safeguarded ISM, the solver
   itself for others), rounds go on from its best W until the objective, as a function of W alone, is stationary to
-  1e-6 (:mod:`.rounds`). So it is never below that alternation, and ``converged`` is what the referee measures.
+  1e-6 (:mod:`.reduced`). So it is never below that alternation, and ``converged`` is what the referee measures.
 
 With centring, and with D in both steps or in none, each step maximises the objective for a fixed D; where a new D comes
 in between, the papers' rounds ascend no one function: the objective may fall and the alternation may cycle. Its history
@@ -40,10 +40,8 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import Degrees
-from kdrbench.paradigms.form import Form, Guidance, gamma_of
-from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.rounds import Clustering, Round, climb
+from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of
+from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features

@@ -1,28 +1,111 @@
-"""Tasks that a solver can be set to: supervised learning, and clusterings."""
+"""Paradigms as tasks for a solver: features and what is known of them, by names, as problems or clusterings.
+
+Supervised learning maximises HSIC(XW, y) = Tr(K_XW H K_y H); what is known of samples, or to be avoided, are terms of a
+clustering's objective.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.kernels import Combination, Gaussian, Kernel, restricted_to
+from kdrbench.kernels import Combination, Gaussian, Kernel, resolve_kernel, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import Alternation, FirstStep
-from kdrbench.paradigms.form import Guidance
-from kdrbench.paradigms.rounds import Clustering
-from kdrbench.problems import Counters, FactoredGamma, Problem, TraceObjective
+from kdrbench.paradigms.embedding import Guidance
+from kdrbench.paradigms.reduced import Clustering
+from kdrbench.parameters import POSITIVE, OneOf, check_names, check_value
+from kdrbench.problems import (
+    Counters,
+    FactoredGamma,
+    Problem,
+    TraceObjective,
+    one_hot_columns,
+    supervised_gamma,
+    target_gamma,
+)
 from kdrbench.samples import Samples
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 
 # The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
-
 MakeMonitor = Callable[[], Monitor]
+Parameters = Mapping[str, Any]
+_SETTINGS = frozenset(field.name for field in fields(Alternation))
+
+
+def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel | Combination) -> Problem:
+    """Return the problem max_W Tr(H Y Y' H K_XW) with the diagonal of K dropped.
+
+    ``features`` is n x d (standardised by the caller), ``labels`` has n entries of any type, or n x m columns of
+    them: Y holds the one-hot columns of all.
+
+    Source: NeurIPS 2019, Eq. 2.
+    """
+    return build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
+
+
+def regression_problem(
+    features: FloatArray, targets: FloatArray, kernel: Kernel | Combination, target_kernel: Kernel
+) -> Problem:
+    """Return the problem max_W Tr(H K_y H K_XW) with the diagonal of K dropped, for continuous targets.
+
+    ``targets`` has n entries or n x m, ``target_kernel`` makes K_y of them as they are.
+
+    Source: NeurIPS 2019, Eq. 2 with a kernel in place of one-hot labels.
+    """
+    return build_problem(TraceObjective(features, kernel, target_gamma(targets, target_kernel)))
+
+
+def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
+    """Return + mu HSIC(XW, scores) with the linear kernel on the scores: mu Tr(S' H K_XW H S).
+
+    ``scores`` is n x m (or n entries), a column for each question an expert answered; NaN where there is no answer.
+    A column is centred over its answers, and samples without one get 0: they say nothing. Columns are not scaled, so
+    their units and mu together set how much they weigh against the embedding, whose columns have length one.
+
+    Source: NeurIPS 2019, section 2 (semi-supervised learning).
+
+    Raises ``InputError`` unless mu is finite and positive, scores are numbers in at most two dimensions, and each
+    column has two different answers.
+    """
+    try:
+        columns = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expert scores must be numbers, with NaN where there is none: {error}") from error
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.size == 0 or np.isinf(columns).any():
+        raise InputError(f"expert scores must be n entries or n x m finite numbers or NaN; got shape {columns.shape}")
+    answers = ~np.isnan(columns)
+    for place, (column, answered) in enumerate(zip(columns.T, answers.T, strict=True)):
+        if not answered.any() or np.ptp(column[answered]) == 0.0:
+            raise InputError(f"column {place} of the expert scores has no two different answers")
+    means = np.nanmean(columns, axis=0)
+    return Guidance(_positive(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
+
+
+def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
+    """Return - mu Tr(Y' N' K_XW N Y) for the one-hot columns Y of one or several labellings (n x m).
+
+    Clusters then differ from each of them. Y is not scaled: its columns have length sqrt(n / k) where those of the
+    embedding have length one.
+
+    Source: Wu et al., AISTATS 2018, Eq. 4, in the form of their code.
+
+    Raises ``InputError`` unless mu is finite and positive, and as :func:`kdrbench.problems.one_hot_columns`.
+    """
+    return Guidance(-_positive(mu), one_hot_columns(labels))
+
+
+def _positive(mu: float) -> float:
+    check_value("mu", mu, POSITIVE)
+    return float(mu)
 
 
 @dataclass(frozen=True)
@@ -210,3 +293,81 @@ def learn_from_all(
     if isinstance(task, ClusteringTask) and some is not None:
         return task.resumed(kernel, chosen, compared[0].projection, monitor), compared
     return compared[0], compared
+
+
+def build_task(
+    paradigm: str,
+    parameters: Parameters,
+    features: FloatArray | Samples,
+    known: ArrayLike | None,
+    *,
+    evaluation: Evaluation | None = None,
+) -> Task:
+    """Return the task of a paradigm on ``features`` (n x d), ``known`` being what is known of the samples.
+
+    - ``supervised``: class labels, n or n x m; with ``target_kernel`` (a kernel family or definition) continuous
+      targets;
+    - ``unsupervised``: nothing; ``n_clusters`` must be given;
+    - ``semi_supervised``: expert scores, n or n x m, NaN for none; ``n_clusters`` must be given, ``mu`` weighs;
+    - ``alternative``: one or several labellings to differ from; ``n_clusters`` is the first one's number of classes if
+      not given, ``mu`` weighs.
+
+    The last three take the settings of :class:`Alternation` as well. ``evaluation`` says how problems and kernel
+    matrices may be evaluated.
+
+    Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
+    """
+    check_value("paradigm", paradigm, PARADIGMS)
+    build, allowed = _BUILDERS[paradigm]
+    if not isinstance(parameters, Mapping):
+        raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
+    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(allowed))
+    if known is None and paradigm != "unsupervised":
+        raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
+    return replace(build(features, known, parameters), evaluation=evaluation)
+
+
+def _supervised(features: FloatArray | Samples, known: Any, parameters: Parameters) -> SupervisedTask:
+    target_kernel = parameters.get("target_kernel")
+    if target_kernel is None:
+        labels = np.asarray(known)
+        gamma = supervised_gamma(labels)
+        return SupervisedTask(features, gamma, len(np.unique(labels if labels.ndim == 1 else labels[:, 0])))
+    targets = np.asarray(known, dtype=np.float64)
+    columns = targets[:, None] if targets.ndim == 1 else targets
+    kernel = resolve_kernel(target_kernel, columns, columns.shape[1])
+    if isinstance(kernel, Combination):
+        raise InputError("target_kernel must be a single kernel, not a combination")
+    return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])
+
+
+def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
+    # The papers' form: degrees in the embedding only.
+    return ClusteringTask(features, _alternation({"degrees": "embedding", **parameters}))
+
+
+def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
+    guidance = expert_scores(known, parameters.get("mu", 1.0))
+    return ClusteringTask(features, _alternation(parameters), (guidance,))
+
+
+def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
+    guidance = given_labellings(known, parameters.get("mu", 1.0))
+    labels = np.asarray(known)
+    n_classes = len(np.unique(labels if labels.ndim == 1 else labels[:, 0]))
+    return ClusteringTask(features, _alternation({"n_clusters": n_classes, **parameters}), (guidance,))
+
+
+def _alternation(parameters: Parameters) -> Alternation:
+    if "n_clusters" not in parameters:
+        raise InputError("this paradigm needs its number of clusters: give n_clusters, an integer >= 2")
+    return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
+
+
+_BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]] = {
+    "supervised": (_supervised, frozenset({"target_kernel"})),
+    "unsupervised": (_unsupervised, _SETTINGS),
+    "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
+    "alternative": (_alternative, _SETTINGS | {"mu"}),
+}
+PARADIGMS = OneOf(tuple(sorted(_BUILDERS)))

@@ -30,22 +30,32 @@ __all__ = [
 # Type checkers and editors take this name for true; that of `typing` would have to be imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kdrbench.reduction.adapters import LDA, PLSDA, LeadingComponents, MedianKernelPCA
-    from kdrbench.reduction.controls import RandomAxes, ShuffledLabels
+    from kdrbench.reduction.adapters import (
+        LDA,
+        PLSDA,
+        LeadingComponents,
+        MedianKernelPCA,
+        RandomAxes,
+        ShuffledLabels,
+        SupervisedUMAP,
+    )
+    from kdrbench.reduction.discriminants import LFDA, KernelDiscriminantAnalysis
     from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
     from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
-    from kdrbench.reduction.kernel_discriminant import KernelDiscriminantAnalysis
-    from kdrbench.reduction.local_fisher import LFDA
-    from kdrbench.reduction.supervised_umap import SupervisedUMAP
 else:
     _MODULES = {
-        "adapters": ("LDA", "PLSDA", "LeadingComponents", "MedianKernelPCA"),
-        "controls": ("RandomAxes", "ShuffledLabels"),
+        "adapters": (
+            "LDA",
+            "PLSDA",
+            "LeadingComponents",
+            "MedianKernelPCA",
+            "RandomAxes",
+            "ShuffledLabels",
+            "SupervisedUMAP",
+        ),
+        "discriminants": ("KernelDiscriminantAnalysis", "LFDA"),
         "inverse_regression": ("SAVE", "SIR", "DirectionalRegression"),
         "kernel_dimension_reduction": ("GradientKDR", "SupervisedPCA"),
-        "kernel_discriminant": ("KernelDiscriminantAnalysis",),
-        "local_fisher": ("LFDA",),
-        "supervised_umap": ("SupervisedUMAP",),
     }
 
     def __getattr__(name):

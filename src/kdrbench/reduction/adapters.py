@@ -1,21 +1,35 @@
-"""Methods of scikit-learn, and learners of metrics, as transformers to a number of components.
+"""Methods of scikit-learn and umap-learn, learners of metrics, and controls, as transformers to a number of components.
 
-Each takes ``n_components`` as the most there may be, where the method itself has a limit of its own.
+Each takes ``n_components`` as the most there may be, where the method itself has a limit of its own. Controls learn
+nothing from y, so that every other method must beat them.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kdrbench.extras import needed_for
 from kdrbench.kernels import median_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import FLAG, POSITIVE, Declarations
+from kdrbench.parameters import (
+    COUNT,
+    FLAG,
+    POSITIVE,
+    Declarations,
+    Interval,
+    check_parameters,
+    check_value,
+    whole,
+)
 from kdrbench.reduction.common import COMPONENTS, SHRINKAGE, LinearReducer, Reducer, Response
 
 
@@ -37,20 +51,10 @@ class LDA(LinearReducer):
     ----------
     components_ : ndarray of shape (q, n_features)
         Rows w', q = min(n_components, k - 1, n_features), or fewer where class means span less.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import LDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LDA(4).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _continuous = False
@@ -88,20 +92,10 @@ class PLSDA(LinearReducer):
     ----------
     components_ : ndarray of shape (q, n_features)
         The rotations, so that scores are X @ components_.T up to a constant.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Barker, Rayens, "Partial least squares for discrimination", Journal of Chemometrics 17, 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import PLSDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> PLSDA(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "scale": FLAG}
@@ -138,21 +132,11 @@ class MedianKernelPCA(Reducer):
         The fitted model.
     sigma_ : float
         The bandwidth.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Schoelkopf, Smola, Mueller, "Nonlinear component analysis as a kernel eigenvalue problem", Neural Computation 10,
     1998.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import MedianKernelPCA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> MedianKernelPCA(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "bandwidth": POSITIVE}
@@ -195,17 +179,6 @@ class LeadingComponents(Reducer):
         The components of its values.
     components_ : ndarray of shape (q, n_features)
         The map, where the transformer's is linear: only with a transformer that has ``components_``.
-    classes_, n_features_in_, feature_names_in_ :
-        As in scikit-learn.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.estimators import LMNN
-    >>> from kdrbench.reduction import LeadingComponents
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LeadingComponents(LMNN(), 2).fit(X, y).components_.shape
-    (2, 4)
     """
 
     _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS}
@@ -225,7 +198,7 @@ class LeadingComponents(Reducer):
         return mapped
 
     @property
-    def components_(self) -> FloatArray:
+    def components_(self) -> FloatArray:  # type: ignore[override]
         """The map of a linear transformer; ``AttributeError`` where it is not linear."""
         rows: FloatArray = self.pca_.components_ @ self.estimator_.components_
         return rows
@@ -233,3 +206,175 @@ class LeadingComponents(Reducer):
     @property
     def _n_features_out(self) -> int:
         return int(self.pca_.n_components_)
+
+
+class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Project on orthonormal axes drawn at random, uniformly among all; neither X nor y play a part.
+
+    scikit-learn's ``GaussianRandomProjection`` has axes that are neither orthogonal nor of one length.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of axes, between 1 and n_features.
+    random_state : int, RandomState or None
+        What draws them.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal rows.
+
+    References
+    ----------
+    Stewart, "The efficient generation of random orthogonal matrices", SIAM Journal on Numerical Analysis 17, 1980.
+    """
+
+    _constraints: ClassVar[Declarations] = {"n_components": COUNT}
+
+    def __init__(self, n_components: int = 1, *, random_state: Any = None) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Draw axes for as many features as X has; ``ValueError`` for NaN, or more components than features."""
+        check_parameters(self)
+        n_features = validate_data(self, X, dtype=np.float64).shape[1]
+        check_value("n_components", self.n_components, whole(1, n_features, f"the {n_features} features"))
+        draws = check_random_state(self.random_state).standard_normal((n_features, self.n_components))
+        axes, triangle = np.linalg.qr(draws)
+        # With a positive diagonal of R the axes are uniform, and a function of the draws alone.
+        self.components_: FloatArray = np.ascontiguousarray((axes * np.sign(np.diagonal(triangle))).T)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return X @ components_.T."""
+        check_is_fitted(self)
+        projected: FloatArray = validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T
+        return projected
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+
+class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Another transformer, fitted on y in a random order: what it finds where there is nothing to find.
+
+    Parameters
+    ----------
+    estimator : transformer
+        The one that is fitted; its parameters are reached as ``estimator__...``.
+    random_state : int, RandomState or None
+        What shuffles y.
+
+    Attributes
+    ----------
+    estimator_ : transformer
+        The fitted one.
+    components_ : ndarray of shape (n_components, n_features)
+        Its components, where it has any.
+    """
+
+    def __init__(self, estimator: Any, *, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit a clone of ``estimator`` on X and y in a random order; raises what that raises."""
+        features, labels = validate_data(self, X, y, dtype=np.float64)
+        shuffled = check_random_state(self.random_state).permutation(labels)
+        self.estimator_ = clone(self.estimator).fit(features, shuffled)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return what the fitted transformer makes of X."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.transform(validate_data(self, X, dtype=np.float64, reset=False)))
+
+    @property
+    def components_(self) -> FloatArray:
+        """The components of the fitted transformer; ``AttributeError`` where it has none."""
+        components: FloatArray = self.estimator_.components_
+        return components
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the names that the fitted transformer gives its columns."""
+        check_is_fitted(self)
+        names: NDArray[np.object_] = self.estimator_.get_feature_names_out()
+        return names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class SupervisedUMAP(Reducer):
+    """Uniform manifold approximation and projection with labels: a layout of a graph of near neighbours.
+
+    Edges between samples of different classes, or far apart in a continuous y, are weakened before the layout. It is no
+    linear map, and new samples are laid out among the training samples. Needs the package umap-learn
+    (``pip install 'kdrbench[umap]'``).
+
+    Parameters
+    ----------
+    n_components : int or None
+        Columns of the layout. ``None``: one less than the number of classes, or 1.
+    n_neighbors : int
+        Neighbours in the graph, >= 2; one less than the number of samples where these are fewer.
+    target_weight : float
+        Between 0 (y plays hardly a part) and 1 (y alone).
+    random_state : int, RandomState or None
+        Seed of the layout.
+
+    Attributes
+    ----------
+    model_ : umap.UMAP
+        The fitted model.
+
+    References
+    ----------
+    McInnes, Healy, Melville, "UMAP: uniform manifold approximation and projection for dimension reduction", 2018
+    (arXiv 1802.03426); the package's documentation for labels.
+    """
+
+    _constraints: ClassVar[Declarations] = {
+        "n_components": COMPONENTS,
+        "n_neighbors": whole(2),
+        "target_weight": Interval(0.0, 1.0),
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 15,
+        target_weight: float = 0.5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.target_weight = target_weight
+        self.random_state = random_state
+
+    def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
+        with needed_for("SupervisedUMAP"):
+            from umap import UMAP
+        self.model_ = UMAP(
+            n_components=n_components,
+            n_neighbors=min(self.n_neighbors, len(features) - 1),
+            min_dist=0.1,
+            target_weight=self.target_weight,
+            target_metric="l2" if response.classes is None else "categorical",
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+            # One thread: several would lay out the same samples differently in each run.
+            n_jobs=1,
+        ).fit(features, response.values)
+
+    def _mapped(self, features: FloatArray) -> FloatArray:
+        return np.asarray(self.model_.transform(features), dtype=np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.model_.embedding_.shape[1])

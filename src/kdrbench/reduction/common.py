@@ -14,16 +14,19 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer
-from kdrbench.estimators.footprints import Samples, check_footprint
+from kdrbench.estimators.common import LabelledTransformer, Samples, check_footprint
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
-from kdrbench.progress import FitProgress
 
 COMPONENTS = optional(COUNT)
 SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
+
+
+def of_kernel_matrix(samples: Samples) -> float:
+    """Return the bytes of a kernel matrix that is factored in place: itself, and as much again while it is made."""
+    return 18.0 * samples.n_samples**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,10 @@ def response_of(target: NDArray[Any]) -> Response:
 
 
 class Reducer(LabelledTransformer):
-    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples."""
+    """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples.
+
+    All have ``classes_`` (unless y was continuous), ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
+    """
 
     # Whether y may be continuous.
     _continuous: ClassVar[bool] = True
@@ -96,8 +102,7 @@ class Reducer(LabelledTransformer):
             check_classification_targets(target)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
-        # Eigenproblems, which end at once: there is no progress to show.
-        self._learn(features, target, None)
+        self._learn(features, target)
         return self
 
     def _needed(self, samples: Samples) -> float:
@@ -105,7 +110,7 @@ class Reducer(LabelledTransformer):
         n_samples, n_features = samples
         return 8.0 * (4 * n_samples * n_features + 4 * n_features * min(samples))
 
-    def _learn(self, features: FloatArray, labels: NDArray[np.generic], progress: FitProgress | None) -> None:
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
         response = response_of(labels)
         if response.classes is not None:
@@ -133,10 +138,6 @@ class LinearReducer(Reducer):
     def _mapped(self, features: FloatArray) -> FloatArray:
         mapped: FloatArray = features @ self.components_.T
         return mapped
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
 
 def _oriented(rows: FloatArray) -> FloatArray:

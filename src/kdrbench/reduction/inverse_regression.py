@@ -79,22 +79,10 @@ class SIR(_InverseRegression):
         Rows b', with b'Sb = 1 (shrunk) and orthogonal in S; q is at most ``n_components`` and the rank of M.
     eigenvalues_ : ndarray of shape (q,)
         Of M, largest first: without shrinkage the share of a component's variance that lies between slices.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Li, "Sliced inverse regression for dimension reduction", JASA 86, 1991.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from kdrbench.reduction import SIR
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> SIR(2).fit_transform(X, y).shape
-    (442, 2)
     """
 
     def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -111,38 +99,11 @@ class SAVE(_InverseRegression):
     M = sum_s p_s (C - V_s)^2, C = Cov[Z], the identity unless it was shrunk. It also finds directions in which X is
     symmetric whatever y is, and needs more samples in a slice than :class:`SIR`: it estimates covariances.
 
-    Parameters
-    ----------
-    n_components : int or None
-        The most components. ``None``: one less than the number of classes, or 1.
-    n_slices : int
-        Slices of equally many samples, >= 2, where y is continuous; for class labels a class is a slice.
-    shrinkage : "auto", float or None
-        s in the covariance (1 - s) S + s tr(S) / d I that whitens. ``None``: 0 if S is regular, else ``auto``, that of
-        Ledoit and Wolf (2004).
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (q, n_features)
-        Rows b', with b'Sb = 1 (shrunk) and orthogonal in S; q is at most ``n_components`` and the rank of M.
-    eigenvalues_ : ndarray of shape (q,)
-        Of M, largest first.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    Parameters and attributes are those of :class:`SIR`; for class labels a class is a slice.
 
     References
     ----------
     Cook, Weisberg, discussion of "Sliced inverse regression for dimension reduction", JASA 86, 1991.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from kdrbench.reduction import SAVE
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> SAVE(2).fit_transform(X, y).shape
-    (442, 2)
     """
 
     def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -162,38 +123,11 @@ class DirectionalRegression(_InverseRegression):
 
     so that it finds the directions of both :class:`SIR` (from T) and :class:`SAVE`.
 
-    Parameters
-    ----------
-    n_components : int or None
-        The most components. ``None``: one less than the number of classes, or 1.
-    n_slices : int
-        Slices of equally many samples, >= 2, where y is continuous; for class labels a class is a slice.
-    shrinkage : "auto", float or None
-        s in the covariance (1 - s) S + s tr(S) / d I that whitens. ``None``: 0 if S is regular, else ``auto``, that of
-        Ledoit and Wolf (2004).
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (q, n_features)
-        Rows b', with b'Sb = 1 (shrunk) and orthogonal in S; q is at most ``n_components`` and the rank of M.
-    eigenvalues_ : ndarray of shape (q,)
-        Of M, largest first.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    Parameters and attributes are those of :class:`SIR`; for class labels a class is a slice.
 
     References
     ----------
     Li, Wang, "On directional regression for dimension reduction", JASA 102, 2007.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from kdrbench.reduction import DirectionalRegression
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> DirectionalRegression(2).fit_transform(X, y).shape
-    (442, 2)
     """
 
     def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -8,14 +8,21 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.footprints import Samples, of_kernel_matrix
+from kdrbench.estimators.common import Samples
 from kdrbench.kernels import Gaussian, median_distance
-from kdrbench.kernels.bounded_factor import bounded_factor, centred_factor
+from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import squared_distances
 from kdrbench.metric_learning.neighbours import row_blocks
-from kdrbench.parameters import POSITIVE, Declarations, OneOf
-from kdrbench.reduction.common import COMPONENTS, LinearReducer, Response, in_their_span, numerical_rank
+from kdrbench.parameters import POSITIVE, Declarations
+from kdrbench.reduction.common import (
+    COMPONENTS,
+    LinearReducer,
+    Response,
+    in_their_span,
+    numerical_rank,
+    of_kernel_matrix,
+)
 
 # Kernels on continuous targets are factored up to this share of their trace.
 _TARGET_TOLERANCE = 1e-10
@@ -38,8 +45,6 @@ class GradientKDR(LinearReducer):
         The most components: at most the rank of the samples. ``None``: one less than the number of classes, or 1.
     bandwidth : float
         sigma of K = exp(-|x - z|^2 / (2 sigma^2)) as a share of the median distance of the samples, > 0.
-    target_bandwidth : float
-        The same for continuous y.
     regularization : float
         e, > 0.
 
@@ -51,29 +56,16 @@ class GradientKDR(LinearReducer):
         Of M, largest first.
     sigma_ : float
         The bandwidth.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Fukumizu, Leng, "Gradient-based kernel dimension reduction for regression", JASA 109, 2014 (arXiv 1109.0455). The
     defaults are those of the authors' sample program; they tune the bandwidths over 0.25 to 2 medians.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import GradientKDR
-    >>> X, y = load_iris(return_X_y=True)
-    >>> GradientKDR(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
     _constraints: ClassVar[Declarations] = {
         "n_components": COMPONENTS,
         "bandwidth": POSITIVE,
-        "target_bandwidth": POSITIVE,
         "regularization": POSITIVE,
     }
 
@@ -82,12 +74,10 @@ class GradientKDR(LinearReducer):
         n_components: int | None = None,
         *,
         bandwidth: float = 1.0,
-        target_bandwidth: float = 1.0,
         regularization: float = 1e-5,
     ) -> None:
         self.n_components = n_components
         self.bandwidth = bandwidth
-        self.target_bandwidth = target_bandwidth
         self.regularization = regularization
 
     def _needed(self, samples: Samples) -> float:
@@ -97,7 +87,7 @@ class GradientKDR(LinearReducer):
         n_samples = len(centred)
         self.sigma_ = self.bandwidth * median_distance(centred)
         kernel = Gaussian(self.sigma_)
-        targets = target_factor(response, self.target_bandwidth, centred=False)
+        targets = _target_factor(response)
         # Gradients are sums of differences of samples.
         samples, span = in_their_span(centred)
         gram = kernel.value(squared_distances(samples, samples))
@@ -124,33 +114,15 @@ def _gradient_moment(kernel: Gaussian, features: FloatArray, weights: FloatArray
     return moment
 
 
-def target_factor(response: Response, bandwidth: float | None, *, centred: bool) -> FloatArray:
-    """Return R (n x r) with RR' = L, or HLH where ``centred``, for the kernel L of y.
-
-    For classes R is one-hot, and less its means it has k - 1 columns. For continuous y L is yy' if ``bandwidth`` is
-    ``None``, else a Gaussian, its sigma that share of the median distance, factored up to 1e-10 of its trace.
-    """
+def _target_factor(response: Response) -> FloatArray:
+    """Return R (n x r) with RR' = L for the kernel L of y: one-hot classes, or a Gaussian factored to 1e-10."""
     targets = response.indicators()
     if response.classes is not None:
-        # HY 1 = 0, so that HY, of rank k - 1, may be taken in a basis of what is orthogonal to 1.
-        return _within_complement(targets) if centred else targets
-    if bandwidth is None:
-        return targets - targets.mean(axis=0) if centred else targets
-    kernel = Gaussian(bandwidth * median_distance(targets))
-    if centred:
-        factor = centred_factor(kernel, targets, _TARGET_TOLERANCE)
-    else:
-        found = bounded_factor(kernel, targets, _TARGET_TOLERANCE, len(targets))
-        factor = None if found is None else found[0]
-    if factor is None:
+        return targets
+    found = bounded_factor(Gaussian(median_distance(targets)), targets, _TARGET_TOLERANCE, len(targets))
+    if found is None:
         raise InputError("the kernel of y has no finite values; scale y")
-    return factor
-
-
-def _within_complement(indicators: FloatArray) -> FloatArray:
-    complement: FloatArray = null_space(np.ones((1, indicators.shape[1])))
-    centred: FloatArray = indicators - indicators.mean(axis=0)
-    return centred @ complement
+    return found[0]
 
 
 class SupervisedPCA(LinearReducer):
@@ -158,17 +130,13 @@ class SupervisedPCA(LinearReducer):
 
     Maximises tr(W'X'HLHXW) over W'W = I, H = I - 11'/n: the Hilbert-Schmidt independence criterion with a linear kernel
     on XW. Its solution is the leading eigenvectors of X'HLHX, here the singular vectors of X'HR with L = RR', in
-    O(n d r) operations. With L = I it is PCA.
+    O(n d r) operations. With L = I it is PCA. For class labels L is 1 for equal ones and 0 else,
+    for continuous y it is yy'.
 
     Parameters
     ----------
     n_components : int or None
         The most components; k classes, or a linear kernel on y, have at most k - 1, or 1. ``None``: that many.
-    target_kernel : {"linear", "gaussian"}
-        L for continuous y: yy', or a Gaussian whose sigma is ``target_bandwidth`` times the median distance. For class
-        labels both are the same: 1 for equal ones and 0 else, up to a factor and a constant that H removes.
-    target_bandwidth : float
-        Share of the median distance, > 0.
 
     Attributes
     ----------
@@ -176,42 +144,25 @@ class SupervisedPCA(LinearReducer):
         Orthonormal rows; q is at most ``n_components`` and the rank of X'HLHX.
     eigenvalues_ : ndarray of shape (q,)
         Of X'HLHX, largest first.
-    classes_ : ndarray
-        The labels seen, unless y was continuous.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
 
     References
     ----------
     Barshan, Ghodsi, Azimifar, Zolghadri Jahromi, "Supervised principal component analysis: visualization,
     classification and regression on subspaces and submanifolds", Pattern Recognition 44, 2011 (Algorithm 1, and its
     dual form).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kdrbench.reduction import SupervisedPCA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SupervisedPCA(2).fit_transform(X, y).shape
-    (150, 2)
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "target_kernel": OneOf(("linear", "gaussian")),
-        "target_bandwidth": POSITIVE,
-    }
+    _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS}
 
-    def __init__(
-        self, n_components: int | None = None, *, target_kernel: str = "linear", target_bandwidth: float = 1.0
-    ) -> None:
+    def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
-        self.target_kernel = target_kernel
-        self.target_bandwidth = target_bandwidth
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
-        bandwidth = None if self.target_kernel == "linear" else self.target_bandwidth
-        targets = target_factor(response, bandwidth, centred=True)
+        targets = response.indicators()
+        targets = targets - targets.mean(axis=0)
+        if response.classes is not None:
+            # HY 1 = 0, so that HY, of rank k - 1, may be taken in a basis of what is orthogonal to 1.
+            targets = targets @ null_space(np.ones((1, targets.shape[1])))
         vectors, singular, _ = svd(centred.T @ targets, full_matrices=False)
         count = min(numerical_rank(singular, len(centred)), n_components)
         self.eigenvalues_ = singular[:count] ** 2

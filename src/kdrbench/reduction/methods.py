@@ -69,7 +69,7 @@ def _shuffled(name: str) -> Factory:
     """Return the factory of the method of a name, fitted on shuffled labels."""
 
     def factory(n_components: int, random_state: int | None) -> Any:
-        shuffled = _class_at("kdrbench.reduction.controls:ShuffledLabels")
+        shuffled = _class_at("kdrbench.reduction.adapters:ShuffledLabels")
         return shuffled(build_reducer(name, n_components, random_state), random_state=random_state)
 
     return factory
@@ -137,22 +137,22 @@ METHODS: Mapping[str, ReducerEntry] = {
     "supervised_pca": ReducerEntry("Supervised PCA", _of(f"{_OF_KERNELS}:SupervisedPCA")),
     "lfda": ReducerEntry(
         "LFDA",
-        _of("kdrbench.reduction.local_fisher:LFDA"),
+        _of("kdrbench.reduction.discriminants:LFDA"),
         {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)},
     ),
     "kernel_discriminant": ReducerEntry(
         "Kernel discriminant analysis",
-        _of("kdrbench.reduction.kernel_discriminant:KernelDiscriminantAnalysis"),
+        _of("kdrbench.reduction.discriminants:KernelDiscriminantAnalysis"),
         {"kernel_params": _MEDIANS, "regularization": (1e-5, 1e-3, 1e-1)},
     ),
     "supervised_umap": ReducerEntry(
         "Supervised UMAP",
-        _of("kdrbench.reduction.supervised_umap:SupervisedUMAP"),
+        _of("kdrbench.reduction.adapters:SupervisedUMAP"),
         {"n_neighbors": (5, 15, 30), "target_weight": (0.25, 0.5, 0.75)},
         package="umap",
     ),
     "random_axes": ReducerEntry(
-        "Random axes", _of("kdrbench.reduction.controls:RandomAxes"), supervised=False, control=True
+        "Random axes", _of("kdrbench.reduction.adapters:RandomAxes"), supervised=False, control=True
     ),
     "shuffled_lda": ReducerEntry("LDA on shuffled labels", _shuffled("lda"), control=True),
     "shuffled_kdr": ReducerEntry(

@@ -15,7 +15,13 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import SolverOutcome, Status
-from kdrbench.solvers.geometry.stiefel import STATIONARY, orthonormalised, outside, relative_stationarity
+from kdrbench.solvers.geometry.stiefel import (
+    STATIONARY,
+    orthonormalised,
+    outside,
+    relative_stationarity,
+    require_finite,
+)
 from kdrbench.solvers.monitor import Monitor
 
 # Given the first variables, returns the last ones and why the optimiser ended.
@@ -28,11 +34,12 @@ class Search:
     ``run`` calls it; an optimiser calls ``cost_and_gradient`` (or ``cost`` and ``gradient``) as often as it likes, and
     ``callback`` once an iteration. There the iterate is counted and shown to the monitor, with the clock paused. The
     search ends there where it is stationary to ``tolerance`` or a limit is reached: by an exception, which the
-    optimiser has to let pass.
+    optimiser has to let pass. ``point``, ``value`` and ``stationarity`` are those of the last iterate.
     """
 
     def __init__(self, problem: Problem, start: FloatArray, monitor: Monitor, tolerance: float = STATIONARY) -> None:
         self._problem, self._monitor, self._tolerance, self._start = problem, monitor, tolerance, start
+        self.point, self.value, self.stationarity = start, -np.inf, np.inf
         self._variables: FloatArray = np.empty(0)
         self._evaluated: tuple[FloatArray, float, FloatArray] = (start, np.nan, start)
 
@@ -44,7 +51,7 @@ class Search:
         try:
             self.callback(self._start.ravel())
             variables, reason = minimise(self._start.ravel().copy())
-        except _Ended as ended:
+        except SearchEnded as ended:
             return ended.outcome
         point, _, gradient = self._at(variables)
         reached = relative_stationarity(point, gradient)
@@ -54,6 +61,7 @@ class Search:
     def cost_and_gradient(self, variables: FloatArray) -> tuple[float, FloatArray]:
         """Return -F and its gradient in V, as d q numbers."""
         point, value, gradient = self._at(variables)
+        # R is q x q and upper triangular; its diagonal never shrinks, for the gradient is orthogonal to the span of V.
         upper = point.T @ np.reshape(variables, point.shape)
         return -value, np.asarray(-np.linalg.solve(upper, outside(point, gradient).T).T, dtype=np.float64).ravel()
 
@@ -67,11 +75,14 @@ class Search:
 
     def callback(self, variables: FloatArray, *_others: Any) -> None:
         """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
-        point, _, gradient = self._at(variables)
-        if (reached := relative_stationarity(point, gradient)) <= self._tolerance:
-            raise _Ended(SolverOutcome(point, Status.CONVERGED, f"relative stationarity is {reached:.1e}"))
+        point, value, gradient = self._at(variables)
+        require_finite(value, gradient)
+        self.point, self.value, self.stationarity = point, value, relative_stationarity(point, gradient)
+        if self.stationarity <= self._tolerance:
+            message = f"relative stationarity at most {self._tolerance:g}"
+            raise SearchEnded(SolverOutcome(point, Status.CONVERGED, message))
         if not self._monitor.keep_going(point):
-            raise _Ended(SolverOutcome(point, self._monitor.stop_status, self._monitor.stop_message))
+            raise SearchEnded(SolverOutcome(point, self._monitor.stop_status, self._monitor.stop_message))
 
     def _at(self, variables: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """Return W, F and its gradient; what was evaluated last is not evaluated again."""
@@ -90,7 +101,9 @@ class Search:
         return self._evaluated
 
 
-class _Ended(Exception):  # noqa: N818 - not an error: the only way out of an optimiser's loop
+class SearchEnded(Exception):  # noqa: N818 - not an error: the only way out of an optimiser's loop
+    """Carries the outcome of a search that an optimiser's loop is left with."""
+
     def __init__(self, outcome: SolverOutcome) -> None:
         super().__init__(outcome.message)
         self.outcome = outcome

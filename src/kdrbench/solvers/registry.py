@@ -1,4 +1,9 @@
-"""Solvers and starting points by name; a solver's module is imported when it is first used."""
+"""Solvers and starting points by name, in configurations, commands and estimators.
+
+A solver is a method with its options, the start it takes and how it ends; a method's module is imported when it is
+first used. The names of methods (``SOLVERS``) are values of ``method`` alone. The shipped names (``NAMED``) keep their
+meaning: a configuration may add names, and redefine none.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kdrbench.errors import InputError
+from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
-from kdrbench.methods import build_method
+from kdrbench.methods import build_method, is_own
 from kdrbench.parameters import OneOf, check_value
 from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.base import Solver
@@ -17,13 +22,13 @@ from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormali
 
 SOLVERS: dict[str, str] = {
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
-    "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann_conjugate_gradient:GrassmannConjugateGradient",
-    "grassmann_trust_region": "kdrbench.solvers.grassmann_trust_region:GrassmannTrustRegion",
+    "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann:GrassmannConjugateGradient",
+    "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
     "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
-    "riemannian_lbfgs": "kdrbench.solvers.riemannian_lbfgs:RiemannianLBFGS",
-    "scipy_lbfgs": "kdrbench.solvers.scipy_lbfgs:ScipyLBFGS",
+    "riemannian_lbfgs": "kdrbench.solvers.first_order:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.first_order:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # Controls, which every solver should beat; tables include them where a configuration names them.
@@ -34,6 +39,40 @@ CONTROLS: dict[str, str] = {
     "start_alone": "kdrbench.solvers.controls:StartAlone",
 }
 CONTRACT = ("requires", "run")
+_CONVERGED = {"tolerance": 1e-6, "rounds": "converged", "settings": "converged"}
+_ESCAPING = {"tolerance": 1e-6, "escape": True, "settings": "converged"}
+_PUBLISHED = {"variant": "published", "start": "random", "settings": "published"}
+# The section `solvers` of config.yaml, which a test compares: the library has no configuration beside it.
+NAMED: Mapping[str, Mapping[str, Any]] = {
+    "ism": {"method": "ism", "tolerance": 0.01, "settings": "published"},
+    "dg": {"method": "dimension_growth", **_PUBLISHED},
+    "sm": {"method": "stiefel_cayley", **_PUBLISHED},
+    "gm": {"method": "grassmann_trust_region", **_PUBLISHED},
+    "ism_converged": {"method": "ism_safeguarded", **_CONVERGED},
+    "dg_converged": {"method": "dimension_growth", **_CONVERGED},
+    "sm_converged": {"method": "stiefel_cayley", **_CONVERGED},
+    "gm_converged": {"method": "grassmann_trust_region", **_CONVERGED},
+    "cg_converged": {"method": "grassmann_conjugate_gradient", **_CONVERGED},
+    "lbfgs_converged": {"method": "riemannian_lbfgs", **_CONVERGED},
+    "scipy_converged": {"method": "scipy_lbfgs", **_CONVERGED},
+    "ism_published": {"method": "ism", "variant": "published", "settings": "published"},
+    "ism_published_1_d": {"method": "ism", "variant": "published_1_d", "settings": "published"},
+    "ism_random": {"method": "ism", "tolerance": 0.01, "start": "random", "settings": "published"},
+    "dg_greedy": {"method": "dimension_growth", "tolerance": 1e-6, "polish": False, "settings": "published"},
+    "dg_escaping": {"method": "dimension_growth", **_ESCAPING},
+    "sm_escaping": {"method": "stiefel_cayley", **_ESCAPING},
+    "gm_escaping": {"method": "grassmann_trust_region", **_ESCAPING},
+    "dg_10": {"method": "dimension_growth", **_PUBLISHED, "starts": 10},
+    "sm_10": {"method": "stiefel_cayley", **_PUBLISHED, "starts": 10},
+    "gm_10": {"method": "grassmann_trust_region", **_PUBLISHED, "starts": 10},
+    "ism_10": {"method": "ism", "tolerance": 0.01, "max_iterations": 10, "settings": "published"},
+    "ism_2018": {"method": "ism_2018", "tolerance": 0.01, "settings": "published"},
+    "random": {"method": "start_alone", "start": "random"},
+    "first_axes": {"method": "start_alone", "start": "identity"},
+    **{name: {"method": name} for name in ("principal_axes", "discriminant_axes", "shuffled_labels")},
+}
+# What a definition says to whoever runs the solver, and not to the solver.
+_OF_RUNS = ("start", "starts", "rounds", "settings")
 
 
 def build_solver(definition: Mapping[str, Any]) -> Solver:
@@ -98,3 +137,59 @@ def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Ge
             f"the number of components must be between 1 and {problem.n_features}"
         )
     return STARTS[name](problem, n_components, rng)
+
+
+def method_of(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the definition of a solver says of its method: the name and its options."""
+    return {key: value for key, value in definition.items() if key not in _OF_RUNS}
+
+
+def definition_of(name: str, own: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Return what a solver's name means: a shipped one, one of the user's ``own``, or a file, class or entry point.
+
+    Raises ``InputError`` for any other name, a method's included.
+    """
+    known = {**(own or {}), **NAMED}
+    if name in known:
+        return dict(known[name])
+    if is_own("solver", name, _methods()):
+        return {"method": name}
+    raise InputError(f"{unknown_solver(name, known)} One of your own is named path/to/file.py or module:Class")
+
+
+def unknown_solver(name: str, known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say that a name is none of the ``known`` ones, and which are near: of a method those of its solvers."""
+    near = [solver for solver, definition in known.items() if definition.get("method") == name]
+    if near and name in _methods():
+        return f"unknown solver {name!r}: it is a method, and these are solvers with it: {', '.join(near)}."
+    return unknown_name("solver", name, sorted(known))
+
+
+def check_meanings(solvers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise ``ConfigError`` for the first definition that gives another meaning to a shipped name, or to a method's.
+
+    ``settings`` only says whose settings they are, so it may differ.
+    """
+    for name, definition in solvers.items():
+        if (meant := NAMED.get(name)) is None:
+            if name in _methods():
+                raise ConfigError(f"config: solvers.{name}: {unknown_solver(name, NAMED)} Choose another name")
+            continue
+        changed = [key for key, value in definition.items() if key != "settings" and meant.get(key) != value]
+        if changed:
+            raise ConfigError(
+                f"config: solvers.{name}.{changed[0]} is {definition[changed[0]]!r}, and {name} means "
+                f"{in_words(meant)}, everywhere; define yours by another name, such as {name}_own"
+            )
+
+
+def in_words(definition: Mapping[str, Any]) -> str:
+    """Return a definition as a phrase: its method, and then its options."""
+    method, *options = (
+        str(value) if key == "method" else f"{key} {value}" for key, value in definition.items() if key != "settings"
+    )
+    return ", ".join([method, *options])
+
+
+def _methods() -> Mapping[str, str]:
+    return {**SOLVERS, **CONTROLS}

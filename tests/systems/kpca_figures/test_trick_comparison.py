@@ -64,7 +64,7 @@ def test_no_two_training_samples_are_equal():
 
 @pytest.mark.parametrize(("draw", "form"), [(ring, [1, 1]), (cone, [1, -1, 1, -1])])
 def test_the_made_classes_are_separated_by_a_form_of_degree_two(draw, form):
-    features, labels = draw(np.random.default_rng(0), 100)
+    features, labels = draw(100, np.random.default_rng(0))
     values = np.square(features) @ form
     assert len(labels) == 100
     assert values[labels == 0].max() < values[labels == 1].min()

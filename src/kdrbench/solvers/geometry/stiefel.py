@@ -23,6 +23,7 @@ _MOST_RESTARTS = 20
 # From this size on it is worth looking whether the matrix has few eigenvalues that are not zero.
 _LOW_RANK_SIZE = 200
 _NOT_FINITE = "the kernel or its slope is not finite on these samples: scale the features, or choose another kernel"
+_ROUNDING = 1e-13
 
 
 def require_finite(*values: float | FloatArray) -> None:
@@ -216,9 +217,6 @@ def with_fixed_signs(columns: FloatArray) -> FloatArray:
     places = (sizes >= (1.0 - _TIE) * sizes.max(axis=0)).argmax(axis=0)
     signs = np.where(columns[places, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
     return np.ascontiguousarray(columns * signs)
-
-
-_ROUNDING = 1e-13
 
 
 class CayleyCurve:

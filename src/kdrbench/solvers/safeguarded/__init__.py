@@ -7,9 +7,8 @@
 | finish | limited-memory or trust-region Newton steps down to the tolerance | ``finish`` |
 | escape | a step along negative curvature, where a saddle was reached; then finish again | ``finish`` |
 
-``solver`` runs them in this order and owns the options. Two modules support the roles. ``correction`` carries the
-approach out on an approximate problem that is corrected by a few exact gradients. ``quadratic_model`` is what a
-Newton step minimises, and it knows the smallest curvature.
+``solver`` runs them in this order and owns the options. ``quadratic_model`` is what a Newton step minimises, and it
+knows the smallest curvature.
 
 A problem that is costly to evaluate offers an approximation: single precision, or a low-rank kernel matrix. Then the
 exploration and the beginning of the approach use it, and second order is taken from it. What ends the search is always

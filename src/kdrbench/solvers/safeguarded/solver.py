@@ -44,8 +44,7 @@ from kdrbench.solvers.geometry.stiefel import (
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.registry import build_solver
-from kdrbench.solvers.safeguarded.approach import Approach, approach
-from kdrbench.solvers.safeguarded.correction import approach_through
+from kdrbench.solvers.safeguarded.approach import Approach, approach, approach_through
 from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
 from kdrbench.solvers.safeguarded.portfolio import chosen_start, explore
 

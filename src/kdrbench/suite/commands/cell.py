@@ -37,7 +37,7 @@ def cell_config(
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
-    from kdrbench.solvers.named import definition_of
+    from kdrbench.solvers.registry import definition_of
 
     paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
     experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}

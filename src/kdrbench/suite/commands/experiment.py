@@ -15,8 +15,7 @@ from kdrbench.datasets import registry_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
-from kdrbench.solvers.named import NAMED, unknown_solver
-from kdrbench.solvers.registry import CONTROLS, SOLVERS
+from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
 from kdrbench.suite.conformance.subject import find_subject

@@ -41,7 +41,7 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     from kdrbench.datasets import load_registry
     from kdrbench.plugins import declared_names
     from kdrbench.solvers import CONTROLS
-    from kdrbench.solvers.named import NAMED, in_words
+    from kdrbench.solvers.registry import NAMED, in_words
     from kdrbench.suite.conformance.subject import registered_names
 
     if kind == "experiments":

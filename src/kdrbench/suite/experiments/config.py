@@ -8,7 +8,7 @@ from unicodedata import category
 
 from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, unknown_name
-from kdrbench.solvers.named import check_meanings
+from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.stage import Config, Stage
 from kdrbench.suite.experiments.schema import check_schema, experiment_schema, general_schema, partial_schema, shown

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from kdrbench.plugins import load_class_module
-from kdrbench.solvers.named import method_of
+from kdrbench.solvers.registry import method_of
 from kdrbench.suite.conformance.trial import places_of
 from kdrbench.suite.engine.own_code import own_code_sha256
 from kdrbench.suite.engine.stage import Config

@@ -16,7 +16,7 @@ from typing import Any
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
-from kdrbench.solvers.named import check_meanings
+from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.conformance.trial import places_in, try_apart
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid

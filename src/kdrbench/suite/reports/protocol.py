@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.solvers.named import NAMED
+from kdrbench.solvers.registry import NAMED
 from kdrbench.status import Status
 from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
 from kdrbench.suite.reports.tables.labels import dataset_label

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kdrbench.errors import counted
-from kdrbench.solvers.named import method_of
-from kdrbench.solvers.registry import build_solver
+from kdrbench.solvers.registry import build_solver, method_of
 from kdrbench.status import Status
 from kdrbench.suite.engine.stage import Config
 from kdrbench.suite.systems.ikdr.scores import Metric

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.baselines.classification import support_vector_machine
+from kdrbench.baselines.methods import support_vector_machine
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection

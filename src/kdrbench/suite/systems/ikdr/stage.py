@@ -15,7 +15,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.solvers import build_solver
-from kdrbench.solvers.named import method_of
+from kdrbench.solvers.registry import method_of
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.record import Record

@@ -1,7 +1,7 @@
-"""Classifiers to compare a learned projection with: a support vector machine, on all features or on fewer.
+"""Baselines: support vector machines on all features or fewer, spectral clustering, and label spreading.
 
-All share the support vector machine that also judges the solvers' projections, so that a difference of accuracies is
-one of projections.
+All classifiers share the support vector machine that also judges the solvers' projections, so that a difference of
+accuracies is one of projections.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from kdrbench.baselines.contract import (
     BaselineTask,
     Classifier,
+    check_clusters,
     check_components,
     check_labels,
     random_state,
 )
-from kdrbench.kernels import median_distance
+from kdrbench.evaluation.gram import DenseGram
+from kdrbench.kernels import Gaussian, gram_matrix, median_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, POSITIVE, check_parameters
+from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.parameters import COUNT, FLAG, FRACTION, POSITIVE, check_parameters
 
 
 def support_vector_machine(penalty: float = 1.0) -> Any:
@@ -165,3 +168,93 @@ class LinearDiscriminant:
         check_labels(features, labels)
         fitted: Classifier = LinearDiscriminantAnalysis().fit(features, labels)
         return fitted
+
+
+@dataclass(frozen=True)
+class SpectralClustering:
+    """k-means on the rows of U, each scaled to length one: U (n x k) the top eigenvectors of H D^-1/2 K D^-1/2 H.
+
+    K_ij = exp(-|x_i - x_j|^2 / (2 sigma^2)) with its diagonal of ones, D_ii = sum_j K_ij, H = I - 11'/n, and sigma the
+    median distance of the features. Without ``centred``, H is the identity, as in the source (where the diagonal of K
+    is zero). Centred, it gives the NMI that ISM+ prints in Table 6. Takes n x n memory.
+
+    Source: Ng, Jordan, Weiss, "On spectral clustering", NIPS 2001.
+
+    ``cluster`` raises ``InputError`` unless features are finite, 1 <= q <= min(n, d) and 2 <= k <= n, and when the
+    median distance is zero.
+    """
+
+    centred: Annotated[bool, FLAG] = True
+    task: ClassVar[BaselineTask] = BaselineTask.CLUSTERING
+    imports: ClassVar[tuple[str, ...]] = ("sklearn.cluster",)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "baseline option")
+
+    def cluster(
+        self, features: FloatArray, n_clusters: int, n_components: int, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Return the clusters of the samples."""
+        check_components(features, n_components)
+        check_clusters(features, n_clusters)
+        kernel = Gaussian(median_distance(features))
+        gram = DenseGram(gram_matrix(kernel, self._reduced(features, n_components, rng)))
+        _, embedding = spectral_embedding(gram, n_clusters, scaling=degree_scaling(gram), centred=self.centred)
+        return cluster_rows(embedding, seed=random_state(rng))
+
+    def _reduced(self, features: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
+        """Return the features that distances are taken of."""
+        return features
+
+
+@dataclass(frozen=True)
+class PrincipalComponentsSpectralClustering(SpectralClustering):
+    """The same with the distances of the q leading principal components; sigma remains that of all features.
+
+    With sigma of the components ISM+'s Table 6 is missed on Cancer (NMI .899 instead of .862).
+    """
+
+    imports: ClassVar[tuple[str, ...]] = (*SpectralClustering.imports, "sklearn.decomposition")
+
+    def _reduced(self, features: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
+        from sklearn.decomposition import PCA
+
+        reduced: FloatArray = PCA(n_components, random_state=random_state(rng)).fit_transform(features)
+        return reduced
+
+
+@dataclass(frozen=True)
+class LabelSpreading:
+    """scikit-learn's ``LabelSpreading`` on the graph of nearest neighbours of all features.
+
+    F <- alpha S F + (1 - alpha) Y to convergence, S the normalised graph of ``n_neighbours`` and Y the known labels;
+    each sample has the label of its largest entry. ``n_components`` plays no part, nor does chance. With a Gaussian
+    graph of the median bandwidth, as the solvers have, it is far worse.
+
+    Source: Zhou, Bousquet, Lal, Weston, Schoelkopf, "Learning with local and global consistency", NIPS 2003.
+
+    ``complete`` raises ``InputError`` unless features are finite and two classes are known.
+    """
+
+    n_neighbours: Annotated[int, COUNT] = 7
+    alpha: Annotated[float, FRACTION] = 0.2
+    max_iterations: Annotated[int, COUNT] = 1000
+    task: ClassVar[BaselineTask] = BaselineTask.COMPLETION
+    imports: ClassVar[tuple[str, ...]] = ("sklearn.semi_supervised",)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "baseline option")
+
+    def complete(
+        self, features: FloatArray, labels: NDArray[np.int64], n_components: int, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Return a label for each sample; ``labels`` is -1 where it is unknown."""
+        from sklearn.semi_supervised import LabelSpreading as Spreading
+
+        check_components(features, n_components)
+        check_labels(features[labels >= 0], labels[labels >= 0])
+        spreading = Spreading(
+            kernel="knn", n_neighbors=self.n_neighbours, alpha=self.alpha, max_iter=self.max_iterations
+        )
+        found: NDArray[Any] = spreading.fit(features, labels).transduction_
+        return found
