@@ -20,7 +20,6 @@ _COMMANDS = {
     "check": "kdrbench.suite.commands.plugin",
     "claims": "kdrbench.suite.commands.reports",
     "compare": "kdrbench.suite.commands.compare",
-    "crate": "kdrbench.suite.commands.crate",
     "dashboard": "kdrbench.suite.commands.reports",
     "data": "kdrbench.datasets.commands",
     "doctor": "kdrbench.suite.commands.doctor",
