@@ -11,8 +11,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Hundreds of processes read the bytecode that the first one writes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages sbom metadata test-oldest test-processors
-.PHONY: compare-processors mutants picture pictures rulegraph bench lock lock-oldest lock-sbom clean
+.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
+.PHONY: picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -30,7 +30,7 @@ test: $(READY_DEV)
 lint: $(READY_DEV)
 	ruff check src tests benchmarks docs envs .ci
 	ruff format --check src tests benchmarks docs envs .ci
-	snakefmt --check Snakefile rules workflow
+	snakefmt --check Snakefile rules
 	python docs/lint.py
 
 types: $(READY_DEV)
@@ -68,7 +68,7 @@ PYTHONS ?= python3.12 python3.13 python3.14
 test-pythons: $(READY_DEV)
 	@for python in $(PYTHONS); do \
 	  if ! command -v $$python > /dev/null; then echo "skipped: $$python is not installed"; continue; fi; \
-	  $$python -m venv --clear .venv-$$python && $$python envs/install.py .venv-$$python requirements-dev.lock --editable . && \
+	  $$python -m venv --clear .venv-$$python && $$python envs/install.py .venv-$$python envs/requirements-dev.lock --editable . && \
 	  OMP_NUM_THREADS=1 .venv-$$python/bin/python -m pytest -n $(WORKERS) --dist loadscope || exit 1; \
 	done
 
@@ -88,7 +88,7 @@ docs: $(READY_DEV)
 record-pages: $(READY)
 	kdrbench summary --results results/reference --reports reports --out docs/record
 
-# What archives and indexes read, from pyproject.toml and CITATION.cff.
+# Metadata for archives and indexes of a release, from pyproject.toml and CITATION.cff, in dist/.
 metadata: $(READY)
 	python docs/write_metadata.py
 
@@ -106,36 +106,25 @@ PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
 test-processors: $(READY_DEV)
 	python tests/processors.py $(PROCESSORS_TESTS)
 
-# The demo's records under two kinds of rounding, with one BLAS thread and two; COMPARED names some of its experiments.
-COMPARED ?=
-compare-processors: $(READY_DEV)
-	python tests/compare_processors.py $(COMPARED)
-
-# Small changes to the modules that MODULE names, and which of them the tests do not notice; see docs/mutants.md.
-MUTANTS ?= 20
-MUTANTS_SEED ?= 0
-mutants: $(READY_DEV)
-	python tests/mutants.py $(MODULE) --count $(MUTANTS) --seed $(MUTANTS_SEED) $(if $(TESTS),--tests $(TESTS))
-
 # Numba, tools and what builds the pages: everything but what graphics processors need.
 develop: $(READY_DEV)
 
 # The environment of `make test-oldest`, which may be made beside the other one: make -j2 develop develop-oldest
 develop-oldest: $(OLDEST)/.ready
 
-$(OLDEST)/.ready: requirements-oldest.lock
+$(OLDEST)/.ready: envs/requirements-oldest.lock
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(PYTHON) envs/install.py $(OLDEST) requirements-oldest.lock
+	$(PYTHON) envs/install.py $(OLDEST) envs/requirements-oldest.lock
 	@touch $@
 
-$(READY): requirements.lock pyproject.toml
+$(READY): envs/requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kdrbench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PYTHON) envs/install.py $(VENV) requirements.lock --editable .
+	$(PYTHON) envs/install.py $(VENV) envs/requirements.lock --editable .
 	@touch $@
 
-$(READY_DEV): $(READY) requirements-dev.lock
-	$(PYTHON) envs/install.py $(VENV) requirements-dev.lock
+$(READY_DEV): $(READY) envs/requirements-dev.lock
+	$(PYTHON) envs/install.py $(VENV) envs/requirements-dev.lock
 	@touch $@
 
 # The pictures in the README and in docs/metric_learning.md; the second needs data that are not bundled.
@@ -179,25 +168,12 @@ bench: $(READY_DEV)
 # the workflow need, requirements-dev.lock that and all else; versions are chosen for the larger one.
 LOCKING := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock:
-	$(LOCKING) --fork-strategy fewest --group build --extra dev --output-file requirements-dev.lock
-	$(LOCKING) --fork-strategy fewest --group build --extra cluster --constraints requirements-dev.lock --output-file requirements.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra dev --output-file envs/requirements-dev.lock
+	$(LOCKING) --fork-strategy fewest --group build --extra cluster --constraints envs/requirements-dev.lock --output-file envs/requirements.lock
 
 # The oldest versions allowed of what is named, with hashes; the newest of what these bring along.
 lock-oldest:
-	$(LOCKING) --resolution lowest-direct --extra test --output-file requirements-oldest.lock
-
-# What the locks install, as a CycloneDX document, by a tool with a lock of its own.
-SBOM := .venv-sbom
-sbom: requirements-dev.lock requirements-sbom.lock
-	$(PYTHON) -m venv --clear $(SBOM)
-	$(SBOM)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-sbom.lock
-	mkdir -p dist
-	$(SBOM)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o dist/kdrbench.cdx.json requirements-dev.lock
-	@echo "sbom: dist/kdrbench.cdx.json"
-
-lock-sbom:
-	echo "cyclonedx-bom>=7" | uv pip compile - --quiet --universal --python-version 3.11 --fork-strategy fewest \
-	  --generate-hashes --no-header --no-annotate --output-file requirements-sbom.lock
+	$(LOCKING) --resolution lowest-direct --extra test --output-file envs/requirements-oldest.lock
 
 # The packed record of the papers stays.
 clean:

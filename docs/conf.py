@@ -25,7 +25,7 @@ extensions = [
     "mathml",
     "record_reports",
 ]
-exclude_patterns = ["_build", "_reports", "examples", "sg_execution_times.rst", "**/sg_execution_times.rst"]
+exclude_patterns = ["_build", "_reports", "examples", "paper", "sg_execution_times.rst", "**/sg_execution_times.rst"]
 
 # Pages.
 myst_enable_extensions = ["dollarmath"]

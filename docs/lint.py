@@ -165,7 +165,7 @@ def typed_tables(text: str) -> Findings:
 
 
 def contents() -> Iterator[tuple[Path, int, str]]:
-    """Find pages that no table of contents names, columns and answers of pages that have to be complete."""
+    """Find pages that no table of contents names, and columns that docs/results.md lacks."""
     docs = ROOT / "docs"
     listed = (docs / "index.md").read_text().splitlines()
     lost = [path for path in sorted(docs.glob("*.md")) if path.stem != "index" and path.stem not in listed]
@@ -174,14 +174,6 @@ def contents() -> Iterator[tuple[Path, int, str]]:
     named = re.compile("|".join(re.findall(r"`([a-z*_]\w*[*]?|\*\w+)`", text)).replace("*", r"\w+"))
     columns = {column for system in STAGES for column in column_types(build_stage(system).record)}
     yield from ((docs / "results.md", 1, f"column {one}") for one in sorted(columns) if not named.fullmatch(one))
-    for number, line in enumerate((docs / "checklist.md").read_text().splitlines(), start=1):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if not re.match(r"\| (?!item|badge|question)\S", line):
-            continue
-        if cells[1] not in ("yes", "partly", "no", "n/a"):
-            yield docs / "checklist.md", number, f"answer {cells[1]!r}"
-        elif cells[1] in ("yes", "partly") and not re.search(r"\]\(|`|^as above$", cells[2]):
-            yield docs / "checklist.md", number, "an answer that is met names no page, command or file"
 
 
 def packages() -> Iterator[tuple[Path, int, str]]:
@@ -189,7 +181,7 @@ def packages() -> Iterator[tuple[Path, int, str]]:
     page = ROOT / "docs" / "dependencies.md"
     linux = default_environment() | {"sys_platform": "linux", "platform_system": "Linux", "python_version": "3.11"}
     for command, lock in (("make demo", "requirements.lock"), ("make test", "requirements-dev.lock")):
-        lines = re.findall(r"^([a-z0-9][^\\\n]*)", (ROOT / lock).read_text(), re.M)
+        lines = re.findall(r"^([a-z0-9][^\\\n]*)", (ROOT / "envs" / lock).read_text(), re.M)
         needed = [one for one in map(Requirement, lines) if not one.marker or one.marker.evaluate(linux)]
         # The package itself is installed as well.
         count = len({canonicalize_name(one.name) for one in needed}) + 1
@@ -216,7 +208,8 @@ def of_page(path: Path, text: str) -> Findings:
     yield from links(path, text)
     # Sentences of tables and claims are made with the record.
     yield from long_sentences(text) if path.parent.name != "record" else ()
-    if path.parent == ROOT / "docs" or path == ROOT / "README.md":
+    # Past versions named commands and files that are gone.
+    if (path.parent == ROOT / "docs" and path.stem != "history") or path == ROOT / "README.md":
         yield from names(text)
         yield from demo_runs(text)
         yield from typed_tables(text)
@@ -226,8 +219,7 @@ def everything() -> Iterator[tuple[Path, int, str]]:
     """Find the faults of all pages, of the words of the sources, and of the workflows."""
     apart = {"_build", "_reports", "gallery"}
     pages = [path for path in (ROOT / "docs").rglob("*.md") if not apart & set(path.parts)]
-    pages += [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
-    for path in sorted([*pages, *(ROOT / ".github").rglob("*.md")]):
+    for path in sorted([*pages, ROOT / "README.md", *(ROOT / ".github").rglob("*.md")]):
         yield from ((path, *one) for one in of_page(path, path.read_text()))
     code = [
         path for path in (ROOT / "src").rglob("*") if path.suffix in {".py", ".txt", ".j2", ".toml", ".json", ".js"}

@@ -1,7 +1,4 @@
-"""Writes codemeta.json and .zenodo.json, by which archives and indexes know kdrbench; `make metadata` runs it.
-
-All that they say is in pyproject.toml and CITATION.cff. A test compares.
-"""
+"""Writes dist/codemeta.json and dist/.zenodo.json from pyproject.toml and CITATION.cff; `make metadata` runs it."""
 
 import json
 import tomllib
@@ -84,5 +81,6 @@ def metadata():
 
 
 if __name__ == "__main__":
+    (ROOT / "dist").mkdir(exist_ok=True)
     for name, text in metadata().items():
-        (ROOT / name).write_text(text, encoding="utf-8")
+        (ROOT / "dist" / name).write_text(text, encoding="utf-8")

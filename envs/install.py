@@ -1,6 +1,6 @@
 """Install locks into an environment: in parallel by uv, which a lock pins itself, or by pip where uv is not available.
 
-    python envs/install.py .venv requirements.lock [another.lock ...] [--editable .]
+    python envs/install.py .venv envs/requirements.lock [another.lock ...] [--editable .]
 
 One line says what is installed and about how long that takes. Where the output is no terminal, a line every few seconds
 says that the work goes on. Hashes are required of every package.

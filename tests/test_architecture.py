@@ -18,7 +18,7 @@ LIBRARY += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric
 LIBRARY += ["inference", "displays", "baselines", "datasets"]
 # The suite imports the library, and each of its packages those before it.
 SUITE = ["csv_files", "paired", "engine", "conformance", "systems", "experiments"]
-SUITE += ["archive", "verification", "crate", "reports", "commands"]
+SUITE += ["archive", "verification", "reports", "commands"]
 ORDER = LIBRARY + [f"suite.{name}" for name in SUITE]
 MOST_LINES = 500
 # The engine knows how a run can end, and of the library that a solver's state is arrays by name.

@@ -291,7 +291,7 @@ LOCKS = {
 def test_locks_hold_every_dependency_with_its_hashes():
     for lock, parts in LOCKS.items():
         assert set().union(*map(bounds_of, parts)) <= set(locked_in(lock)), lock
-    for path in ROOT.glob("*.lock"):
+    for path in ROOT.glob("envs/*.lock"):
         entries = re.split(r"\n(?=\S)", path.read_text().strip())
         assert len(entries) > 20
         for entry in entries:
@@ -319,17 +319,17 @@ def test_make_installs_nothing_without_hashes():
     installs = [line for line in makefile.splitlines() if "pip install" in line]
     assert installs
     for line in installs:
-        assert "--require-hashes -r requirements" in line or re.search(
+        assert "--require-hashes -r envs/requirements" in line or re.search(
             r"--no-deps .*(\.|\$\(OLDEST\)/wheel/\*\.whl)$", line
         ), line
 
 
 def entries_of(lock):
     """Return version and hashes of each package of a lock, whatever the systems that it is for."""
-    entries = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
+    entries = re.split(r"\n(?=\S)", (ROOT / "envs" / lock).read_text().strip())
     split = [entry.partition("==") for entry in entries]
     return {name: re.sub(r" ; .*", r" \\", rest) for name, _, rest in split}
 
 
 def locked_in(lock):
-    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / lock).read_text(), re.M))
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "envs" / lock).read_text(), re.M))

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_conda_environments_are_pinned_like_the_lock():
-    locked = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements-dev.lock").read_text(), re.M))
+    locked = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "envs/requirements-dev.lock").read_text(), re.M))
     paths = list((ROOT / "envs").glob("*.yaml"))
     assert paths
     for path in paths:
@@ -50,4 +50,4 @@ def test_the_table_of_experiments_is_that_of_the_configuration():
 def test_the_version_is_repeated_only_where_it_must_be():
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
-    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {__version__}" in (ROOT / "docs/history.md").read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from archive.conftest import kdrbench
 from kdrbench.suite.archive.beside import opened_beside
-from kdrbench.suite.archive.thinning import ACCURACIES
+from kdrbench.suite.archive.traces import ACCURACIES
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.labels import is_converged, method_label
 from support.made_up_results import two_experiments, write_results

@@ -9,7 +9,7 @@ from kdrbench.suite.archive import MANIFEST
 
 
 def licence_of_crate(record, out, *words):
-    done = kdrbench("crate", record, "--out", out, *words)
+    done = kdrbench("pack", record, "--crate", "--out", out, *words)
     assert done.exit_code == 0, done.output
     entities = json.loads((out / "ro-crate-metadata.json").read_text())["@graph"]
     return next(one["license"]["@id"] for one in entities if one["@id"] == "./")
@@ -30,6 +30,6 @@ def test_a_record_and_its_crate_have_the_licence_given(results, packed, tmp_path
 
 
 def test_a_crate_gives_a_packed_record_no_other_licence(packed, tmp_path):
-    done = kdrbench("crate", packed, "--out", tmp_path / "crate", "--licence", "MIT")
+    done = kdrbench("pack", packed, "--crate", "--out", tmp_path / "crate", "--licence", "MIT")
     assert done.exit_code == 2
     assert f"{packed} is under CC-BY-4.0, not MIT: leave --licence out" in done.stderr

@@ -25,7 +25,7 @@ from support.pages import Block, blocks, is_like
 
 pytestmark = pytest.mark.whole
 
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", ".github/CONTRIBUTING.md"))]
 PAGES += [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path.read_text())]
 # Programs whose commands are run as they are; others are skipped by a mark.
 SHELL = ("mkdir", "cat", "ls", "eval")

@@ -19,7 +19,7 @@ _CITATIONS = re.compile(r"\[(@[^\]]+)\]")
 
 
 def test_the_paper_has_the_form_of_the_journal():
-    _, front, text = (ROOT / "paper" / "paper.md").read_text().split("---\n", 2)
+    _, front, text = (ROOT / "docs/paper/paper.md").read_text().split("---\n", 2)
     front, citation = yaml.safe_load(front), yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert front["title"] == citation["title"]
     assert [author["name"] for author in front["authors"]] == [author["name"] for author in citation["authors"]]
@@ -28,7 +28,7 @@ def test_the_paper_has_the_form_of_the_journal():
     assert 750 <= len(re.findall(r"\b[\w'-]+\b", prose)) <= 1750
     # Results belong to a record.
     assert re.findall(r"^.*\d.*$", prose, re.M) == []
-    entries = parse_file(ROOT / "paper" / front["bibliography"]).entries
+    entries = parse_file(ROOT / "docs/paper" / front["bibliography"]).entries
     assert {key.strip(" @") for group in _CITATIONS.findall(text) for key in group.split(";")} == set(entries)
     for key, entry in entries.items():
         assert entry.persons["author"], key

@@ -6,8 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _PARTS = (
     *("Snakefile", "Makefile", "config.yaml", "config.demo.yaml", "config.papers.yaml", "pyproject.toml"),
-    *("requirements.lock", "requirements-dev.lock", "requirements-oldest.lock"),
-    *("rules", "envs", "profiles", "workflow", "config", ".test"),
+    *("rules", "envs", "profiles"),
 )
 
 

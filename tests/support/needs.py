@@ -1,4 +1,4 @@
-"""What a test may need beside the packages of ``requirements-dev.lock``: ``@pytest.mark.needs("mirror")``.
+"""What a test may need beside the packages of ``envs/requirements-dev.lock``: ``@pytest.mark.needs("mirror")``.
 
 A test with this marker belongs to ``make whole``. It is skipped, with the reason, where the requirement is missing.
 """

@@ -21,7 +21,7 @@ LEFT_OUT = "left to make whole: the time of this run is used up"
 # Whatever lies here is reached by tests of the workflow.
 _WORKFLOW = ("src/", "rules/", "profiles/", "Snakefile", "config", "tests/support/", "tests/workflow/")
 # What any test may rest on.
-_OF_ALL = ("pyproject.toml", "requirements-dev.lock", "tests/conftest.py")
+_OF_ALL = ("pyproject.toml", "envs/requirements-dev.lock", "tests/conftest.py")
 
 
 def changed_files(base):

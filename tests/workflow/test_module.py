@@ -1,4 +1,4 @@
-"""The workflow in another one: as a module with its own configuration, and as Snakemake's catalogue wants it."""
+"""The workflow in another one, as a module with its own configuration."""
 
 import csv
 import os
@@ -7,19 +7,33 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from support.small_grid import ROOT
 
 pytestmark = pytest.mark.whole
 
-TINY = ROOT / ".test" / "config" / "config.yaml"
+TINY = """
+name: test
+run: [tiny]
+limits: {time_s: 10, memory_mib: 1024}
+timing: {repeat_for_s: 0.01}
+experiments:
+  tiny:
+    title: "Two folds of Wine."
+    paradigm: supervised
+    datasets: [wine]
+    kernels: [gaussian]
+    solvers: [ism]
+    components: {wine: 4}
+    folds: 2
+    start: surrogate
+"""
 # Its names are those of ours, or match their wildcards; its shell and its folder are to stay as they are.
 SNAKEFILE = f"""
 configfile: "config/config.yaml"
 
 module kdrbench:
-    snakefile: "{ROOT}/workflow/Snakefile"
+    snakefile: "{ROOT}/Snakefile"
     config: config
 
 use rule * from kdrbench as kdrbench_*
@@ -59,7 +73,7 @@ def methods_of(folder):
 
 def test_another_workflow_uses_it_as_a_module(tmp_path):
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "config.yaml").write_text(TINY.read_text().replace("name: tiny", "name: test"))
+    (tmp_path / "config" / "config.yaml").write_text(TINY)
     (tmp_path / "Snakefile").write_text("from pathlib import Path\n" + SNAKEFILE)
     (tmp_path / "beside.py").write_text("VALUE = 7\n")
     done = snakemake(tmp_path, "--cores", "2")
@@ -71,27 +85,3 @@ def test_another_workflow_uses_it_as_a_module(tmp_path):
     assert (tmp_path / "table").read_text() == "7\n"
     again = snakemake(tmp_path, "--dry-run")
     assert "Nothing to be done" in again.stdout + again.stderr
-
-
-def test_the_catalogues_workflow_makes_its_configuration(tmp_path):
-    words = ["--snakefile", ROOT / "workflow" / "Snakefile", "--configfile", TINY]
-    done = snakemake(tmp_path, *words, "--dry-run", "--quiet", "rules")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for rule in ("everything", "dashboard", "run_batch"):
-        assert f"\n{rule} " in done.stdout + done.stderr
-    # Reports take minutes; other tests make them.
-    done = snakemake(tmp_path, *words, "--cores", "2", "--until", "merge")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert methods_of(tmp_path / "results" / "tiny") == [("ism", run, "converged") for run in "01"]
-
-
-def test_the_files_of_the_catalogue_are_what_it_asks_for():
-    settings = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
-    assert set(settings) == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert all(isinstance(one, bool) for one in settings["software-stack-deployment"].values())
-    readme = (ROOT / "README.md").read_text().lower()
-    assert "snakemake" in readme
-    assert "workflow" in readme
-    shown = (ROOT / "config" / "README.md").read_text()
-    example = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    assert example["experiments"] == yaml.safe_load(shown.split("```yaml\n")[1].split("```")[0])["experiments"]

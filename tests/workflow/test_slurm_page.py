@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs("slurm")
 
 # The executor's first look comes after 40 s, and later ones wait longer; other tests may keep the cores busy.
 MOST_S = 1200
-PARTS = ("Snakefile", "config.yaml", "config.demo.yaml", "rules", "envs", "profiles", "src", "requirements.lock")
+PARTS = ("Snakefile", "config.yaml", "config.demo.yaml", "rules", "envs", "profiles", "src")
 # The other tests through Slurm have none.
 KINDS = [
     pytest.param(None, id="without accounts"),

@@ -10,7 +10,7 @@ from kdrbench.errors import counted
 
 
 class Fact(NamedTuple):
-    """A line of a data card; ``links`` are addresses that belong to it."""
+    """A named fact; ``links`` are addresses that belong to it."""
 
     name: str
     text: str
@@ -18,7 +18,7 @@ class Fact(NamedTuple):
 
 
 def facts_of(entry: DatasetEntry) -> list[Fact]:
-    """Return the lines of the data card, those that have nothing to say left out."""
+    """Return the facts of a data set that the registry has."""
     size = f"{counted(entry.n_samples, 'sample')}, {counted(entry.n_features, 'feature')}"
     facts = [
         Fact("Name", entry.name),
@@ -27,9 +27,12 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
         *(Fact(f"Labelling {name!r}", _classes(counts)) for name, counts in entry.labellings.items()),
         Fact("Scaling", entry.scaling),
         Fact("Missing values", entry.missing),
-        Fact("How it was collected", collection_of(entry)),
+        Fact(
+            "How it was collected",
+            entry.collection or ("Drawn by a seeded generator of kdrbench." if entry.generated else ""),
+        ),
         Fact("Personal information", entry.personal),
-        Fact("Biases", biases_of(entry)),
+        Fact("Biases", entry.biases.replace("None are known.", "None are recorded here.")),
         Fact("Notes", entry.notes),
         Fact("Differences from the papers", entry.differences),
         Fact("Licence", entry.licence),
@@ -38,25 +41,6 @@ def facts_of(entry: DatasetEntry) -> list[Fact]:
         Fact("SHA-256 of the content", entry.content_sha256 or "not registered"),
     ]
     return [fact for fact in facts if fact.text]
-
-
-def collection_of(entry: DatasetEntry) -> str:
-    """Return how the values came about."""
-    return entry.collection or ("Drawn by a seeded generator of kdrbench." if entry.generated else "")
-
-
-def biases_of(entry: DatasetEntry) -> str:
-    """Return which biases are recorded; there may be others that were not looked for."""
-    return entry.biases.replace("None are known.", "None are recorded here.")
-
-
-def render_markdown(entry: DatasetEntry) -> str:
-    """Return the data card as Markdown."""
-    lines = [f"# {entry.title}", ""]
-    for fact in facts_of(entry):
-        lines.append(f"- **{fact.name}**: {fact.text}")
-        lines.extend(f"  - <{link}>" for link in fact.links)
-    return "\n".join(lines)
 
 
 def _classes(counts: Mapping[str, int]) -> str:

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import click
 
-from kdrbench.datasets.card import render_markdown
-from kdrbench.datasets.croissant import croissant_text
 from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import find_entry, read_entry, read_kernel_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
@@ -88,7 +86,7 @@ def _row(entry: DatasetEntry, sources: Sources) -> tuple[str, ...]:
 
 @click.group()
 def data() -> None:
-    """List, fetch, verify and describe the registered data sets."""
+    """List, fetch and verify the registered data sets."""
 
 
 @data.command("list")
@@ -112,20 +110,6 @@ def fetch(names: tuple[str, ...], mirror: str) -> None:
 def verify(names: tuple[str, ...], mirror: str) -> None:
     """Hash and read again what is here of the sets NAMES, by default of all; nothing is downloaded."""
     _check(names, Sources(mirror, offline=True))
-
-
-@data.command()
-@click.argument("name")
-def card(name: str) -> None:
-    """Print the data card of the set NAME as Markdown."""
-    click.echo(render_markdown(find_entry(name)))
-
-
-@data.command("croissant")
-@click.argument("name")
-def croissant_command(name: str) -> None:
-    """Print the metadata of the set NAME as Croissant with the fields for responsible AI, in JSON-LD."""
-    click.echo(croissant_text(find_entry(name)), nl=False)
 
 
 def _check(names: tuple[str, ...], sources: Sources) -> None:

@@ -39,8 +39,8 @@ class DatasetEntry:
     of ``kdrbench.datasets.parsers.PARSERS``, called with the paths of ``files`` and with ``options``; a bundled
     or generated set has no files. ``content_sha256`` pins the parsed values, empty for a user's file.
     ``classes`` holds the sorted class names and their numbers of samples, empty without labels; ``labellings`` the
-    same of further labels. ``scaling``, ``missing`` and ``differences`` (from the papers) are for the data card, and so
-    are ``collection`` (how values came about, empty for a generated set), ``personal`` (what they say of persons) and
+    same of further labels. Pages of experiments print ``scaling``, ``missing``, ``differences`` (from the papers),
+    ``collection`` (how values came about, empty for a generated set), ``personal`` (what they say of persons) and
     ``biases``.
     """
 

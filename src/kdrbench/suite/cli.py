@@ -37,9 +37,8 @@ _SECTIONS = {
     },
     "Ship": {
         "audit": ("audit", "Make random runs of a record again, and compare."),
-        "crate": ("crate", "Write an RO-Crate of a record."),
         "merge-results": ("records", "Merge records of several machines into one."),
-        "pack": ("packing", "Pack the runs of a record, with hashes."),
+        "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
         "site": ("records", "Write a static site of several records."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
         "verify": ("verify", "Recompute the numbers of a record from its projections and data."),

@@ -1,45 +1,114 @@
-"""The traces of an experiment, packed: a line for each point that is kept."""
+"""The traces of an experiment, packed: a line for each point that is kept.
+
+Figures show the lowest cost so far above the best known, (F - F*) / |F*|, against time or calls of oracles, all on
+logarithmic axes. Of consecutive points whose time, gap and calls are the same to half a percent, the first and the last
+are kept, so no drawn step moves by more. Gaps are taken above the run's own lowest cost: log(F - F*) differs less for
+every lower F*. Always kept, as they were measured, are the first, the last and the best point, and the first within
+each accuracy that tables and profiles ask for. Of the others time is rounded down to six digits, cost up to four digits
+of its gap, and stationarity to four.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.status import Status
 from kdrbench.suite.archive.folder import TRACES, PackedFolder, Writer
-from kdrbench.suite.archive.thinning import Ranges, Trace, thinned
 from kdrbench.suite.engine.record import Record
 
 # A cell, as traces and arrays name it, and the number of a run.
 Run = tuple[str, int]
 # By run the points of a job, as publishing writes them.
 Points = dict[Run, list[dict[str, Any]]]
-# The best cost known of a problem (experiment, data set, kernel and run), of those that were seen and others.
-BestKnown = Callable[[tuple[str, str, str, int], Iterable[float]], float]
 # The rows of a job and its points.
 Made = tuple[Sequence[Record], Points]
+# The best cost known of a problem (experiment, data set, kernel and run), of those that were seen and others.
+BestKnown = Callable[[tuple[str, str, str, int], Iterable[float]], float]
+Array = NDArray[np.float64]
 _COLUMNS = ("job", "cell", "run", "time_s", "cost", "stationarity", "calls")
 _NUMBERS = _COLUMNS[3:6]
+# The accuracies to which reports ask for the time that a run needed.
+ACCURACIES = (1e-2, 1e-4, 1e-6)
+# Half a percent, in decades; below the others figures show rounding, or nothing.
+SIDE, _SMALLEST_GAP, _SMALLEST_TIME = math.log10(1.005), 1e-12, 1e-9
+# Numbers of more digits than this are not rounded: double precision has too few to tell.
+_MOST_SCALED, _SLACK = 1e12, 1e-3
 
 
 @dataclass(frozen=True)
-class _Run:
-    """A run's trace with what its figure needs: its panel, and its problem, which runs of other methods share."""
+class Trace:
+    """The points of a run: seconds, cost, stationarity, and calls of oracles, NaN where they are not counted."""
 
-    job: str
-    cell: str
-    number: int
-    trace: Trace
-    panel: tuple[Any, ...]
-    problem: tuple[Any, ...]
-    counts: bool
-    cost: float | None
+    time: Array
+    cost: Array
+    stationarity: Array
+    calls: Array
+
+    @classmethod
+    def of(cls, points: Sequence[Mapping[str, Any]]) -> Trace:
+        """Return the trace of points as publishing writes them."""
+        calls = [math.nan if point.get("calls") is None else float(point["calls"]) for point in points]
+        columns = [*([float(point[name]) for point in points] for name in _NUMBERS), calls]
+        return cls(*(np.array(column, dtype=np.float64) for column in columns))
+
+    def thinned(self, lowest: float, *, drawn: bool) -> Trace:
+        """Return the trace with fewer points: where no figure is ``drawn``, those alone that decide numbers.
+
+        ``lowest`` is the best cost known of the run's problem.
+        """
+        if not self.time.size:
+            return self
+        exact = self._always_kept(lowest)
+        made = Trace(
+            np.where(exact, self.time, _rounded(self.time, self.time, 6)),
+            np.where(exact, self.cost, _rounded(self.cost, self.cost - self.cost.min(), 4, up=True)),
+            np.where(exact, self.stationarity, _rounded(self.stationarity, self.stationarity, 4)),
+            self.calls,
+        )
+        kept = exact | made._ends_of_squares() if drawn else exact
+        return Trace(made.time[kept], made.cost[kept], made.stationarity[kept], made.calls[kept])
+
+    def _always_kept(self, lowest: float) -> NDArray[np.bool_]:
+        kept = np.zeros(self.time.size, dtype=bool)
+        kept[[0, -1, int(self.cost.argmin())]] = True
+        # Curves begin where time does.
+        for seen in (np.arange(self.time.size), np.flatnonzero(self.time > 0)):
+            kept[seen[:1]] = True
+            for accuracy in ACCURACIES:
+                kept[seen[self.cost[seen] <= lowest + accuracy * abs(lowest)][:1]] = True
+        return kept
+
+    def coordinates(self, lowest: float) -> Array:
+        """Return log10 of time, gap above ``lowest`` and calls, 3 x points."""
+        gap = (np.minimum.accumulate(self.cost) - lowest) / max(abs(lowest), np.finfo(float).tiny)
+        calls = np.maximum(np.nan_to_num(self.calls, nan=1.0), 1.0)
+        columns = [np.maximum(self.time, _SMALLEST_TIME), np.maximum(gap, _SMALLEST_GAP), calls]
+        return np.asarray(np.log10(np.array(columns, dtype=np.float64)))
+
+    def _ends_of_squares(self) -> NDArray[np.bool_]:
+        """Return the first and the last of consecutive points in one square of sides ``SIDE``."""
+        squares = np.floor(self.coordinates(float(self.cost.min())) / SIDE)
+        changes = np.any(np.diff(squares, axis=1) != 0, axis=0)
+        return np.asarray(np.concatenate([[True], changes]) | np.concatenate([changes, [True]]))
+
+
+def _rounded(values: Array, sizes: Array, digits: int, *, up: bool = False) -> Array:
+    """Return values rounded down, or ``up``, to ``digits`` of numbers of these sizes; kept where the size is zero."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(sizes)))
+        scaled = values * scale
+        rounds = np.isfinite(scaled) & (np.abs(scaled) < _MOST_SCALED) & (scale >= 1)
+        # What was rounded before is not moved by the rounding of the product.
+        whole = np.ceil(scaled - _SLACK) if up else np.floor(scaled + _SLACK)
+        return np.where(rounds, whole / scale, values)
 
 
 def run_of(record: Record) -> Run:
@@ -59,66 +128,42 @@ def write_traces(
 ) -> None:
     """Write the traces of an experiment's jobs, thinned unless ``whole``; ``drawn`` says whether figures show them.
 
-    Those of the jobs ``beside`` them are in the same figures, and written elsewhere.
+    Jobs ``beside`` them solve the same problems, and are written elsewhere.
     """
     if not any(points for _, points in jobs.values()):
         return
-    if whole:
-        lines = [
-            (job, cell, run, *(point.get(name) for name in _COLUMNS[3:]))
-            for job, (_, by_run) in jobs.items()
-            for (cell, run), points in by_run.items()
-            for point in points
-        ]
-    else:
-        runs, others = ([run for job in of.items() for run in _runs(*job)] for of in (jobs, beside))
-        lines = list(_thinned_lines(runs, others, known, drawn=drawn))
+    lowest = {} if whole else _lowest([*jobs.values(), *beside.values()], known)
+    lines: list[tuple[Any, ...]] = []
+    for job, (rows, by_run) in jobs.items():
+        row_of = {run_of(row): row for row in rows}
+        for run, points in by_run.items():
+            if whole:
+                lines += [(job, *run, *(point.get(name) for name in _COLUMNS[3:])) for point in points]
+                continue
+            kept = Trace.of(points).thinned(lowest[_problem(run, row_of.get(run))], drawn=drawn)
+            columns = (kept.time.tolist(), kept.cost.tolist(), kept.stationarity.tolist(), kept.calls.tolist())
+            for *numbers, calls in zip(*columns, strict=True):
+                lines.append((job, *run, *numbers, None if math.isnan(calls) else int(calls)))
     writer.table(f"{TRACES}/{experiment}.csv", _COLUMNS, lines)
 
 
-def _runs(job: str, of_job: Made) -> Iterator[_Run]:
-    records, by_run = of_job
-    of_run = {run_of(record): record for record in records}
-    for (cell, number), points in by_run.items():
-        made, trace = of_run.get((cell, number)), _trace(points)
-        kernel, cost = getattr(made, "kernel", None), getattr(made, "cost", None)
-        panel = (made.dataset, kernel) if made and kernel else (cell,)
-        problem = (made.experiment, *panel, number) if made and kernel else (cell, number)
-        counts = made is not None and made.status != Status.FAILED
-        yield _Run(job, cell, number, trace, panel, problem, counts, cost)
+def _problem(run: Run, row: Any) -> tuple[Any, ...]:
+    """Return the problem of a run, which runs of other methods share where it has a kernel."""
+    kernel = getattr(row, "kernel", None)
+    return (row.experiment, row.dataset, kernel, run[1]) if kernel else run
 
 
-def _trace(points: Sequence[Mapping[str, Any]]) -> Trace:
-    columns = [[float(point[name]) for point in points] for name in _NUMBERS]
-    calls = [math.nan if point.get("calls") is None else float(point["calls"]) for point in points]
-    return Trace(*(np.array(column) for column in (*columns, calls)))
-
-
-def _thinned_lines(
-    runs: Sequence[_Run], beside: Sequence[_Run], known: BestKnown, *, drawn: bool
-) -> Iterator[tuple[Any, ...]]:
-    lowest = _lowest([*runs, *beside], known)
-    panels = defaultdict[tuple[Any, ...], list[_Run]](list)
-    for run in (*runs, *beside):
-        panels[run.panel].append(run)
-    ranges = {
-        panel: Ranges.of([one.trace for one in group], [lowest[one.problem] for one in group]) if drawn else None
-        for panel, group in panels.items()
-    }
-    for run in runs:
-        kept = thinned(run.trace, ranges[run.panel], lowest[run.problem])
-        columns = (kept.time.tolist(), kept.cost.tolist(), kept.stationarity.tolist(), kept.calls.tolist())
-        for time, cost, stationarity, calls in zip(*columns, strict=True):
-            yield run.job, run.cell, run.number, time, cost, stationarity, None if math.isnan(calls) else int(calls)
-
-
-def _lowest(runs: Iterable[_Run], known: BestKnown) -> dict[tuple[Any, ...], float]:
+def _lowest(jobs: Iterable[Made], known: BestKnown) -> dict[tuple[Any, ...], float]:
     """Return by problem the best cost known: failed runs decide nothing where there are others."""
     seen = defaultdict[tuple[Any, ...], list[float]](list)
     spare = defaultdict[tuple[Any, ...], list[float]](list)
-    for run in runs:
-        found = [run.trace.lowest, *([] if run.cost is None else [run.cost])]
-        (seen if run.counts else spare)[run.problem] += found
+    for rows, by_run in jobs:
+        row_of: dict[Run, Any] = {run_of(row): row for row in rows}
+        for run, points in by_run.items():
+            row = row_of.get(run)
+            cost = getattr(row, "cost", None)
+            costs = [float(point["cost"]) for point in points] + ([] if cost is None else [cost])
+            (seen if row and row.status != Status.FAILED else spare)[_problem(run, row)] += costs
     problems = {**spare, **seen}
     return {problem: known(problem, costs) if len(problem) == 4 else min(costs) for problem, costs in problems.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,23 +32,34 @@ _PACKED = ".kdrbench-packed"
 @click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
+@click.option("--crate", is_flag=True, help="Write an RO-Crate for an archive, into --out: FILE.zip or a folder.")
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
 @click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
 @click.option(
     "--cell-kib",
     type=Number(least=0, whole=True),
-    default=None,
-    help="Projections that are stored of a cell, beside its first; 28 KiB if not said.",
+    help="Extra projections to store per cell, beside that of its first run (default budget: 28 KiB).",
 )
 @click.option(
     "--licence",
-    default=DEFAULT,
-    show_default=True,
     callback=read_licence,
-    help="The record's licence, as a word of SPDX.",
+    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {DEFAULT}).",
 )
+@click.option(
+    "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
+)
+@click.option("--source", type=FILE, help="Checkout of the workflow, for --crate (default: that of this program).")
 def pack(
-    results: Path, name: str, out: Path, layer: str | None, whole: bool, cell_kib: int | None, licence: str
+    results: Path,
+    name: str,
+    out: Path,
+    crate: bool,
+    layer: str | None,
+    whole: bool,
+    cell_kib: int | None,
+    licence: str | None,
+    authors: tuple[str, ...],
+    source: Path | None,
 ) -> None:
     """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
 
@@ -56,7 +68,16 @@ def pack(
 
     With --layer the record in --out stays as it is. Jobs whose rows it lacks come into a folder below it, which is
     read with it: of each run the newest rows count.
+
+    With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
+    workflow, and says in JSON-LD what made each file (profile Provenance Run Crate): software, machine, parameters,
+    data with their hashes, and the runs that failed or were stopped, with the reason.
     """
+    if crate:
+        if layer or whole or cell_kib is not None or out == PAPERS:
+            raise InputError("--crate needs --out (FILE.zip or a folder), without --layer, --whole and --cell-kib")
+        _write_crate(results / name if name else results, out, licence, authors, source)
+        return
     from kdrbench.files import replacing_folder
     from kdrbench.suite.archive.pack import Packing
     from kdrbench.suite.reports.figures.making import charts_to_store
@@ -65,7 +86,9 @@ def pack(
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = _over(out, layer, grid, whole, cell_kib) if layer else (out, _alone(out, whole, cell_kib, licence))
+    place, how = (
+        _over(out, layer, grid, whole, cell_kib) if layer else (out, _alone(out, whole, cell_kib, licence or DEFAULT))
+    )
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     with replacing_folder(place, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
@@ -77,6 +100,26 @@ def pack(
     click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
     if rest:
         click.echo(rest)
+
+
+def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
+    from kdrbench.suite.archive.crate import write_crate
+    from kdrbench.suite.archive.layers import record_at
+    from kdrbench.suite.archive.unpack import opened
+
+    own = record_at(results).base.licence if is_packed(results) else None
+    if own and licence and licence != own:
+        raise InputError(
+            f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
+        )
+    word, today = own or licence or DEFAULT, datetime.now(UTC).date()
+    with opened(results) as folder:
+        read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
+    for name in read.left_out:
+        click.echo(f"kdrbench: left out {name}, which is of a system of its own", err=True)
+    n_rows = sum(map(len, read.records.values()))
+    experiments = counted(len(read.records), "experiment")
+    click.echo(f"{counted(n_rows, 'row')} of {experiments}, {counted(n_files, 'file')} -> {out}")
 
 
 def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def software_and_machine() -> dict[str, Any]:
         "processor": _processor(),
         "machine": platform.node(),
         **_git(root),
-        "lock_sha256": _sha256(root / "requirements.lock") if root else "",
+        "lock_sha256": _sha256(root / "envs/requirements.lock") if root else "",
     }
 
 
