@@ -26,7 +26,7 @@ FAULTS = {
     f"- An item.\n\n- {LONG}": (3, "31 words in a sentence"),
     "See\n[this](nowhere.md#part).": (2, "there is no nowhere.md to link to"),
     "Give\n\n```console\n$ kdrbench lsit kernels\n```\n": (4, "there is no command kdrbench lsit"),
-    "Give `kdrbench crate x --put y`.": (1, "kdrbench crate has no --put"),
+    "Give `kdrbench pack x --put y`.": (1, "kdrbench pack has no --put"),
     "Give `make demmo`.": (1, "there is no target make demmo"),
     "    $ snakemake --cores 2 --quiet rules -- table44": (1, "Snakemake has no target table44"),
     "See `src/kdrbench/nowhere.py`.": (1, "there is no file src/kdrbench/nowhere.py"),
@@ -78,10 +78,9 @@ def test_faults_of_the_project_are_found(lint, tmp_path, monkeypatch):
     for lock in ("requirements.lock", "requirements-dev.lock"):
         (tmp_path / lock).write_text("numpy==1.0 \\\n    --hash=sha256:0\nwinpty==1 ; sys_platform == 'win32' \\\n")
     (tmp_path / "docs/dependencies.md").write_text("| `make demo` | 2 | 1 |\n| `make test` | 3 | 1 |\n")
-    (tmp_path / "docs/index.md").write_text("checklist\nresults\ndependencies\n")
+    (tmp_path / "docs/index.md").write_text("results\ndependencies\n")
     (tmp_path / "docs/lost.md").write_text("")
     (tmp_path / "docs/results.md").write_text("## Columns\n\n`*_s`, `cost`\n")
-    (tmp_path / "docs/checklist.md").write_text("| one | maybe | x |\n| two | yes | because |\n| three | no | |\n")
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     found = [f"{path.name}:{line}: {message}" for path, line, message in (*lint.contents(), *lint.workflows())]
     found += [f"{path.name}: {message}" for path, _, message in lint.packages()]
@@ -89,8 +88,6 @@ def test_faults_of_the_project_are_found(lint, tmp_path, monkeypatch):
     assert not {"results.md:1: column cost", "results.md:1: column time_s"} & set(found)
     assert [one for one in found if "column" not in one] == [
         "lost.md:1: add it to a toctree of docs/index.md",
-        "checklist.md:1: answer 'maybe'",
-        "checklist.md:2: an answer that is met names no page, command or file",
         "ci.yml:1: action other/action@v1",
         "ci.yml:1: there is no target make tset",
         "ci.yml:1: .ci/nothing",

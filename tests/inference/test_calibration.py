@@ -39,4 +39,4 @@ def test_as_many_components_tell_classes_apart_as_are_planted(planted):
 def test_a_share_has_its_interval_in_percent():
     found = binomtest(11, 50).proportion_ci()
     assert share(11, 50) == f"22.0 ({100 * found.low:.1f} to {100 * found.high:.1f})"
-    assert share(50, 50, digits=0) == "100 (93 to 100)"
+    assert share(50, 50) == "100.0 (92.9 to 100.0)"
