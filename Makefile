@@ -110,7 +110,7 @@ COMPARED ?=
 compare-processors: $(READY_DEV)
 	python tests/compare_processors.py $(COMPARED)
 
-# Small changes to the modules that MODULE names, and which of them the tests do not notice; see docs/mutants.md.
+# Small changes to the modules that MODULE names, and which of them the tests do not notice.
 MUTANTS ?= 20
 MUTANTS_SEED ?= 0
 mutants: $(READY_DEV)
