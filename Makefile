@@ -72,10 +72,9 @@ test-pythons: $(READY_DEV)
 	  OMP_NUM_THREADS=1 .venv-$$python/bin/python -m pytest -n $(WORKERS) --dist loadscope || exit 1; \
 	done
 
-# 20,000 tiny runs, something killed every 30 s for half an hour; then how merging grows up to 200,000 rows.
+# 20,000 tiny runs, something killed every 30 s for half an hour.
 soak: $(READY_DEV)
 	python benchmarks/soak.py
-	python benchmarks/scale.py
 
 # The pages, and the examples in them, which are run. A page, link or formula that does not come out is an error.
 docs: $(READY_DEV)
@@ -144,22 +143,15 @@ rulegraph: $(READY)
 	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
 	rm docs/rulegraph.dot
 
-# What the workflow adds to the work; where plain ISM fails; what the safeguards cost; fair rivals; how evaluators scale;
-# bandwidths; LMNN; estimators by kernel, paradigm and size; projections of low-rank kernels; the targets of large
-# problems; a GPU, if any. Data come from KDRBENCH_MIRROR.
+# Every measured table of the pages; data come from KDRBENCH_MIRROR.
 bench: $(READY_DEV)
-	python benchmarks/overhead.py
+	OMP_NUM_THREADS=1 python benchmarks/accuracies.py
 	OMP_NUM_THREADS=1 python benchmarks/robustness.py
-	OMP_NUM_THREADS=1 python benchmarks/ism_cells.py
 	OMP_NUM_THREADS=1 python benchmarks/rivals.py
-	OMP_NUM_THREADS=1 python benchmarks/evaluators.py
-	OMP_NUM_THREADS=1 python benchmarks/bandwidth.py
-	OMP_NUM_THREADS=1 python benchmarks/lmnn.py
 	OMP_NUM_THREADS=1 python benchmarks/estimators.py LMNN NCA DNE KPCATrick: InterpretableKDR:
 	OMP_NUM_THREADS=1 python benchmarks/estimators.py --limit 60 size:
 	OMP_NUM_THREADS=1 python benchmarks/printed_accuracies.py
 	OMP_NUM_THREADS=1 python benchmarks/low_rank.py
-	OMP_NUM_THREADS=1 python benchmarks/low_rank_special.py
 	python benchmarks/at_the_limit.py
 	python benchmarks/graphics_processor.py
 	python benchmarks/larger_than_memory.py

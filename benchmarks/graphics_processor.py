@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from at_the_limit import mnist
 from numpy.typing import NDArray
-from real_data import mnist
 from sklearn.base import clone
 
 from kdrbench.estimators import InterpretableKDR

@@ -1,13 +1,11 @@
-"""Whether the tests of kdrbench.inference keep their level, what they find, what noise looks like, and their cost.
+"""Whether the tests of kdrbench.inference keep their level, what they find, and what noise looks like.
 
     python benchmarks/inference.py level                  rejections at 5 % among 2000 null problems a method
-    python benchmarks/inference.py power                  rejections against the size of a planted signal
     python benchmarks/inference.py components             components found where none, one or two are planted
     python benchmarks/inference.py noise --picture FILE   learners that separate labels drawn at random, and their tests
-    python benchmarks/inference.py cost                   CPU seconds of 1000 refits of Wine
 
 ``--problems N`` changes the number of problems, ``--methods NAME...`` chooses some. Intervals are those of Clopper and
-Pearson, at 95 %. Tests of level and power have 19 permutations and stop at the first exceedance: level 5 %, exactly.
+Pearson, at 95 %. Tests of level have 19 permutations and stop at the first exceedance: level 5 %, exactly.
 """
 
 from __future__ import annotations
@@ -21,13 +19,11 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from kdrbench import InterpretableKDR
 from kdrbench.inference import (
@@ -41,7 +37,6 @@ from kdrbench.inference.refits import embedded
 
 Array = np.ndarray[Any, Any]
 QUICK: dict[str, Any] = {"n_permutations": 19, "max_exceedances": 1}
-SIZES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def refitting(estimator: Any) -> Callable[[Array, Array, int], PermutationTest]:
@@ -76,17 +71,6 @@ def null_problem(seed: int) -> tuple[Array, Array]:
     return X, rng.permutation(labels)
 
 
-def planted_problem(kind: str, size: float, seed: int) -> tuple[Array, Array]:
-    """Return 40 samples of 4 features, of which the first differs between two classes, in its mean or its spread."""
-    rng = np.random.default_rng((2, seed))
-    X, y = rng.standard_normal((40, 4)), np.repeat([0, 1], 20)
-    if kind == "mean":
-        X[y == 1, 0] += size
-    else:
-        X[y == 1, 0] *= 1.0 + 2.0 * size
-    return X, y
-
-
 def components_problem(planted: int, seed: int) -> tuple[Array, Array]:
     """Return 60 samples of 4 features, of which the first ``planted`` tell classes apart; of odd seeds correlated.
 
@@ -102,10 +86,10 @@ def components_problem(planted: int, seed: int) -> tuple[Array, Array]:
     return X, rng.permutation(y) if planted == 0 else y
 
 
-def share(rejections: int, problems: int, digits: int = 1) -> str:
+def share(rejections: int, problems: int) -> str:
     """Return a share of rejections in percent, with its interval."""
     low, high = binomtest(rejections, problems).proportion_ci()
-    shown = [f"{part:.{digits}f}" for part in (100 * rejections / problems, 100 * low, 100 * high)]
+    shown = [f"{part:.1f}" for part in (100 * rejections / problems, 100 * low, 100 * high)]
     return f"{shown[0]} ({shown[1]} to {shown[2]})"
 
 
@@ -117,20 +101,6 @@ def show_level(problems: int, methods: list[str]) -> None:
         for seed in range(problems):
             rejected += METHODS[name](*null_problem(seed), seed).p_value <= 0.05
         print(f"| {name} | {share(rejected, problems)} | {time.process_time() - began:.0f} |", flush=True)
-
-
-def show_power(problems: int, methods: list[str]) -> None:
-    """Print rejections where a signal was planted."""
-    print(
-        "| method | signal |" + "".join(f" size {size:g} |" for size in SIZES) + "\n" + "|---" * (2 + len(SIZES)) + "|"
-    )
-    for name in methods:
-        for kind in ("mean", "spread"):
-            cells = []
-            for size in SIZES:
-                tests = (METHODS[name](*planted_problem(kind, size, seed), seed) for seed in range(problems))
-                cells.append(share(sum(test.p_value <= 0.05 for test in tests), problems, digits=0))
-            print(f"| {name} | {kind} | {' | '.join(cells)} |", flush=True)
 
 
 def show_components(problems: int) -> None:
@@ -204,36 +174,21 @@ def draw(shown: dict[str, tuple[Array, PermutationTest]], y: Array, picture: str
     figure.savefig(picture, dpi=110)
 
 
-def show_cost() -> None:
-    """Print CPU seconds of 1000 refits of Wine in this process."""
-    X, y = load_wine(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    print("| components | CPU s of 1000 refits | p |\n|---|---|---|")
-    for n_components in (1, 2, 4):
-        began = time.process_time()
-        test = permutation_test(InterpretableKDR(n_components), X, y, n_permutations=1000, random_state=0)
-        print(f"| {n_components} | {time.process_time() - began:.1f} | {test.p_value:.4f} |", flush=True)
-
-
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("level", "power", "components", "noise", "cost"))
-    parser.add_argument("--problems", type=int, help="2000 for level, 100 for power, 150 for components, if not given")
+    parser.add_argument("what", choices=("level", "components", "noise"))
+    parser.add_argument("--problems", type=int, help="2000 for level, 150 for components, if not given")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
     parser.add_argument("--picture", help="PNG file to draw noise in")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     if asked.what == "level":
         show_level(asked.problems or 2000, asked.methods)
-    elif asked.what == "power":
-        show_power(asked.problems or 100, asked.methods)
     elif asked.what == "components":
         show_components(asked.problems or 150)
-    elif asked.what == "noise":
-        show_noise(asked.picture)
     else:
-        show_cost()
+        show_noise(asked.picture)
 
 
 if __name__ == "__main__":

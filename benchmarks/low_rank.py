@@ -1,10 +1,9 @@
-"""Low-rank kernel learning: cost of a projection, how it grows, ratios to rivals in the same run.
+"""Low-rank kernel learning: cost of a projection, and how it grows in the same run.
 
     OMP_NUM_THREADS=1 python benchmarks/low_rank.py            all tables, some minutes
-    OMP_NUM_THREADS=1 python benchmarks/low_rank.py rank       one of them: rank, samples, itml, rivals
+    OMP_NUM_THREADS=1 python benchmarks/low_rank.py rank       one of them: rank, samples
 
-CPU time of one core, machine code loaded before. low_rank_special.py has correlation matrices and unfolding; the
-paper's tasks are a stage of the workflow: `snakemake --cores N lowrank`.
+CPU time of one core, machine code loaded before.
 Paper: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006.
 """
 
@@ -16,14 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from kdrbench.datasets import load_dataset
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank import (
     Constraints,
-    LearnedKernel,
     Stopping,
-    constraints_from_labels,
-    definite_boost,
     draw_pairs,
     learn_kernel,
     squared_distances,
@@ -108,7 +103,7 @@ def rank() -> None:
 
 
 def samples() -> None:
-    """Print what depends on the numbers of samples and of constraints, and the memory."""
+    """Print what depends on the number of samples, and the memory."""
     sizes = (100, 1_000, 10_000, 100_000, 1_000_000)
     rows = []
     print("\n| n (r = 16, 100 constraints, Burg) | us a projection | set-up and finish, ms | peak, bytes / 8nr |")
@@ -127,97 +122,9 @@ def samples() -> None:
     # Set-up and finish have parts that do not grow: what is linear shows beyond them.
     print(f"exponent in n of what exceeds n = 100: {exponent(sizes[2:], [end - ends[0] for end in ends[2:]]):.2f}")
     print(f"exponent in n of a projection: {exponent(sizes, [row[0] for row in rows]):.2f}")
-    counts = (50, 500, 5_000, 50_000)
-    for kind in (Burg, VonNeumann):
-        tried = counts if kind is Burg else counts[:3]
-        sweeps = [1e-3 * count * projection_us(kind, 2000, 16, count, True) for count in tried]
-        listed = ", ".join(f"{sweep:.3g} ms ({count})" for count, sweep in zip(tried, sweeps, strict=True))
-        print(f"a sweep of {kind.__name__} (constraints), r = 16: {listed}; exponent {exponent(tried, sweeps):.2f}")
 
 
-def itml_loop(features: FloatArray, constraints: Constraints, sweeps: int) -> FloatArray:
-    """Return ITML's metric with hard bounds: full d x d updates by the authors' formulas, as a plain numpy loop.
-
-    What metric-learn's implementation does for each constraint, with gamma infinite.
-    """
-    metric = np.eye(features.shape[1])
-    differences = constraints.vectors @ features
-    multipliers = np.zeros(len(constraints))
-    for _ in range(sweeps):
-        for i, v in enumerate(differences):
-            sign = 1.0 if constraints.senses[i] == "<=" else -1.0
-            square = v.dot(metric).dot(v)
-            alpha = min(multipliers[i], sign * (1 / square - 1 / constraints.bounds[i]))
-            multipliers[i] -= alpha
-            beta = sign * alpha / (1 - sign * alpha * square)
-            product = metric.dot(v)
-            metric += np.outer(product, product * beta)
-    return metric
-
-
-def itml() -> None:
-    """Print how many times as long ITML takes on the same constraints for as many sweeps, and how equal M is.
-
-    Ours are whole solves by the paper's rule, set-up, checks and finish included.
-    """
-    data = load_dataset("digits")
-    print("\n| constraints | sweeps | ITML loop, ms | / Burg numpy | / Burg compiled | M equal to |\n|" + "---|" * 6)
-    for count in (25, 100, 150):
-        constraints = constraints_from_labels(data.features, data.labels, count, np.random.default_rng(0))
-        cells, gaps = [], []
-        for compiled in (False, True):
-            ours = partial(learn_kernel, data.features, constraints, stopping=Stopping(1e-3, 1e300), compiled=compiled)
-            found = ours()
-            if not cells:
-                loop = partial(itml_loop, data.features, constraints, found.sweeps)
-                other, slow = loop(), timed(loop)
-            metric = found.factor_map @ found.factor_map.T
-            cells.append(slow / timed(ours))
-            gaps.append(f"{np.abs(metric - other).max() / np.abs(other).max():.0e}")
-        print(f"| {count} | {found.sweeps} | {1e3 * slow:.1f} | {cells[0]:.2f} | {cells[1]:.1f} | {', '.join(gaps)} |")
-
-
-def rivals() -> None:
-    """Print projections a second and the time to equal KKT residuals of all solvers, on the same constraints."""
-    data = load_dataset("digits")
-    for count in (25, 50, 100):
-        drawn = constraints_from_labels(data.features, data.labels, count, np.random.default_rng(0))
-        print(f"\n| Digits, {count} constraints | sweeps or steps | projections a s | ms to KKT residual 1e-3 | 1e-6 |")
-        print("|" + "---|" * 5)
-        for name in ("burg", "von_neumann"):
-            for label, options in (
-                ("cyclic, numpy", {"compiled": False}),
-                ("cyclic, compiled", {"compiled": True}),
-                ("Newton", {"solver": "newton"}),
-            ):
-                solve = partial(learn_kernel, data.features, drawn, divergence=name, **options)
-                print(f"| {name}: {label} | {_cells(solve, (1e-3, 1e-6))} |", flush=True)
-        # Of trace one, as DefiniteBoost wants it: bounds are scaled with the kernel.
-        scaled = drawn.take(range(count))
-        scaled.bounds[:] /= np.sum(data.features**2)
-        solve = partial(learn_kernel, data.features, scaled, divergence="von_neumann", trace=1.0)
-        print(f"| von_neumann, trace one | {_cells(solve, (1e-3,))} | |", flush=True)
-        for step in ("exact", "own_range", "symmetric"):
-            solve = partial(definite_boost, data.features, scaled, step=step)
-            print(f"| DefiniteBoost, trace one: {step} | {_cells(solve, (1e-3,))} | |", flush=True)
-
-
-def _cells(solve: Callable[..., LearnedKernel], tolerances: Sequence[float]) -> str:
-    found, seconds = [], []
-    for tolerance in tolerances:
-        stopping = Stopping(1e300, tolerance, 1000 if len(tolerances) == 1 else 20_000)
-        run = partial(solve, stopping=stopping)
-        found.append(run())
-        seconds.append(timed(run, 1 if len(tolerances) == 1 else 2))
-    rate = found[-1].projections / seconds[-1]
-    times = [
-        f"{1e3 * s:.3g}" + ("" if f.status == "converged" else f": {f.status}")
-        for f, s in zip(found, seconds, strict=True)
-    ]
-    return " | ".join([", ".join(str(one.sweeps) for one in found), f"{rate:,.0f}", *times])
-
-
-TABLES = {"rank": rank, "samples": samples, "itml": itml, "rivals": rivals}
+TABLES = {"rank": rank, "samples": samples}
 
 
 def main() -> None:

@@ -1,29 +1,25 @@
-"""Fair rivals on cells of NeurIPS 2019, Table 4, as Markdown tables.
+"""Every solver on cells of NeurIPS 2019, Table 4, as a Markdown table.
 
-    OMP_NUM_THREADS=1 python benchmarks/rivals.py             all three tables
-    OMP_NUM_THREADS=1 python benchmarks/rivals.py overhead    one of: cells, overhead, stock
-    OMP_NUM_THREADS=1 python benchmarks/rivals.py cells --only "GM, converged"          some of the variants
+    OMP_NUM_THREADS=1 python benchmarks/rivals.py                            all variants
+    OMP_NUM_THREADS=1 python benchmarks/rivals.py --only "GM, converged"     some of them
 
-``cells``: every variant on all rows of a data set. Published variants start at random, converged ones at Phi_0's
-eigenvectors, whose making is inside the time. CPU milliseconds are medians of solves in turn; what takes longer than 20
-seconds is stopped there and printed as a bound. ``overhead``: seconds a rival spends beyond its oracles, as a share of
-the oracles' own. ``stock``: GM against pymanopt's TrustRegions as it comes, with the same formula of F under autograd.
-Cells of data sets that cannot be had are left out.
+Every variant solves for all rows of a data set. Published variants start at random, converged ones at Phi_0's
+eigenvectors, whose computation is timed. CPU milliseconds are medians of solves in turn; a solve that takes longer than
+20 seconds is stopped there and printed as a bound. Cells whose data set cannot be fetched are left out.
 """
 
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ism_cells import problems
 
-from kdrbench.datasets import synthetic
+from kdrbench.datasets import Standardiser, load_dataset
+from kdrbench.errors import DataError
 from kdrbench.kernels import build_kernel
-from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Problem
 from kdrbench.solvers import IterationMonitor, SolverResult, Status, build_solver, make_start, solve
@@ -48,7 +44,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "scipy L-BFGS, converged": {"method": "scipy_lbfgs"},
     "ISM 2018": {"method": "ism_2018"},
 }
-ORACLES = ("value", "gradient", "value_and_gradient", "hessian_vector", "hessian", "surrogate")
 
 
 class CappedMonitor(IterationMonitor):
@@ -69,55 +64,22 @@ class CappedMonitor(IterationMonitor):
         return time.process_time() < self._end
 
 
-class TimedOracles:
-    """A problem that adds up the seconds within its oracles, wherever they are evaluated."""
-
-    def __init__(self, problem: Problem, spent: list[float] | None = None) -> None:
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "spent", [] if spent is None else spent)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.problem, name)
-        return self._timed(found) if name in ORACLES else found
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.problem, name, value)
-
-    def evaluated(self, evaluator: str) -> "TimedOracles":
-        """Return the same problem evaluated otherwise, timed too."""
-        return TimedOracles(self.problem.evaluated(evaluator), self.spent)
-
-    def linearised_at(self, projection: FloatArray) -> "TimedOracles":
-        """Return the problem as it is at W, timed too."""
-        return TimedOracles(self.problem.linearised_at(projection), self.spent)
-
-    def _timed(self, oracle: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: FloatArray) -> Any:
-            began = time.perf_counter()
-            answer = oracle(*arguments)
-            self.spent.append(time.perf_counter() - began)
-            return answer
-
-        return timed
-
-
 @dataclass(frozen=True)
 class Solved:
-    """A result and the CPU and wall seconds it took."""
+    """A result and the CPU seconds it took."""
 
     result: SolverResult
     cpu_s: float
-    wall_s: float
 
 
-def solved(problem: Any, q: int, definition: dict[str, Any], start: str | None = None) -> Solved:
+def solved(problem: Problem, q: int, definition: dict[str, Any]) -> Solved:
     """Solve once; the start is made inside the time."""
     options = {"start": "surrogate", **definition}
-    name, solver = start or options.pop("start"), build_solver({k: v for k, v in options.items() if k != "start"})
-    cpu, wall = time.process_time(), time.perf_counter()
-    point = make_start(name, problem, q, np.random.default_rng(0))
-    result = solve(solver, problem, point, CappedMonitor())
-    return Solved(result, time.process_time() - cpu, time.perf_counter() - wall)
+    start = options.pop("start")
+    began = time.process_time()
+    point = make_start(start, problem, q, np.random.default_rng(0))
+    result = solve(build_solver(options), problem, point, CappedMonitor())
+    return Solved(result, time.process_time() - began)
 
 
 def print_cells() -> None:
@@ -144,75 +106,23 @@ def print_cells() -> None:
             )
 
 
-def print_overhead() -> None:
-    """Print what solvers add to the seconds of their oracles, on made data of 500 samples."""
-    print("| d | q | kernel | solver | oracle calls | ms a call | overhead |")
-    print("|---|---|---|---|---|---|---|")
-    for n_features in (100, 200):
-        features, labels = synthetic.noise(500, n_features, 5, np.random.default_rng(0))
-        features = features + 0.7 * np.random.default_rng(1).standard_normal((5, n_features))[labels]
+def problems(cells: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, int, Problem]]:
+    """Yield name, q and problem of each cell, data set by data set, with the two kernels of the table."""
+    for dataset_name, q in cells:
+        try:
+            dataset = load_dataset(dataset_name)
+        except DataError as error:
+            print(f"{dataset_name} is left out: {error}")
+            continue
+        features = Standardiser.fit(dataset.features).transform(dataset.features)
         for family in ("gaussian", "polynomial"):
-            kernel = build_kernel({"family": family}, features - features.mean(axis=0), 5)
-            problem = supervised_problem(features - features.mean(axis=0), labels, kernel)
-            for name, definition in VARIANTS.items():
-                if name == "ISM 2018":
-                    continue
-                shares, calls, spent = [], 0, 0.0
-                for _ in range(REPEATS):
-                    timed = TimedOracles(problem.fresh())
-                    one = solved(timed, 5, definition, start="random")
-                    calls, spent = len(timed.spent), sum(timed.spent)
-                    shares.append(one.wall_s / spent - 1.0)
-                print(
-                    f"| {n_features} | 5 | {family} | {name} | {calls} | {1e3 * spent / calls:.2f} | "
-                    f"{statistics.median(shares):.1%} |",
-                    flush=True,
-                )
-
-
-def stock_trust_regions(problem: Any, start: FloatArray) -> tuple[FloatArray, float]:
-    """Run pymanopt as its manual says, on the formula of F; return the point and CPU seconds."""
-    import pymanopt
-
-    formula = problem.fresh().evaluated("autograd").evaluator(start)._objective_at
-    manifold = pymanopt.manifolds.Grassmann(*start.shape)
-    minimisation = pymanopt.Problem(manifold, pymanopt.function.autograd(manifold)(lambda point: -formula(point)))
-    began = time.process_time()
-    found = pymanopt.optimizers.TrustRegions(verbosity=0).run(minimisation, initial_point=start)
-    return found.point, time.process_time() - began
-
-
-def print_stock() -> None:
-    """Print GM beside pymanopt's own run, from the same random start."""
-    print("| cell | cost, stock | cost, GM | not above | s, stock | s, GM | times as fast | to stock's own norm |")
-    print("|---|---|---|---|---|---|---|---|")
-    for cell, q, problem in problems(CELLS[:2]):
-        start = make_start("random", problem, q, np.random.default_rng(0))
-        times: dict[str, list[float]] = {"stock": [], "GM": [], "published": []}
-        for _ in range(REPEATS):
-            point, seconds = stock_trust_regions(problem, start)
-            times["stock"].append(seconds)
-            for name, options in (("GM", {}), ("published", {"variant": "published"})):
-                one = solved(problem.fresh(), q, {"method": "grassmann_trust_region", **options}, start="random")
-                times[name].append(one.cpu_s)
-                if name == "GM":
-                    mine = one.result.projection
-        stock, ours = -problem.value(point), -problem.value(mine)
-        medians = {name: statistics.median(values) for name, values in times.items()}
-        print(
-            f"| {cell} | {stock:.12g} | {ours:.12g} | {ours <= stock + 1e-9 * abs(stock)} | {medians['stock']:.3f} | "
-            f"{medians['GM']:.3f} | {medians['stock'] / medians['GM']:.1f} | "
-            f"{medians['stock'] / medians['published']:.1f} |"
-        )
+            kernel = build_kernel({"family": family}, features, q)
+            yield f"{dataset_name}, q = {q}, {family}", q, supervised_problem(features, dataset.labels, kernel)
 
 
 if __name__ == "__main__":
-    tables = {"cells": print_cells, "overhead": print_overhead, "stock": print_stock}
-    parser = argparse.ArgumentParser(description="Fair rivals on cells of NeurIPS 2019, Table 4.")
-    parser.add_argument("tables", nargs="*", default=list(tables), help=", ".join(tables))
+    parser = argparse.ArgumentParser(description="Solvers on cells of NeurIPS 2019, Table 4.")
     parser.add_argument("--only", nargs="+", choices=VARIANTS, default=list(VARIANTS), metavar="VARIANT")
     options = parser.parse_args()
     VARIANTS = {name: VARIANTS[name] for name in options.only}
-    for chosen in options.tables:
-        tables[chosen]()
-        print()
+    print_cells()

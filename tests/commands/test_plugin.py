@@ -101,11 +101,8 @@ def test_options_reach_the_plug_in(tmp_path):
 
 def test_the_documentation_shows_what_is_written():
     text = (ROOT / "docs" / "extending.md").read_text()
-    for kind in KINDS:
-        name = f"my_{kind.replace('-', '_')}"
-        assert f"```python\n{render(kind, name)[f'{name}.py']}```" in text
-    for around in ("scipy", "pymanopt"):
-        assert f"```python\n{render('solver', 'my_solver', around)['my_solver.py']}```" in text
+    for kind in ("solver", "kernel"):
+        assert f"```python\n{render(kind, f'my_{kind}')[f'my_{kind}.py']}```" in text
 
 
 @pytest.mark.parametrize("around", ["scipy", "pymanopt", pytest.param("program", marks=pytest.mark.whole)])

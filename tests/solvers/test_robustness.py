@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from robustness_problems import KERNELS, N_COMPONENTS, cases
+from robustness import KERNELS, N_COMPONENTS, cases
 
 from kdrbench.datasets import synthetic
 from kdrbench.kernels import build_kernel, median_distance
