@@ -14,21 +14,17 @@ import click
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 from kdrbench.files import present_umask
-from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.gate import Asked, Results, collect, failed_to_score, read_module
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, ProcessExit
-from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
-from kdrbench.suite.engine.isolation.limits import Pauses
-from kdrbench.suite.engine.isolation.supervisor import LostError, Supervised, SupervisionError, Supervisor
-from kdrbench.suite.engine.isolation.turn import Turn
+from kdrbench.suite.engine.isolation.limits import Pauses, Turn
+from kdrbench.suite.engine.isolation.supervisor import Supervised, SupervisionError, Supervisor
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.rows import RowMaker, now
 from kdrbench.suite.engine.run import (
     Judged,
     Run,
     RunResult,
-    TakesFiles,
     blames_bench,
     classify_exit,
     execute,
@@ -38,20 +34,16 @@ from kdrbench.suite.engine.run import (
 )
 from kdrbench.suite.engine.run_files import Checkpoint, RunFiles
 from kdrbench.suite.engine.stage import RunContext
-from kdrbench.suite.engine.turns import Turns, looked_after
+from kdrbench.suite.engine.turns import Turns
 from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.engine.workspace import Workspace
-
-_LOST = "its guardian, or the process that holds the data, was killed or stopped during the run, in two starts"
-# All of a data set, or the process that keeps it from runs.
-Data = Dataset | Keeper[Dataset]
 
 
 @dataclass
 class BatchAtWork:
     """A batch whose workspace is held, prepared to make its ``missing`` runs."""
 
-    dataset: Data
+    dataset: Dataset
     prepared: Callable[[int], Run]
     workspace: Workspace[Any]
     make_rows: RowMaker
@@ -61,8 +53,7 @@ class BatchAtWork:
     def run(self, number: int, calibration_before_s: float | None) -> Turns[bool]:
         """Make a run and append its rows; return whether it was made.
 
-        A run for which no budget is left gets rows that say so. One with which its guardian or its keeper is killed
-        raises ``LostError``; in a second start it is ``failed``: the grid must come to an end.
+        A run for which no budget is left gets rows that say so.
         """
         make_rows = self.make_rows.calibrated(calibration_before_s)
         context = make_rows.context
@@ -70,17 +61,7 @@ class BatchAtWork:
             self.workspace.append(make_rows.skipped(number, self.dataset))
             return False
         context.check_scheduler()
-        try:
-            yield from self._make(number, make_rows)
-        except LostError:
-            context.check_scheduler()
-            self._renew_keeper()
-            if not self.workspace.lost_before(number):
-                raise
-            files = self.workspace.run(number)
-            remove(files.checkpoint)
-            files.clear()
-            self.workspace.append(make_rows.alike(number, self.dataset, RunResult(Status.FAILED, _LOST)))
+        yield from self._make(number, make_rows)
         return True
 
     def _make(self, number: int, make_rows: RowMaker) -> Turns[None]:
@@ -88,28 +69,19 @@ class BatchAtWork:
         run, keys, started_at = self.prepared(number), make_rows.batch.rows, now()
         asked = Asked(keys, make_rows.stage.record, run.arrays)
         supervised = _supervised(run, asked, context, files, self.supervisor)
-        process, results = yield from looked_after(supervised, self._look_after_keeper)
+        process, results = yield from supervised
         if len(keys) == 1:
             results = {key: replace(one, time_s=time_of(one, files, context.limits)) for key, one in results.items()}
         results, scores = self._scored(run, number, files, results)
         remove(files.checkpoint)
         self.workspace.append(make_rows.rows(number, results, process, started_at, scores))
 
-    def _look_after_keeper(self) -> None:
-        if isinstance(self.dataset, Keeper):
-            self.dataset.check()
-
-    def _renew_keeper(self) -> None:
-        if isinstance(self.dataset, Keeper) and not self.dataset.is_at_work():
-            self.supervisor.spare(self.dataset.renew())
-            self.dataset.ask(check_kept, self.make_rows.batch)
-
     def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
         """Return the results of a run with what its files say; what cannot be evaluated is the run's fault."""
         try:
             judged = run.judged(files, results) if isinstance(run, Judged) else results
             return judged, run.score(files)
-        except (ImportError, OSError, LostError):
+        except (ImportError, OSError):
             raise
         except Exception as error:
             click.echo(traceback.format_exc(), err=True)
@@ -120,22 +92,16 @@ class BatchAtWork:
 
 @contextmanager
 def at_work(
-    load: Callable[[str], Data], workspace: Workspace[Any], make_rows: RowMaker, supervisor: Supervisor
+    load: Callable[[str], Dataset], workspace: Workspace[Any], make_rows: RowMaker, supervisor: Supervisor
 ) -> Iterator[BatchAtWork]:
     """Hold the workspace of a batch and prepare the runs that have no usable rows; those of an earlier job are kept."""
     batch, context = make_rows.batch, make_rows.context
     with workspace.claimed(batch, context.limits, context.requirements) as usable:
         missing = [number for number in batch.runs if number not in usable]
         dataset = load(batch.dataset)
-        dataset.ask(check_kept, batch) if isinstance(dataset, Keeper) else check_data(batch, dataset)
+        check_data(batch, dataset)
         prepared = make_rows.stage.prepare(batch, dataset, context)
         yield BatchAtWork(dataset, prepared, workspace, make_rows, missing, supervisor)
-
-
-def check_kept(kept: Kept[Dataset], batch: Batch) -> None:
-    """Check the data in the process that keeps them; see :func:`check_data`."""
-    digest = kept.once("sha256", lambda: kept.value.content_sha256)
-    _check_sha256(batch, kept.value.name, digest)
 
 
 def check_data(batch: Batch, dataset: Dataset) -> None:
@@ -143,10 +109,7 @@ def check_data(batch: Batch, dataset: Dataset) -> None:
 
     A file of the user's own that the registry names without a hash is used as it is.
     """
-    _check_sha256(batch, dataset.name, dataset.content_sha256)
-
-
-def _check_sha256(batch: Batch, name: str, digest: str) -> None:
+    name, digest = dataset.name, dataset.content_sha256
     if batch.data_sha256 and digest != batch.data_sha256:
         raise DataError(
             f"data set {name!r} has SHA-256 {digest}, the run wants {batch.data_sha256}; "
@@ -164,8 +127,6 @@ def _supervised(
     before: list[ProcessExit] = []
     for tries_left in (1, 0):
         kept = files.clear()
-        if isinstance(run, TakesFiles):
-            run.hand_in(files)
         pauses, turn = Pauses(), Turn()
         # The seconds before an interruption count, also for a run that does not use them.
         used_s = kept.wall_s if kept else 0.0

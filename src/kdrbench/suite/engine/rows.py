@@ -13,7 +13,6 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.gate import row_message
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.provenance import Provenance
 from kdrbench.suite.engine.record import Record, RecordError, own_column_types
 from kdrbench.suite.engine.run import RunResult
@@ -54,12 +53,12 @@ class RowMaker:
         own = {name: value for name, value in scores.items() if name != EVALUATION}
         return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
 
-    def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
+    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
         return self.alike(number, dataset, RunResult(Status.SKIPPED, message))
 
-    def alike(self, number: int, dataset: Dataset | Keeper[Dataset], result: RunResult) -> list[Record]:
+    def alike(self, number: int, dataset: Dataset, result: RunResult) -> list[Record]:
         """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
         results = dict.fromkeys(self.batch.rows, result)
         return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))

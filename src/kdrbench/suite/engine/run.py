@@ -46,15 +46,6 @@ class RunResult:
 
 
 @runtime_checkable
-class TakesFiles(Protocol):
-    """A run that finds something in its files which is not in its memory."""
-
-    def hand_in(self, files: RunFiles) -> None:
-        """Leave it there; called in the batch's process before the run."""
-        ...
-
-
-@runtime_checkable
 class Judged(Protocol):
     """A run whose results are completed one by one from what it has left."""
 

@@ -5,7 +5,7 @@ A machine that becomes slower or faster meanwhile so does the same to all of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import TypeVar
 
@@ -35,20 +35,6 @@ def take_turns(runs: Iterable[Turns[None]]) -> None:
         waiting = [run for run in runs if _waits(stack.enter_context(closing(run)))]
         while waiting:
             waiting = [run for run in waiting if _waits(run)]
-
-
-def looked_after(run: Turns[_Outcome], look: Callable[[], None]) -> Turns[_Outcome]:
-    """Do the work of a run, and ``look`` whenever it waits or has ended: what that raises ends the run."""
-    with closing(run):
-        while True:
-            try:
-                next(run)
-            except StopIteration as ended:
-                look()
-                outcome: _Outcome = ended.value
-                return outcome
-            look()
-            yield
 
 
 def _waits(run: Turns[None]) -> bool:

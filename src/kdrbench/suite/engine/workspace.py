@@ -68,16 +68,6 @@ class Workspace(Generic[AnyRecord]):
             self.run(number).seal()
         append_records(self.rows, records, seal=True)
 
-    def lost_before(self, number: int) -> bool:
-        """Note that a run ended with its guardian or its keeper; return whether it did so in an earlier start."""
-        note = self._note_of_loss(number)
-        if not (before := note.exists()):
-            write_text(note, "")
-        return before
-
-    def _note_of_loss(self, number: int) -> Path:
-        return self.folder / f"run-{number}.lost"
-
     def replace(self, records: Sequence[AnyRecord]) -> None:
         """Write these rows in place of all others."""
         write_records(self.rows, records, seal=True)
@@ -89,7 +79,6 @@ class Workspace(Generic[AnyRecord]):
         write_text(self.rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
         for number in {number for number in numbers if number in runs}:
             shutil.rmtree(self.run(number).folder, ignore_errors=True)
-            self._note_of_loss(number).unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Remove the folder with all it holds."""

@@ -166,7 +166,7 @@ class ClusteringRun:
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
         sought = self._sought()
-        return None if sought is None else self.fold.examined(clusters_quality, clusters, sought)
+        return None if sought is None else clusters_quality(clusters, sought, self.fold)
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""
