@@ -147,8 +147,7 @@ def _watch(
 
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
-    from kdrbench.suite.engine.run_files import read_trace
-    from kdrbench.suite.engine.untrusted import UnreadableError
+    from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
     try:

@@ -1,42 +1,81 @@
-"""The runs of a batch, each in a supervised process of its own that leaves its rows."""
+"""The runs of a batch, each in a supervised process of its own that leaves its rows.
+
+Methods of a cell run side by side: their first works one after the other, then their repeats in turns. A machine that
+becomes slower or faster meanwhile does so for all of them.
+"""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
 from kdrbench.files import present_umask
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Asked, Results, collect, failed_to_score, read_module
-from kdrbench.suite.engine.isolation.guardian import GRACE_S, ProcessExit
+from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
 from kdrbench.suite.engine.isolation.supervisor import Supervised, SupervisionError, Supervisor
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.rows import RowMaker, now
 from kdrbench.suite.engine.run import (
     Judged,
+    Request,
+    Results,
     Run,
     RunResult,
     blames_bench,
     classify_exit,
+    collect,
     execute,
-    probe,
+    failed_to_score,
     time_of,
     was_killed,
 )
-from kdrbench.suite.engine.run_files import Checkpoint, RunFiles
+from kdrbench.suite.engine.run_files import Checkpoint, RunFiles, save_array
 from kdrbench.suite.engine.stage import RunContext
-from kdrbench.suite.engine.turns import Turns
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.engine.workspace import Workspace
+
+_Outcome = TypeVar("_Outcome")
+# Yields whenever a run waits for its turn, and goes on when that has come.
+Turns = Generator[None, None, _Outcome]
+
+# Processes of runs at a time, each with memory up to its limit: one works, the others wait.
+MOST_TOGETHER = 16
+
+
+def groups_of(makers: Iterable[RowMaker]) -> Iterator[Sequence[RowMaker]]:
+    """Yield those whose batches differ in the method alone, the last name of their cell, in the order of the first."""
+    groups: dict[tuple[object, ...], list[RowMaker]] = {}
+    for one in makers:
+        groups.setdefault((one.batch.dataset, one.batch.cell[:-1], one.batch.runs), []).append(one)
+    for group in groups.values():
+        for first in range(0, len(group), MOST_TOGETHER):
+            yield group[first : first + MOST_TOGETHER]
+
+
+def take_turns(runs: Iterable[Turns[None]]) -> None:
+    """Let each run do its first work, one after the other, then give each that waits a turn, until all have ended."""
+    with ExitStack() as stack:
+        waiting = [run for run in runs if _waits(stack.enter_context(closing(run)))]
+        while waiting:
+            waiting = [run for run in waiting if _waits(run)]
+
+
+def _waits(run: Turns[None]) -> bool:
+    """Let the run go on; return whether it waits for its next turn."""
+    return next(run, _ENDED) is not _ENDED
+
+
+_ENDED = object()
 
 
 @dataclass
@@ -67,13 +106,13 @@ class BatchAtWork:
     def _make(self, number: int, make_rows: RowMaker) -> Turns[None]:
         context, files = make_rows.context, self.workspace.run(number)
         run, keys, started_at = self.prepared(number), make_rows.batch.rows, now()
-        asked = Asked(keys, make_rows.stage.record, run.arrays)
-        supervised = _supervised(run, asked, context, files, self.supervisor)
+        request = Request(keys, run.arrays)
+        supervised = _supervised(run, request, context, files, self.supervisor)
         process, results = yield from supervised
         if len(keys) == 1:
             results = {key: replace(one, time_s=time_of(one, files, context.limits)) for key, one in results.items()}
         results, scores = self._scored(run, number, files, results)
-        remove(files.checkpoint)
+        files.checkpoint.unlink(missing_ok=True)
         self.workspace.append(make_rows.rows(number, results, process, started_at, scores))
 
     def _scored(self, run: Run, number: int, files: RunFiles, results: Results) -> tuple[Results, Mapping[str, Any]]:
@@ -118,9 +157,9 @@ def check_data(batch: Batch, dataset: Dataset) -> None:
 
 
 def _supervised(
-    run: Run, asked: Asked, context: RunContext, files: RunFiles, supervisor: Supervisor
+    run: Run, request: Request, context: RunContext, files: RunFiles, supervisor: Supervisor
 ) -> Turns[tuple[ProcessExit, Results]]:
-    """Do the work under supervision and return what is believed of its results.
+    """Do the work under supervision and return its results.
 
     Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
     """
@@ -132,15 +171,16 @@ def _supervised(
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
         referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn, present_umask())
-        target = partial(execute, run, referee, asked.keys)
+        target = partial(execute, run, referee, request.keys)
         limits = replace(context.limits, time_s=left_s)
         process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
-        module = read_module(files)
-        results = collect(files, asked, used_s + process.wall_s, context.limits.time_s)
+        if process.end is Exit.EXITED and process.code == SETUP_FAULT:
+            raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
+        results = collect(files, request)
         killed = was_killed(process) and not results
-        blaming = blames_bench(process) and len(results) < len(asked.keys)
+        blaming = blames_bench(process) and len(results) < len(request.keys)
         if blaming:
-            yield from _check_bench(module, context, files, supervisor)
+            _check_bench(files)
         if not ((killed or blaming) and tries_left):
             break
         before.append(process)
@@ -153,21 +193,26 @@ def _supervised(
     if kept:
         # Of a run that went on from a checkpoint, the process is that of its last part.
         results = {key: _since(kept, one) for key, one in results.items()}
-    if len(results) == len(asked.keys):
+    if len(results) == len(request.keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
     if killed or blaming:
         missing = replace(missing, message=f"{missing.message}, twice")
-    return process, {key: results.get(key, missing) for key in asked.keys}
+    return process, {key: results.get(key, missing) for key in request.keys}
 
 
-def _check_bench(module: str, context: RunContext, files: RunFiles, supervisor: Supervisor) -> Turns[None]:
-    """Raise ``SupervisionError`` where a process without a method cannot do either what a run could not do."""
-    turn, pauses = Turn(), Pauses()
-    start = partial(supervisor.start, partial(probe, files, module), context.limits, pauses, turn)
-    process = yield from _in_turns(start, turn, context)
-    if blames_bench(process):
-        raise SupervisionError("the bench failed within the run; correct what the lines above say and start again")
+def _check_bench(files: RunFiles) -> None:
+    """Raise ``SupervisionError`` where this process, which runs no method, cannot do either what a run could not do."""
+    try:
+        save_array(files.array("probe"), np.zeros(1))
+        files.array("probe").unlink()
+        if files.missing_module.exists():
+            import_module(files.missing_module.read_text(encoding="utf-8"))
+    except (OSError, ImportError) as error:
+        click.echo(f"kdrbench: {error}", err=True)
+        raise SupervisionError(
+            "the bench failed within the run; correct what the lines above say and start again"
+        ) from error
 
 
 def _since(kept: Checkpoint, result: RunResult) -> RunResult:

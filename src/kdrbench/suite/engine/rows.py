@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import click
+
 from kdrbench.datasets import Dataset
+from kdrbench.errors import text_of, visible
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import row_message
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
 from kdrbench.suite.engine.provenance import Provenance
 from kdrbench.suite.engine.record import Record, RecordError, own_column_types
@@ -19,6 +21,8 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.stage import RunContext, Stage, cross
 
 CONTAMINATED_RATIO = 1.1
+# Characters of a message in a row; its rest is in the job's log.
+MOST_MESSAGE = 1_000
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
 _LEAST_S, _SHARE = 0.1, 0.2
 # What a stage's scores say of the referee, beside the columns of its record.
@@ -166,3 +170,12 @@ def now() -> str:
 def load_average() -> float:
     """Return the machine's load over the last minute."""
     return round(os.getloadavg()[0], 2)
+
+
+def row_message(message: object) -> str:
+    """Return a message as rows hold it: visible characters, 1,000 of them at most; the rest goes to the job's log."""
+    text = visible(text_of(message))
+    if len(text) <= MOST_MESSAGE:
+        return text
+    click.echo(f"a message in full: {text}", err=True)
+    return f"{text[: MOST_MESSAGE - 3]}..."

@@ -37,6 +37,8 @@ _LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
+# The one by which it says that its limits could not be set (EX_OSERR).
+SETUP_FAULT = 71
 # Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
 # Of what a run prints, kept for the log of its batch: a run that prints without end fills no disk.
@@ -244,7 +246,7 @@ def _become_run(watched: Watched, guardian: int, meter: Sampled | Group, output:
         processes.limit_memory(watched.limits.memory_mib)
     except (OSError, ValueError, OverflowError):
         traceback.print_exc()
-        sys.exit(BENCH_FAULT)
+        sys.exit(SETUP_FAULT)
     watched.target()
 
 

@@ -24,12 +24,10 @@ from kdrbench.solvers import build_solver, make_start
 from kdrbench.solvers.base import check_projection
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult
 from kdrbench.suite.engine.run_files import RunFiles, read_array, save_array
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.systems.atlas.chart import End, chart_ends
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, problem_sha256
@@ -127,7 +125,7 @@ def _degrees(name: str) -> str:
 def _taken(files: RunFiles, name: str) -> NDArray[Any] | None:
     path = files.array(name)
     array = read_array(path)
-    remove(path)
+    path.unlink(missing_ok=True)
     return array
 
 

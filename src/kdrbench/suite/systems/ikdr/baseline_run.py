@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
 from kdrbench.errors import InputError
 from kdrbench.status import Status
-from kdrbench.suite.engine.gate import read_results
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult, repeated
+from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import CellDefinition

@@ -26,9 +26,8 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.suite.engine.gate import read_results
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult, repeated
+from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold

@@ -12,9 +12,8 @@ from kdrbench.errors import InputError
 from kdrbench.metric_learning import AnyKernel
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results, failed_to_score
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of
 from kdrbench.suite.systems.kpca_trick.run import run_split

@@ -18,12 +18,10 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.reduction.methods import METHODS
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results, failed_to_score
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.systems.league.judges import judge
 from kdrbench.suite.systems.league.protocol import Fold, fewer_rows, fitted, fold_of, projected, tune
 from kdrbench.suite.systems.league.rules import JUDGES, TUNED
@@ -119,5 +117,5 @@ def make_fold_run(batch: Batch, dataset: Dataset, number: int) -> FoldRun:
 def _taken(files: RunFiles, name: str) -> FloatArray | None:
     path = files.array(name)
     array = read_array(path)
-    remove(path)
+    path.unlink(missing_ok=True)
     return array
