@@ -19,8 +19,8 @@ from shutil import which
 import numpy as np
 import yaml
 
-from kdrbench.suite.engine.provenance import Provenance, software_and_machine
-from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.engine.provenance import software_and_machine
+from kdrbench.suite.engine.record import Provenance, column_types
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.claims.claim import Records
 from kdrbench.suite.reports.claims.page import claims_json, decided_of_papers

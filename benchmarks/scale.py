@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.provenance import Provenance
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.record import column_types, record_json
+from kdrbench.suite.engine.record import Provenance, column_types, record_json
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from kdrbench.suite.engine.own_code import is_own, own_code_sha256
+from kdrbench.suite.engine.identity import is_own, own_code_sha256
 
 SOLVER = """
 import numpy as np

@@ -110,8 +110,7 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
 
 def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
     """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
-    from kdrbench.suite.engine.batch import Bundle
-    from kdrbench.suite.engine.order import Order, order_path
+    from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
     from kdrbench.suite.systems import build_stage

@@ -17,8 +17,7 @@ from kdrbench.errors import counted
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.crate.graph import Graph, Reference, local
 from kdrbench.suite.crate.swhid import revision_swhid
-from kdrbench.suite.engine.provenance import Provenance
-from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.record import Provenance, Record
 
 COMPLETED, FAILED = (f"http://schema.org/{word}ActionStatus" for word in ("Completed", "Failed"))
 # What a run was made with; a record may join several machines and versions.

@@ -15,16 +15,14 @@ import click
 
 from kdrbench.datasets import Dataset
 from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.evidence import write_evidence
 from kdrbench.suite.engine.execute_batch import BatchAtWork, Turns, at_work, groups_of, take_turns
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
-from kdrbench.suite.engine.provenance import software_and_machine
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.rows import RowMaker
 from kdrbench.suite.engine.stage import RunContext, Stage
-from kdrbench.suite.engine.workspace import Workspace
-from kdrbench.suite.engine.workspace_lock import workspace_lock
+from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0

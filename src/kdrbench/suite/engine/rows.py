@@ -15,8 +15,7 @@ from kdrbench.errors import text_of, visible
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
-from kdrbench.suite.engine.provenance import Provenance
-from kdrbench.suite.engine.record import Record, RecordError, own_column_types
+from kdrbench.suite.engine.record import Provenance, Record, RecordError, own_column_types
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.stage import RunContext, Stage, cross
 

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.files import write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.job_size import CHEAP
+from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
+from kdrbench.suite.engine.grid import CHEAP, Grid
 from kdrbench.suite.engine.publish import JobFiles, array_name, read_points
 from kdrbench.suite.engine.record import AnyRecord, Record, read_records
 from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
-from kdrbench.suite.engine.workspace import ROWS, Workspace
-from kdrbench.suite.engine.workspace_lock import WORKSPACES, workspace_lock
+from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
 
 _Traces = Mapping[tuple[str, int], Sequence[TraceLine]]
 _Arrays = Mapping[str, NDArray[Any]]

@@ -18,9 +18,8 @@ from kdrbench.suite.archive.other_limits import Counts, read_other_limits
 from kdrbench.suite.archive.stated import Stated, read_stated
 from kdrbench.suite.conformance.trial import places_in
 from kdrbench.suite.csv_files import restored
-from kdrbench.suite.engine.attestation import attested_in
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Attested
+from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in, is_number
 from kdrbench.suite.experiments.config import load_grid
