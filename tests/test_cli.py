@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from kdrbench.datasets import load_dataset, load_prepared
 from kdrbench.suite import cli
 from kdrbench.suite.cli import main
-from kdrbench.suite.engine.batch import Bundle
-from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.batch import Bundle, Order
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.experiments.config import load_grid
 
 ROOT = Path(__file__).parents[1]

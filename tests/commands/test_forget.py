@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kdrbench.files import sealed, unsealed
 from kdrbench.suite.cli import main
-from kdrbench.suite.engine.workspace_lock import workspace_lock
+from kdrbench.suite.engine.workspace import workspace_lock
 from support.record_folders import folder_of
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.one_batch import alone, batch_of

@@ -9,9 +9,17 @@ from kdrbench import revisions
 from kdrbench.errors import DamagedError
 from kdrbench.revisions import Revision
 from kdrbench.status import Status
-from kdrbench.suite.engine.attestation import Attestation, Step, append_attestation, attested_in
-from kdrbench.suite.engine.evidence import write_evidence
-from kdrbench.suite.engine.identity import Attested, Requirements, has_earlier_speed, reasons
+from kdrbench.suite.engine.identity import (
+    Attestation,
+    Attested,
+    Requirements,
+    Step,
+    append_attestation,
+    attested_in,
+    has_earlier_speed,
+    reasons,
+)
+from kdrbench.suite.engine.provenance import write_evidence
 from support.one_batch import batch_of
 
 BATCH = batch_of("ism")

@@ -9,11 +9,10 @@ import pytest
 
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError, InputError
-from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.batch import Bundle, Order, read_order
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.order import Order, read_order
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.record import RecordError, read_records
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.suite.engine import workspace_lock as module
+from kdrbench.suite.engine import workspace as module
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import publish
-from kdrbench.suite.engine.workspace_lock import Holder, locks_reach, workspace_lock
+from kdrbench.suite.engine.workspace import Holder, locks_reach, workspace_lock
 from support.machines import ENDED, RUNS, WAITS, batch_in, machine
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, HALVES, TinyRecord, TinyStage, tiny_batch

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from kdrbench.suite.engine.own_code import is_own, own_code_sha256
+from kdrbench.suite.engine.identity import is_own, own_code_sha256
 
 SOLVER = """
 import numpy as np
@@ -67,3 +67,13 @@ def test_a_users_module_may_be_called_like_a_standard_one(written, monkeypatch):
 @pytest.mark.parametrize("module", ["kdrbench.solvers.ism", "numpy.linalg", "json.decoder", "no_such_module", ""])
 def test_what_is_installed_or_missing_is_no_users(module):
     assert not is_own(module)
+
+
+def test_a_module_in_a_folder_without_init_counts(tmp_path, monkeypatch):
+    folder = tmp_path / "my_namespace"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    (folder / "solver.py").write_text("STEP = 1.0\n")
+    before = own_code_sha256("my_namespace.solver")
+    (folder / "solver.py").write_text("STEP = 2.0\n")
+    assert own_code_sha256("my_namespace.solver") != before

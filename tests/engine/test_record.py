@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import pytest
 
-from kdrbench.suite.engine.columns import column
-from kdrbench.suite.engine.provenance import Provenance
 from kdrbench.suite.engine.record import (
+    Provenance,
     Record,
     RecordError,
     append_records,
+    column,
     column_types,
     flat,
     parse_record,

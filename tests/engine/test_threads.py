@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kdrbench.datasets import load_dataset, save_prepared
-from kdrbench.suite.engine.order import Order
+from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord

@@ -1,10 +1,14 @@
 """Which rows of an earlier job are used: those of the same batch that today's limits would not make otherwise."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
+from kdrbench.suite.engine.run_files import Checkpoint, write_checkpoint
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
 
@@ -100,3 +104,40 @@ def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):
     assert {row.run for row in workspace.records()} == set(before) - {0} != set()
     after = {row.run: row.provenance.wall_s for row in run(batch, files)}
     assert {number for number, wall_s in after.items() if wall_s != before[number]} == {0}
+
+
+def kept_checkpoint(files, batch, wall_s):
+    path = files.workspace(batch, TinyRecord).run(0).checkpoint
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_checkpoint(path, Checkpoint(wall_s, wall_s, 1, {"state": np.zeros(1)}))
+    return path
+
+
+@pytest.mark.parametrize(("wall_s", "stays"), [(1.0, True), (60.0, False), (90.0, False)])
+def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, stays):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+    workspace = files.workspace(batch, TinyRecord)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+        path = kept_checkpoint(files, batch, wall_s)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+        assert path.exists() == stays
+
+
+def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+    workspace = files.workspace(batch, TinyRecord)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
+        path = kept_checkpoint(files, batch, 1.0)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=False)):
+        assert path.exists()
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+        assert not path.exists()
+
+
+def test_rows_of_another_batch_in_the_workspace_do_not_count(tmp_path):
+    batch, files = tiny_batch(runs=[0]), files_in(tmp_path)
+    (first, second) = run(batch, files)
+    foreign = [replace(row, provenance=replace(row.provenance, definition_sha256="other")) for row in (first, second)]
+    files.workspace(batch, TinyRecord).replace(foreign)
+    again = run(batch, files)
+    assert {row.provenance.definition_sha256 for row in again} == {batch.definition_sha256}

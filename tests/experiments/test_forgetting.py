@@ -13,7 +13,7 @@ from kdrbench.suite.engine.identity import Requirements
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles, publish, read_points
 from kdrbench.suite.engine.record import read_records
-from kdrbench.suite.engine.workspace_lock import workspace_lock
+from kdrbench.suite.engine.workspace import workspace_lock
 from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
 from support.made_up_results import two_experiments, write_results
 

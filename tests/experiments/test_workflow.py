@@ -12,7 +12,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from kdrbench.datasets.registry import load_registry
-from kdrbench.suite.engine.order import Order, order_path, read_order
+from kdrbench.suite.engine.batch import Order, order_path, read_order
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.experiments import workflow
 from kdrbench.suite.experiments.config import load_grid

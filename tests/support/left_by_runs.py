@@ -6,11 +6,10 @@ import numpy as np
 
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
-from kdrbench.suite.engine.gate import read_results
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.run import RunResult, hand_over
+from kdrbench.suite.engine.run import RunResult, hand_over, read_results
 from kdrbench.suite.engine.run_files import (
     Checkpoint,
     RunFiles,
@@ -26,8 +25,8 @@ from support.tiny_stage import DATA, TinyStage, tiny_batch
 LIMITS = Limits(time_s=5.0, memory_mib=256)
 
 
-def run(stage, results, limits=LIMITS):
-    bundle = Bundle("e/cheap", (tiny_batch(runs=[0]),))
+def run(stage, results, limits=LIMITS, batches=()):
+    bundle = Bundle("e/cheap", tuple(batches) or (tiny_batch(runs=[0]),))
     return run_job(stage, bundle, lambda name: DATA, context_of(limits), JobFiles.of(results, bundle.path))
 
 

@@ -2,8 +2,7 @@
 
 from typing import get_type_hints
 
-from kdrbench.suite.engine.provenance import Provenance
-from kdrbench.suite.engine.record import column_types
+from kdrbench.suite.engine.record import Provenance, column_types
 from kdrbench.suite.systems.atlas.stage import AtlasRecord
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from kdrbench.suite.systems.league.stage import LeagueRecord

@@ -108,24 +108,6 @@ class KillsItsGuardian(Misbehaving):
         time.sleep(600)
 
 
-@dataclass(frozen=True)
-class KillsItsKeeper(Misbehaving):
-    """Kills, or stops, every fork of its batch but its guardian and itself: those that hold data are among them.
-
-    Programs that the batch has started go on: where that is a test's process, some belong to other tests.
-    """
-
-    number: int = 9
-
-    def go_wrong(self):
-        guardian, own = os.getppid(), psutil.Process().cmdline()
-        for process in psutil.Process(guardian).parent().children():
-            # Children of other tests may have ended, and not been waited for.
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if process.pid != guardian and process.cmdline() == own:
-                    process.send_signal(self.number)
-
-
 class Leaves(Misbehaving):
     def go_wrong(self):
         os._exit(7)

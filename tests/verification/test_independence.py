@@ -16,7 +16,7 @@ PURE = ("members", "pairs", "clusters", "samples", "large", "rounding", "runs", 
 # Of the stage it is the hash that names a problem, which the record must have been given by the same rule.
 OF_RECORDS = {
     "optima": {"kdrbench.suite.engine.batch", "kdrbench.suite.systems.ikdr.definition"},
-    "store": {"kdrbench.suite.engine.grid", "kdrbench.suite.engine.untrusted"},
+    "store": {"kdrbench.suite.engine.grid", "kdrbench.suite.engine.run_files"},
 }
 ALLOWED = ("kdrbench.errors", "kdrbench.datasets", "kdrbench.suite.verification")
 

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from kdrbench.suite.engine.isolation.apart import NoReportError, report_of
 from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
 LIMITS = Limits(time_s=20, memory_mib=256)
 

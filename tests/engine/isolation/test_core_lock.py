@@ -1,10 +1,7 @@
 import fcntl
 import os
-import platform
 import select
-import stat
 import tempfile
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from kdrbench.errors import InputError, counted
 from kdrbench.suite.engine.isolation import core_lock
 from kdrbench.suite.engine.isolation.core_lock import any_cores, owned_cores
-from support.other_user import NOBODY, as_nobody
 
 
 @pytest.fixture(autouse=True)
@@ -53,71 +49,16 @@ def test_more_threads_than_cores_are_refused(tmp_path):
         pass
 
 
-@pytest.fixture
-def shared():
-    """A temporary folder for everybody, and homes of two users; beside what pytest keeps from others."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        root = Path(folder)
-        root.chmod(0o755)
-        (root / "tmp").mkdir()
-        (root / "tmp").chmod(0o1777)
-        for name, owner in (("ours", os.getuid()), ("theirs", NOBODY)):
-            (root / name).mkdir()
-            if os.getuid() == 0:
-                os.chown(root / name, owner, -1)
-        yield root
-
-
-def lock():
+def test_locks_are_in_a_folder_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with owned_cores(1) as cores:
-        return len(cores)
+        assert (tmp_path / f"kdrbench-cores-{os.getuid()}" / f"core-{cores[0]}.lock").exists()
 
 
-@pytest.mark.needs("root")
-def test_a_folder_that_another_user_has_made_blocks_nobody(shared, monkeypatch):
-    # Root makes the folder that nobody's locks would be in, and takes every lock in it.
-    monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
-    folder = shared / "tmp" / f"kdrbench-cores-{NOBODY}"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with owned_cores(len(os.sched_getaffinity(0)), folder):
-        count, said = as_nobody(lock, HOME=shared / "theirs")
-    assert count == 1
-    kept = shared / "theirs/.cache/kdrbench" / platform.node() / folder.name
-    assert said == f"kdrbench: {folder} belongs to another user; the locks of cores are in {kept}\n"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
-
-
-@pytest.fixture
-def place(shared, monkeypatch):
-    """The place of our own folder of locks in the temporary folder, which is empty, as is our home."""
-    monkeypatch.setattr(tempfile, "tempdir", str(shared / "tmp"))
-    monkeypatch.setenv("HOME", str(shared / "ours"))
-    return shared / "tmp" / f"kdrbench-cores-{os.getuid()}"
-
-
-@pytest.mark.parametrize("kind", ["file", "link to a folder"])
-def test_whatever_is_in_the_place_of_the_folder_blocks_nobody(shared, place, kind, capsys):
-    (shared / "elsewhere").mkdir()
-    place.touch() if kind == "file" else place.symlink_to(shared / "elsewhere")
-    assert lock() == 1
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not list((shared / "elsewhere").iterdir())
-    assert list((shared / "ours/.cache/kdrbench" / platform.node()).iterdir())
-
-
-def test_a_folder_of_our_own_that_others_may_write_is_closed(place, capsys):
-    place.mkdir()
-    place.chmod(0o777)
-    assert lock() == 1
-    assert capsys.readouterr().err == ""
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-
-def test_without_a_place_for_locks_one_sentence_says_what_to_do(shared, place):
-    place.touch()
-    (shared / "ours" / ".cache").touch()
-    with pytest.raises(InputError, match=r"no folder for the locks of cores: .*; set TMPDIR to a folder of your own"):
+def test_without_a_place_for_locks_one_sentence_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"kdrbench-cores-{os.getuid()}").touch()
+    with pytest.raises(InputError, match=r"no locks of cores can be made in .*; set TMPDIR to a folder of your own"):
         owned_cores(1).__enter__()
 
 

@@ -190,17 +190,3 @@ def test_a_batch_told_to_end_leaves_with_the_code_of_the_signal(child, number, c
         signal.raise_signal(number)
 
     assert child(prepared) == code
-
-
-def test_a_guardian_that_its_run_stops_is_not_waited_for(monkeypatch, tmp_path):
-    monkeypatch.setattr("kdrbench.suite.engine.isolation.supervisor._LOOK_S", 0.1)
-    note = tmp_path / "pids"
-
-    def stop():
-        note.write_text(f"{os.getppid()} {os.getpid()}")
-        os.kill(os.getppid(), signal.SIGSTOP)
-        time.sleep(600)
-
-    with pytest.raises(SupervisionError, match="the guardian of a run was stopped"):
-        supervise(stop, LIMITS)
-    assert not any(psutil.pid_exists(int(number)) for number in note.read_text().split())

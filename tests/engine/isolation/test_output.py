@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.suite.engine.isolation import output
-from kdrbench.suite.engine.isolation.guardian import Exit
+from kdrbench.suite.engine.isolation.guardian import MOST_BYTES, Exit, Output
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.output import MOST_BYTES
 from kdrbench.suite.engine.isolation.supervisor import supervise
 
 LIMITS = Limits(time_s=20, memory_mib=256)
@@ -68,7 +66,7 @@ def test_a_run_that_closes_its_streams_ends_as_any_other():
 
 
 def test_a_log_that_is_closed_stops_nobody():
-    one = output.Output()
+    one = Output()
     os.write(one._writing, b"text")
     one.leave_to_run()
     one.write_to(10_000)
@@ -80,7 +78,7 @@ def test_who_prints_nothing_leaves_no_line(capfd):
 
 
 def test_more_may_come_until_the_run_has_closed_its_end():
-    one = output.Output()
+    one = Output()
     assert one.read()
     os.write(one._writing, b"text")
     assert one.read()
@@ -91,7 +89,7 @@ def test_more_may_come_until_the_run_has_closed_its_end():
 
 
 def test_little_more_than_the_tail_is_ever_held():
-    one = output.Output()
+    one = Output()
     for _ in range(100):
         os.write(one._writing, b"y" * 50_000)
         one.read()
@@ -100,7 +98,7 @@ def test_little_more_than_the_tail_is_ever_held():
 
 
 def test_a_run_prints_much_before_it_waits_for_its_guardian():
-    one = output.Output()
+    one = Output()
     lent = int(Path("/proc/sys/fs/pipe-max-size").read_text())
     # F_GETPIPE_SZ; a user who has used up what is lent gets a small pipe.
     assert fcntl.fcntl(one._writing, 1032) >= min(2**20, lent) or os.getuid() != 0
@@ -112,7 +110,7 @@ def test_a_run_prints_much_before_it_waits_for_its_guardian():
     [(b"", b""), (b"late", b"  | late\n"), (b"a\tb\n\x1b[2J\n", b"  | a\tb\n  | \\x1b[2J\n"), (b"\n", b"  | \n")],
 )
 def test_what_came_last_is_in_the_log(written, logged):
-    one, (reading, writing) = output.Output(), os.pipe()
+    one, (reading, writing) = Output(), os.pipe()
     os.write(one._writing, written)
     one.leave_to_run()
     one.write_to(writing)
@@ -122,7 +120,7 @@ def test_what_came_last_is_in_the_log(written, logged):
 
 
 def test_what_is_left_out_is_counted():
-    one = output.Output()
+    one = Output()
     for _ in range(30):
         os.write(one._writing, b"y" * 50_000)
         one.read()

@@ -18,9 +18,9 @@ import pytest
 
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
-from kdrbench.suite.engine.isolation import guardian, limits, turn
+from kdrbench.suite.engine.isolation import guardian, limits
 from kdrbench.suite.engine.isolation.core_lock import prepare_process
-from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.isolation.limits import Limits, SpentLog, Turn
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
@@ -290,7 +290,7 @@ def test_the_budget_is_asked_before_each_run_that_takes_turns(note, tmp_path):
 
 
 def test_too_many_methods_to_be_alive_together_are_groups(note, tmp_path, monkeypatch):
-    monkeypatch.setattr("kdrbench.suite.engine.turns.MOST_TOGETHER", 2)
+    monkeypatch.setattr("kdrbench.suite.engine.execute_batch.MOST_TOGETHER", 2)
     run(batches_of(note, a={}, b={}, c={}), tmp_path)
     assert log_of(note) == ["a0", "b0"] * (1 + REPEATS) + ["c0"] * (1 + REPEATS)
 
@@ -331,33 +331,26 @@ def test_nothing_outlives_a_job_that_ends_between_turns(note, tmp_path, number):
 
 
 def test_a_run_asks_and_goes_on_when_its_turn_is_granted(monkeypatch):
-    with closing(turn.Turn()) as one:
+    with closing(Turn()) as one:
         asked = []
 
         def sleep(seconds):
             asked.append(os.read(one.fileno(), 9))
             one.grant()
 
-        monkeypatch.setattr(turn, "time", SimpleNamespace(sleep=sleep))
+        monkeypatch.setattr(limits, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
         one.wait()
         assert asked == [b"?"]
-
-
-def test_a_run_that_is_not_heard_ends_its_turns(monkeypatch):
-    monkeypatch.setattr(turn, "MOST_LOOKS", 2)
-    with closing(turn.Turn()) as one, pytest.raises(turn.LostTurnError, match="was not heard"):
-        one.wait()
 
 
 def test_only_what_lies_between_question_and_grant_is_waited(monkeypatch):
     now = [5.0]
     monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with closing(turn.Turn()) as one:
-        for asks, waits in ((1, 4.0), (0, 2.0), (3, 1.0)):
+    with closing(Turn()) as one:
+        for waits in (4.0, 2.0, 1.0):
             now[0] += 3.0
-            os.write(one.run_end, b"?" * asks)
-            # Also where nothing is to be read: the line may have been emptied by the method.
-            one.asked()
+            os.write(one.run_end, b"?")
+            one.begin_wait()
             assert select.select([one.fileno()], [], [], 0)[0] == []
             now[0] += waits
             one.grant()
@@ -367,14 +360,14 @@ def test_only_what_lies_between_question_and_grant_is_waited(monkeypatch):
 
 def test_a_closed_line_leaves_no_descriptor_and_closes_no_other():
     before = sorted(Path("/proc/self/fd").iterdir())
-    one = turn.Turn()
+    one = Turn()
     one.close_run_end()
     one.close()
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_the_run_alone_holds_its_end_of_the_line():
-    one = turn.Turn()
+    one = Turn()
     with closing(Supervisor().start(lambda: None, LIMITS, turn=one)):
         # When it has ended its line ends, too: nobody is left who could write.
         assert select.select([one.fileno()], [], [], 20)[0] == [one.fileno()]

@@ -1,9 +1,7 @@
 """Runs of solvers, well-behaved and not."""
 
 import json
-import os
 import signal
-import subprocess
 
 import numpy as np
 import psutil
@@ -199,33 +197,6 @@ def test_a_run_without_its_guardian_leaves_no_row(files):
         run("support.misbehaving:KillsItsGuardian", files)
     assert not files.records.exists()
     assert workspace_of(files, batch_of("support.misbehaving:KillsItsGuardian")).records() == []
-
-
-@pytest.fixture
-def ended_child():
-    """A child of the tests' process that has ended and was not waited for: other tests may leave one."""
-    with subprocess.Popen(["true"]) as child:
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        yield
-
-
-@pytest.mark.attack("signals: of a run")
-@pytest.mark.usefixtures("ended_child")
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [("KillsItsGuardian", None), ("KillsItsKeeper", {"number": int(signal.SIGSTOP)})],
-)
-def test_a_run_that_ends_its_watchers_twice_has_failed(files, method, options):
-    spoiling = batch_of(f"support.misbehaving:{method}", folds=2, options=options)
-    with pytest.raises(SupervisionError, match="was killed"):
-        run_batch(spoiling, load_dataset("wine"), context_of(LIMITS, 0.0), files)
-    assert workspace_of(files, spoiling).records() == []
-    records = run_batch(spoiling, load_dataset("wine"), context_of(LIMITS, 0.0), files)
-    assert [record.status for record in records] == ["failed"] * 2
-    assert {record.message for record in records} == {
-        "its guardian, or the process that holds the data, was killed or stopped during the run, in two starts"
-    }
-    assert all(record.n_train for record in records)
 
 
 def test_all_solvers_share_splits_and_starts(good, tmp_path):

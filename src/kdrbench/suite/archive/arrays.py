@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, in_words, visible
 from kdrbench.suite.archive.folder import ARRAYS, PackedFolder, Writer
-from kdrbench.suite.engine.untrusted import UnreadableError, array_of
+from kdrbench.suite.engine.run_files import UnreadableError, array_of
 
 Arrays = dict[str, NDArray[Any]]
 # What of each cell is stored at most, in bytes of float32, beside the projection of its first run.

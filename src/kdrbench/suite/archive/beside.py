@@ -33,8 +33,8 @@ from kdrbench.suite.archive.same_problems import alike_kernels, differing_kernel
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.record import Record
+from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.engine.untrusted import arrays_in
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
 from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE
@@ -218,7 +218,7 @@ class _Included:
                 )
             findings = (roots[0] / "findings" / trace_file).with_suffix(".npz")
             points = read_points(roots[0] / "traces" / trace_file)
-            self._read[trace_file] = points, arrays_in(findings, packed=True) or {}
+            self._read[trace_file] = points, arrays_in(findings) or {}
         return self._read[trace_file]
 
     def finish(self, config: dict[str, Any], theirs: Config) -> list[Record]:

@@ -16,11 +16,9 @@ from typing import Any
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.untrusted import UnreadableError, content_of
 
 # Beside the configuration of results that were unpacked.
 OTHER_LIMITS = "other_limits.json"
-_MOST_BYTES = 2**20
 
 # How many rows have each limit, in seconds.
 Counts = dict[str, int]
@@ -54,9 +52,8 @@ def read_other_limits(folder: Path) -> dict[str, Counts]:
     """
     path = folder / OTHER_LIMITS
     try:
-        content = content_of(path, _MOST_BYTES)
-        return _checked(json.loads(content.decode("utf-8"))) if content else {}
-    except (UnreadableError, ValueError, RecursionError) as error:
+        return _checked(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    except (OSError, ValueError) as error:
         raise DamagedError(f"{path} states no limits ({in_words(error)}); unpack the record again") from error
 
 

@@ -22,7 +22,7 @@ from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.publish import JobFiles, read_points
 from kdrbench.suite.engine.record import Record, read_records
-from kdrbench.suite.engine.untrusted import arrays_in
+from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.experiments.merged_tables import merged_lines, was_disturbed
 from kdrbench.suite.systems import STAGES
 from kdrbench.suite.systems.ikdr.sampling import is_redrawn
@@ -187,7 +187,7 @@ class Packing:
         for path, records in made.fresh.items():
             files = JobFiles.of(self.results, path)
             jobs[path] = records, _points(files.traces)
-            arrays.add(path, arrays_in(files.findings, packed=True) or {})
+            arrays.add(path, arrays_in(files.findings) or {})
         beside = {path: (job.records, job.points) for path, job in made.below.items()}
         drawn = not is_redrawn(self.grid.config["experiments"][name])
         write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn, whole=self.whole)

@@ -14,10 +14,8 @@ from typing import Any
 
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.files import write_text
-from kdrbench.suite.engine.untrusted import UnreadableError, content_of
 
 _STATED = "stated.json"
-_MOST_BYTES = 2**24
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ def read_stated(folder: Path) -> Stated | None:
     """
     path = folder / _STATED
     try:
-        content = content_of(path, _MOST_BYTES)
-        return Stated(**json.loads(content.decode("utf-8"))) if content else None
-    except (UnreadableError, ValueError, TypeError, RecursionError) as error:
+        return Stated(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+    except (OSError, ValueError, TypeError) as error:
         raise DamagedError(f"{path} states nothing of a record ({in_words(error)}); unpack the record again") from error

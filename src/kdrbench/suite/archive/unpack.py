@@ -22,7 +22,7 @@ from kdrbench.suite.archive.layers import PackedRecord, record_at
 from kdrbench.suite.archive.other_limits import OTHER_LIMITS, stated
 from kdrbench.suite.archive.part import Part
 from kdrbench.suite.archive.stated import Stated
-from kdrbench.suite.engine.attestation import ATTESTATIONS
+from kdrbench.suite.engine.identity import ATTESTATIONS
 from kdrbench.suite.engine.publish import JobFiles, write_table
 from kdrbench.suite.engine.record import record_json
 from kdrbench.suite.engine.stage import Config

@@ -111,9 +111,8 @@ def attested_folder(results: Path, name: str) -> Path:
 
 def _attest(results: Path, found: Audit, seed: int) -> str:
     """Append what was found to the attestations beside the results, and return it in a line."""
-    from kdrbench.suite.engine.attestation import ATTESTATIONS, Attestation, append_attestation
-    from kdrbench.suite.engine.evidence import write_evidence
-    from kdrbench.suite.engine.provenance import software_and_machine
+    from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, append_attestation
+    from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
     from kdrbench.suite.engine.rows import now
 
     made = software_and_machine()
@@ -143,8 +142,7 @@ def _say(run: Audited) -> None:
 def _made_again(grid: Grid, batch: Batch, dataset: Dataset, folder: Path) -> Sequence[Record]:
     """Make the run of a batch of one as a job of the workflow does; no rows where that ends with a fault."""
     from kdrbench.datasets import save_prepared
-    from kdrbench.suite.engine.batch import Bundle
-    from kdrbench.suite.engine.order import Order, order_path
+    from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
     from kdrbench.suite.systems import build_stage

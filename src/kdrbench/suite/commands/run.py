@@ -109,8 +109,7 @@ def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) ->
 
 def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
     """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
-    from kdrbench.suite.engine.batch import Bundle
-    from kdrbench.suite.engine.order import Order, order_path
+    from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
     from kdrbench.suite.systems import build_stage
@@ -146,8 +145,7 @@ def _watch(
 
 def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> str:
     """Return what the trace of the last run that has begun says."""
-    from kdrbench.suite.engine.run_files import read_trace
-    from kdrbench.suite.engine.untrusted import UnreadableError
+    from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 
     begun = [number for number in batch.runs if workspace.run(number).trace.exists()]
     try:

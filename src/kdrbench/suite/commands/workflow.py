@@ -70,9 +70,9 @@ def batch(
     mirror: str,
 ) -> None:
     """Make the runs that the file ORDER asks for, each supervised in a process of its own."""
+    from kdrbench.suite.engine.batch import read_order
     from kdrbench.suite.engine.isolation.core_lock import any_cores, owned_cores, prepare_process
     from kdrbench.suite.engine.isolation.limits import Limits
-    from kdrbench.suite.engine.order import read_order
 
     job = read_order(order)
     limits = Limits(time_limit_s, memory_limit_mib)
@@ -81,7 +81,7 @@ def batch(
     # threads are set: numpy reads them once, when it is loaded.
     with (owned_cores if job.timed else any_cores)(threads) as cores:
         from kdrbench.datasets import PreparedFolder
-        from kdrbench.suite.engine.attestation import attested_in
+        from kdrbench.suite.engine.identity import attested_in
         from kdrbench.suite.engine.isolation.limits import SpentLog
         from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.suite.engine.job import run_job

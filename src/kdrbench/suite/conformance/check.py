@@ -13,9 +13,9 @@ from pathlib import Path
 from kdrbench.errors import KdrbenchError, in_words
 from kdrbench.suite.conformance.common import Check, Fault, Finding
 from kdrbench.suite.conformance.subject import Subject
-from kdrbench.suite.engine.isolation.apart import NoReportError, report_of
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
 _MEMORY_MIB = 4096.0
 # What to do about how a check's process ended, and about an exception of the plug-in's own lines, whatever was asked.

@@ -12,9 +12,9 @@ import psutil
 
 from kdrbench import plugins
 from kdrbench.errors import InputError
-from kdrbench.suite.engine.isolation.apart import NoReportError, report_of
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.processes import MIB
+from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
 # Data sets of the user's own are read whenever a configuration is.
 TIME_LIMIT_S = 300.0

@@ -1,4 +1,4 @@
-"""What is run: a batch of runs of one cell, and the bundle of batches that one job makes."""
+"""A batch of runs of one cell, the bundle of batches that one job makes, and the order by which it makes them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from kdrbench.errors import InputError, in_words
+from kdrbench.files import write_text
+
+# The folder, below results, that holds what unfinished jobs leave; no other program writes there.
+WORKSPACES = ".workspace"
 # Keys of a definition's hash from before revisions were declared: with them its value is that of the stored rows.
 _FORMER = {"sources_sha256": "", "packages": None}
 
@@ -120,3 +126,39 @@ class Bundle:
     def datasets(self) -> list[str]:
         """The data sets of the batches, each once."""
         return list(dict.fromkeys(batch.dataset for batch in self.batches))
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a job makes, the budget of all runs in seconds, whether times count, and the user's own data sets.
+
+    The workflow writes it to a file that the job reads.
+    """
+
+    bundle: Bundle
+    budget_s: float | None = None
+    timed: bool = True
+    definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def write(self, path: Path) -> Path:
+        """Write the order, unless the file holds it already; return the path."""
+        batches = [json.loads(batch.to_json()) for batch in self.bundle.batches]
+        text = json.dumps({**asdict(self), "bundle": {"path": self.bundle.path, "batches": batches}}, sort_keys=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text, durable=False)
+        return path
+
+
+def order_path(results: Path, job: str) -> Path:
+    """Return the file of the order of a job."""
+    return results / WORKSPACES / "orders" / f"{job}.json"
+
+
+def read_order(path: Path) -> Order:
+    """Read what :meth:`Order.write` wrote; ``InputError`` for anything else."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        bundle = values.pop("bundle")
+        return Order(Bundle(bundle["path"], tuple(map(Batch.from_values, bundle["batches"]))), **values)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no order of a job ({in_words(error)}); start the workflow again") from error

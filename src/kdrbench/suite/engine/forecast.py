@@ -14,9 +14,9 @@ from pathlib import Path
 from kdrbench.datasets import registry_of
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.status import Status
+from kdrbench.suite.engine.batch import WORKSPACES
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.progress import BatchProgress, Costs, progress_of
-from kdrbench.suite.engine.workspace_lock import WORKSPACES
 
 # Of a run of the demo: its row, trace, findings and workspace.
 _RUN_BYTES = 33_000

@@ -1,4 +1,16 @@
-"""From a configuration to jobs: every run of every experiment, in batches, and cheap batches in bundles."""
+"""From a configuration to jobs: every run of every experiment, in batches, and cheap batches in bundles.
+
+Starting a job takes a second or two, so cheap runs share one. Costly ones get a job each, so that they run side by side
+and an interruption loses little. Where ``runs_per_job`` is ``auto``, the runs of a cell are made in, by what all of
+them are estimated to take together,
+
+    at most 10 s     one job of all such cells of the experiment
+    at most 30 s     one job of all such cells of a data set that differ in the method alone
+    at most 300 s    one job of the cell
+    more             a job each
+
+A wrong estimate costs time, never a result.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +26,12 @@ from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.identity import revision_words
 from kdrbench.suite.engine.isolation.guardian import GRACE_S
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.job_size import AUTO, job_of, runs_per_batch
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.stage import Cell, Config, Stage
 
+AUTO, CHEAP = "auto", "cheap"
+# Seconds of a cell.
+MOST_OF_AN_EXPERIMENT_S, MOST_OF_A_KERNEL_S, MOST_OF_A_CELL_S = 10.0, 30.0, 300.0
 # The referee takes a tenth of a run's time.
 _REFEREE = 1.1
 
@@ -186,3 +200,22 @@ class Grid:
         if key not in self._revisions:
             self._revisions[key] = revision_words(cell.components, plugins)
         return self._revisions[key]
+
+
+def runs_per_batch(asked: str | int, cell: Cell) -> int:
+    """Return ``asked``, or the number of runs by the rule above where that is ``auto``."""
+    if asked != AUTO:
+        return int(asked)
+    return cell.n_runs if cell.n_runs * cell.run_s <= MOST_OF_A_CELL_S else 1
+
+
+def job_of(batch: Batch, asked: str | int, cell: Cell) -> str:
+    """Return the path of the job that makes the batch; others may have the same.
+
+    It depends on the batch's own cell alone, so that a cell that comes or goes moves no other into another job.
+    """
+    cell_s = cell.n_runs * cell.run_s
+    if asked != AUTO or cell_s > MOST_OF_A_KERNEL_S:
+        return batch.path
+    names = (batch.dataset, *batch.cell[:-1]) if cell_s > MOST_OF_AN_EXPERIMENT_S else ()
+    return "/".join((batch.experiment, *names, CHEAP))

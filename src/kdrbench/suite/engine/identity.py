@@ -4,26 +4,40 @@ A row is identified by what was asked (definition, data, seed) and by the revisi
 numbers. Revisions are stored with each row, by component: ``"3.1"`` is the third revision of the numbers and the first
 of the speed (:mod:`kdrbench.revisions`); a component of the user's own has the hash of its code instead. Rows from
 before revisions were declared have none, which counts as revision 0. The code itself is no part of the identity.
+
+Attestations are audits that have shown that rows of earlier revisions are what the present code gives.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import importlib.util
 import json
+import os
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import PurePath
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePath
 from typing import Any
 
+from kdrbench.errors import DamagedError, in_words
 from kdrbench.revisions import FIRST, revisions_of
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.own_code import is_own, own_code_sha256
 
 # Speeds were the first ones until revisions were declared.
 _UNDECLARED = "0.1"
 # Batches by the hash of their definition.
 Known = Mapping[str, Batch]
 _NONE_KNOWN: Known = {}
+# A file of audits beside results or a packed record, a line of JSON each, which is only appended to.
+ATTESTATIONS = "attestations.jsonl"
+# The shipped record lies in the folder of results of a checkout, and its audits hold for all rows.
+_SHIPPED = "reference"
+_PACKAGE = "kdrbench"
+_STANDARD = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 # Characters of a hash that a row holds of a plug-in.
 _HASH = 16
 
@@ -146,3 +160,146 @@ def _numbers(word: str) -> tuple[int, int]:
 def _short(value: object) -> str:
     text = "not given" if value is None else json.dumps(value) if isinstance(value, dict) else str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+@dataclass(frozen=True)
+class Step:
+    """Cells of a component that were made again: the revisions of rows and code, and how many cells differ."""
+
+    component: str
+    old: int
+    new: int
+    cells: int
+    differing: int
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """An audit: when, where and with what code it was made, the seed of its draw, and what it found by component."""
+
+    date: str
+    seed: int
+    cells: int
+    differing: int
+    machine: str
+    processor: str
+    git_commit: str
+    code_id: str
+    env_id: str
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def from_json(cls, line: str) -> Attestation:
+        """Read what :func:`append_attestation` wrote."""
+        values: Mapping[str, object] = json.loads(line)
+        steps = tuple(Step(**one) for one in values["steps"])  # type: ignore[attr-defined]
+        return cls(**{**values, "steps": steps})  # type: ignore[arg-type]
+
+    @property
+    def attested(self) -> set[tuple[str, int, int]]:
+        """The steps of revisions that are safe: cells of the component were made again, and none differs."""
+        return {(step.component, step.old, step.new) for step in self.steps if step.cells and not step.differing}
+
+
+def append_attestation(folder: Path, attestation: Attestation) -> None:
+    """Add a line to the attestations in a folder, flushed to disk."""
+    with (folder / ATTESTATIONS).open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(attestation), separators=(",", ":")) + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def attestations_in(folder: Path) -> list[Attestation]:
+    """Return the attestations in a folder; ``DamagedError`` for a line that is none."""
+    path = folder / ATTESTATIONS
+    if not path.is_file():
+        return []
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            found.append(Attestation.from_json(line))
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedError(f"{path}, line {number}, is no attestation ({in_words(error)}); remove it") from error
+    return found
+
+
+def attested_in(results: Path) -> Attested:
+    """Return what the audits beside these results attest, and those of the shipped record below them."""
+    audits = [*attestations_in(results), *attestations_in(results / _SHIPPED)]
+    return Attested(frozenset().union(*(audit.attested for audit in audits)))
+
+
+def is_own(module: str) -> bool:
+    """Return whether a module is a user's: neither of this project nor installed."""
+    return _own_file(module) is not None
+
+
+def own_code_sha256(module: str) -> str:
+    """Return the hash of a user's module: the names and bytes of its file and of all own files that it imports."""
+    files: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in files and (path := _own_file(name)) is not None:
+            files[name] = path
+            waiting += _imported(path, name)
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\n".encode() + hashlib.sha256(files[name].read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _imported(path: Path, module: str) -> Iterator[str]:
+    """Yield the names of all modules that a file may import; it counts with its bytes where it is no Python."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError):
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(node, package)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _base(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*parents, *filter(None, [node.module])])
+
+
+def _own_file(module: str) -> Path | None:
+    top = module.partition(".")[0]
+    if not top or top == _PACKAGE:
+        return None
+    try:
+        # Looking for a part imports the whole, so the top comes first: what is installed need not be imported.
+        if module != top and not _is_own_top(top):
+            return None
+        return _source(module)
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _is_own_top(top: str) -> bool:
+    """Return whether a package is a user's; a folder without ``__init__.py`` may be one, too."""
+    if _source(top) is not None:
+        return True
+    spec = importlib.util.find_spec(top)
+    folders = (spec.submodule_search_locations or ()) if spec and spec.origin is None else ()
+    return bool(folders) and not any(_is_installed(Path(folder)) for folder in folders)
+
+
+def _source(module: str) -> Path | None:
+    spec = importlib.util.find_spec(module)
+    path = spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
+    return None if path is None or _is_installed(Path(path)) else Path(path)
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file is Python's own or a package's, by its place: a user's may be called ``random.py``."""
+    return bool(_INSTALLED & set(path.parts)) or any(folder in path.parents for folder in _STANDARD)

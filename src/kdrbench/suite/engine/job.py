@@ -6,27 +6,23 @@ import json
 import resource
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, closing, nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache
 from typing import Any
 
 import click
 
 from kdrbench.datasets import Dataset
 from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.evidence import write_evidence
-from kdrbench.suite.engine.execute_batch import BatchAtWork, Data, at_work
-from kdrbench.suite.engine.isolation.keeper import Keeper
-from kdrbench.suite.engine.isolation.supervisor import LostError, SupervisionError, Supervisor
-from kdrbench.suite.engine.provenance import software_and_machine
+from kdrbench.suite.engine.execute_batch import BatchAtWork, Turns, at_work, groups_of, take_turns
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.rows import RowMaker
 from kdrbench.suite.engine.stage import RunContext, Stage
-from kdrbench.suite.engine.turns import Turns, groups_of, take_turns
-from kdrbench.suite.engine.workspace import Workspace
-from kdrbench.suite.engine.workspace_lock import workspace_lock
+from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
@@ -88,8 +84,9 @@ def run_job(
     """
     began = time.monotonic()
     lock = workspace_lock(files.workspaces / f"{bundle.path}.job.lock", files.records)
-    with lock, closing(_Latest(load, stage.withholds)) as data:
-        n_made = _run_all(stage, bundle, data, context, files)
+    with lock:
+        # Batches of one data set follow each other.
+        n_made = _run_all(stage, bundle, lru_cache(maxsize=1)(load), context, files)
         records = publish(bundle, files, stage.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
@@ -97,29 +94,7 @@ def run_job(
     return records
 
 
-@dataclass
-class _Latest:
-    """The data set that was asked for last: batches of one follow each other, and runs need not inherit others."""
-
-    load: Callable[[str], Dataset]
-    withholds: bool
-    _held: tuple[str, Data] | None = None
-
-    def __call__(self, name: str) -> Data:
-        """Return the data set, or the process that keeps it."""
-        if self._held is None or self._held[0] != name:
-            self.close()
-            self._held = name, Keeper(partial(self.load, name)) if self.withholds else self.load(name)
-        return self._held[1]
-
-    def close(self) -> None:
-        """Let go of it."""
-        if self._held and isinstance(self._held[1], Keeper):
-            self._held[1].close()
-        self._held = None
-
-
-def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Data], context: RunContext, files: JobFiles) -> int:
+def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles) -> int:
     """Run the groups of batches one after the other; return how many runs were made."""
     pending = [
         batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)
@@ -142,7 +117,7 @@ def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Data], context:
 class _Job:
     """The work of a job: an error of the bench ends the work on its batch, and on no other."""
 
-    load: Callable[[str], Data]
+    load: Callable[[str], Dataset]
     context: RunContext
     files: JobFiles
     calibrations: _Calibrations
@@ -167,10 +142,6 @@ class _Job:
     def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
         try:
             made = yield from work.run(number, self.calibrations.before_s)
-        except LostError as error:
-            # It may be the run's doing, and says nothing of the others.
-            self._note_fault(work.make_rows.batch, error)
-            return
         except Exception as error:
             self._note_fault(work.make_rows.batch, error)
             work.missing.clear()

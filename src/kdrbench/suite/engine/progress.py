@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.status import Status
-from kdrbench.suite.engine.attestation import attested_in
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Known, Requirements, reasons
+from kdrbench.suite.engine.identity import Known, Requirements, attested_in, reasons
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records
-from kdrbench.suite.engine.run_files import read_trace
-from kdrbench.suite.engine.untrusted import UnreadableError
+from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 from kdrbench.suite.engine.workspace import Workspace
 
 _LOCKS = Path("/proc/locks")

@@ -8,78 +8,25 @@ shows a core that is slowed down or shared.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdrbench import __version__
-from kdrbench.suite.engine.columns import column
+from kdrbench.files import write_text
+from kdrbench.suite.engine.record import Provenance, Record
 
-if TYPE_CHECKING:
-    from kdrbench.suite.engine.record import Record
-
+EVIDENCE, _DIGITS = "evidence", 12
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """How, where and with what a row was made. Times in seconds, memory in MiB.
-
-    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end; ``memory_meter`` says how
-    its memory was measured: ``cgroup`` or ``sampled``. ``unclocked_s`` are the seconds of ``wall_s`` in which no clock
-    of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured apart from the
-    method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
-    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
-    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
-    version of a package that is not installed is empty. ``revisions`` are those of the components that decided the
-    result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in ``results/evidence``.
-    """
-
-    wall_s: float
-    memory_mib: float
-    memory_meter: str
-    involuntary_switches: int
-    unclocked_s: float | None
-    evaluation_s: float | None
-    unaccounted: bool | None
-    contaminated: bool | None
-    time_limit_s: float
-    memory_limit_mib: float
-    budget_s: float | None
-    timed: bool
-    calibration_before_s: float | None
-    calibration_after_s: float | None
-    cores: str
-    load: float
-    started_at: str
-    trace_file: str
-    batch_sha256: str
-    definition_sha256: str
-    data_sha256: str
-    kdrbench_version: str
-    python_version: str
-    numpy_version: str
-    scipy_version: str
-    scikit_learn_version: str
-    pymanopt_version: str
-    numba_version: str
-    blas: str
-    blas_threads: int
-    processor: str
-    machine: str
-    git_commit: str
-    git_dirty: bool | None
-    lock_sha256: str
-    revisions: str = column(since="0.2", default="")
-    code_id: str = column(since="0.2", default="")
-    env_id: str = column(since="0.2", default="")
 
 
 def software_and_machine() -> dict[str, Any]:
@@ -93,8 +40,13 @@ def software_and_machine() -> dict[str, Any]:
         "processor": _processor(),
         "machine": platform.node(),
         **_git(root),
-        "lock_sha256": _sha256(root / "envs/requirements.lock") if root else "",
+        "lock_sha256": _lock_sha256(root),
     }
+
+
+def _lock_sha256(root: Path | None) -> str:
+    lock = root / "envs" / "requirements.lock" if root else None
+    return hashlib.sha256(lock.read_bytes()).hexdigest() if lock and lock.exists() else ""
 
 
 def _version(package: str) -> str:
@@ -151,10 +103,6 @@ def _git_output(root: Path, *words: str) -> str:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, env=environment)
     return done.stdout.strip()
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 # Beyond this a time is marked as not comparable with those of other methods.
@@ -234,3 +182,38 @@ def _drift(record: Record, median: float | None) -> Drift:
         ratios.append(times[-1] / times[0])
     drift = max((ratio - 1.0 for ratio in ratios), key=abs)
     return Drift(round(drift, 4), abs(drift) > MOST_DRIFT)
+
+
+def write_evidence(results: Path) -> dict[str, str]:
+    """Write which code and packages there are, in files named by their content; return ``code_id`` and ``env_id``.
+
+    They decide nothing. They tell afterwards in which modules and packages two rows differ.
+    """
+    return {"code_id": _write(results, "code", modules()), "env_id": _write(results, "env", packages())}
+
+
+def modules() -> dict[str, str]:
+    """Return by module of this project the hash of its source."""
+    root = Path(str(files("kdrbench")))
+    paths = sorted(root.rglob("*.py"))
+    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
+    return {name: _sha256(path.read_bytes()) for name, path in zip(names, paths, strict=True)}
+
+
+def packages() -> dict[str, str]:
+    """Return by name the versions of all installed packages."""
+    named = ((one.metadata["Name"], one.version) for one in distributions())
+    return dict(sorted((name, version) for name, version in named if name and name != "kdrbench"))
+
+
+def _write(results: Path, kind: str, content: Mapping[str, str]) -> str:
+    text = json.dumps(content, indent=0, sort_keys=True) + "\n"
+    digest = _sha256(text.encode())
+    path = results / EVIDENCE / f"{kind}-{digest}.json"
+    if not path.is_file():
+        write_text(path, text)
+    return digest
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]

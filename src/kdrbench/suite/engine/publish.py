@@ -19,12 +19,11 @@ from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import csv_text, read_csv
-from kdrbench.suite.engine.batch import Batch, Bundle
+from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.provenance import drift_columns
 from kdrbench.suite.engine.record import AnyRecord, RecordError, flat, read_records, write_records
 from kdrbench.suite.engine.run_files import trace_lines
 from kdrbench.suite.engine.workspace import Workspace
-from kdrbench.suite.engine.workspace_lock import WORKSPACES
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar, get_args, get_type_hints
@@ -14,12 +14,76 @@ from typing import Any, ClassVar, NoReturn, TypeVar, get_args, get_type_hints
 from kdrbench.errors import KdrbenchError
 from kdrbench.files import sealed, unsealed, write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.columns import added_columns
-from kdrbench.suite.engine.provenance import Provenance
 
 
 class RecordError(KdrbenchError):
     """A record that does not match its schema, or a table with rows missing or double."""
+
+
+def column(*, since: str, default: Any = None) -> Any:
+    """Return the field of a column that tables made before kdrbench ``since`` lack; readers then take ``default``."""
+    return field(default=default, metadata={"since": since})
+
+
+@cache
+def added_columns(kind: type[Any]) -> dict[str, Any]:
+    """Return by name the defaults of the columns of a dataclass that older tables lack."""
+    added = [one for one in fields(kind) if "since" in one.metadata]
+    return {one.name: None if one.default is MISSING else one.default for one in added}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """How, where and with what a row was made. Times in seconds, memory in MiB.
+
+    ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end; ``memory_meter`` says how
+    its memory was measured: ``cgroup`` or ``sampled``. ``unclocked_s`` are the seconds of ``wall_s`` in which no clock
+    of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured apart from the
+    method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
+    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
+    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
+    version of a package that is not installed is empty. ``revisions`` are those of the components that decided the
+    result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in ``results/evidence``.
+    """
+
+    wall_s: float
+    memory_mib: float
+    memory_meter: str
+    involuntary_switches: int
+    unclocked_s: float | None
+    evaluation_s: float | None
+    unaccounted: bool | None
+    contaminated: bool | None
+    time_limit_s: float
+    memory_limit_mib: float
+    budget_s: float | None
+    timed: bool
+    calibration_before_s: float | None
+    calibration_after_s: float | None
+    cores: str
+    load: float
+    started_at: str
+    trace_file: str
+    batch_sha256: str
+    definition_sha256: str
+    data_sha256: str
+    kdrbench_version: str
+    python_version: str
+    numpy_version: str
+    scipy_version: str
+    scikit_learn_version: str
+    pymanopt_version: str
+    numba_version: str
+    blas: str
+    blas_threads: int
+    processor: str
+    machine: str
+    git_commit: str
+    git_dirty: bool | None
+    lock_sha256: str
+    revisions: str = column(since="0.2", default="")
+    code_id: str = column(since="0.2", default="")
+    env_id: str = column(since="0.2", default="")
 
 
 # The columns of a row of one schema version to those of the next.
@@ -150,7 +214,7 @@ def own_column_types(kind: type[Record]) -> dict[str, Any]:
 @cache
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
+    return {one.name: hints[one.name] for one in fields(kind)}
 
 
 def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:

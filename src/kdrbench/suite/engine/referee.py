@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import KdrbenchError
-from kdrbench.suite.engine.isolation.limits import Limits, Pauses
-from kdrbench.suite.engine.isolation.turn import Turn
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
 from kdrbench.suite.engine.run_files import MOST_TRACE, RunFiles, TraceLine, save_array
 
 _Value = TypeVar("_Value")

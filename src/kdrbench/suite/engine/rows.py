@@ -8,18 +8,20 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import click
+
 from kdrbench.datasets import Dataset
+from kdrbench.errors import text_of, visible
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import row_message
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
-from kdrbench.suite.engine.isolation.keeper import Keeper
-from kdrbench.suite.engine.provenance import Provenance
-from kdrbench.suite.engine.record import Record, RecordError, own_column_types
+from kdrbench.suite.engine.record import Provenance, Record, RecordError, own_column_types
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.stage import RunContext, Stage, cross
 
 CONTAMINATED_RATIO = 1.1
+# Characters of a message in a row; its rest is in the job's log.
+MOST_MESSAGE = 1_000
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
 _LEAST_S, _SHARE = 0.1, 0.2
 # What a stage's scores say of the referee, beside the columns of its record.
@@ -54,12 +56,12 @@ class RowMaker:
         own = {name: value for name, value in scores.items() if name != EVALUATION}
         return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
 
-    def skipped(self, number: int, dataset: Dataset | Keeper[Dataset]) -> list[Record]:
+    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
         return self.alike(number, dataset, RunResult(Status.SKIPPED, message))
 
-    def alike(self, number: int, dataset: Dataset | Keeper[Dataset], result: RunResult) -> list[Record]:
+    def alike(self, number: int, dataset: Dataset, result: RunResult) -> list[Record]:
         """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
         results = dict.fromkeys(self.batch.rows, result)
         return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))
@@ -167,3 +169,12 @@ def now() -> str:
 def load_average() -> float:
     """Return the machine's load over the last minute."""
     return round(os.getloadavg()[0], 2)
+
+
+def row_message(message: object) -> str:
+    """Return a message as rows hold it: visible characters, 1,000 of them at most; the rest goes to the job's log."""
+    text = visible(text_of(message))
+    if len(text) <= MOST_MESSAGE:
+        return text
+    click.echo(f"a message in full: {text}", err=True)
+    return f"{text[: MOST_MESSAGE - 3]}..."

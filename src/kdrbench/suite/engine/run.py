@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import statistics
 import sys
@@ -11,17 +12,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from kdrbench.errors import error_text, text_of
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds, columns_of
-from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
+from kdrbench.suite.engine.run_files import RunFiles, UnreadableError, lines_of, trace_lines
 
 MOST_REPEATS = 100
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -43,15 +43,6 @@ class RunResult:
     key: tuple[Any, ...] = ()
     clocked_s: float | None = None
     clocked_cpu_s: float | None = None
-
-
-@runtime_checkable
-class TakesFiles(Protocol):
-    """A run that finds something in its files which is not in its memory."""
-
-    def hand_in(self, files: RunFiles) -> None:
-        """Leave it there; called in the batch's process before the run."""
-        ...
 
 
 @runtime_checkable
@@ -91,7 +82,7 @@ def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> No
     """Do the work of a run and write each of its results down as it comes.
 
     What a method raises becomes the status of the rows that are missing. A file that cannot be written or a missing
-    package ends the process with exit code ``BENCH_FAULT``: the batch then tries the same (:func:`probe`).
+    package ends the process with exit code ``BENCH_FAULT``: the batch then tries the same.
     """
     try:
         _execute(run, referee, keys)
@@ -103,24 +94,6 @@ def execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> No
         if error.name:
             with suppress(OSError):
                 referee.files.missing_module.write_text(error.name, encoding="utf-8")
-        sys.exit(BENCH_FAULT)
-
-
-def probe(files: RunFiles, module: str) -> None:
-    """Do what a run said that it could not, in a process without a method: write a file and import a ``module``.
-
-    Ends with exit code ``BENCH_FAULT`` where that fails too: it is the bench or the machine, not the method.
-    """
-    try:
-        save_array(files.array("probe"), np.zeros(1))
-        files.array("probe").unlink()
-        if module:
-            import_module(module)
-    except OSError as error:
-        print(f"kdrbench: {error}", file=sys.stderr)
-        sys.exit(BENCH_FAULT)
-    except ImportError:
-        traceback.print_exc()
         sys.exit(BENCH_FAULT)
 
 
@@ -171,6 +144,60 @@ def hand_over(files: RunFiles, result: RunResult) -> None:
                 raise OSError("only a part was written")
     except OSError as error:
         raise BenchFaultError(f"the result cannot be written: {error}") from error
+
+
+Key = tuple[Any, ...]
+Results = dict[Key, RunResult]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run is to leave: a result for each of the ``keys``, and from a method that ended by itself the ``arrays``.
+
+    Where no arrays are named, a run may leave any.
+    """
+
+    keys: tuple[Key, ...]
+    arrays: tuple[str, ...] = ()
+
+
+def collect(files: RunFiles, request: Request) -> Results:
+    """Return by key the results that a run has handed over; a run whose files are damaged has failed, without them."""
+    try:
+        results = read_results(files)
+        files.arrays()
+        deque(trace_lines(files.trace), maxlen=0)
+    except UnreadableError as fault:
+        shutil.rmtree(files.folder)
+        files.folder.mkdir()
+        return dict.fromkeys(request.keys, RunResult(Status.FAILED, str(fault)))
+    lacking = [name for name in request.arrays if not files.array(name).exists()]
+    for key, result in results.items():
+        if lacking and result.status in BY_METHODS:
+            results[key] = _refused(result, f"the run left no {lacking[0]}")
+    return {key: results[key] for key in request.keys if key in results}
+
+
+def read_results(files: RunFiles) -> Results:
+    """Return by key what is in the run's list of results; ``UnreadableError`` for a line that is no result."""
+    results = {}
+    for number, values in enumerate(lines_of(files.results), 1):
+        try:
+            result = RunResult(**{**values, "status": Status(values["status"]), "key": tuple(values["key"])})
+        except (TypeError, KeyError, ValueError):
+            raise UnreadableError(f"line {number} of {files.results.name} is no result: {str(values)[:60]}") from None
+        results[result.key] = result
+    return results
+
+
+def failed_to_score(results: Mapping[Key, RunResult], error: Exception) -> Results:
+    """Return the results of a run whose files the bench could read, but not evaluate."""
+    why = f"what the run left cannot be evaluated: {error_text(error)}"
+    return {key: _refused(result, why) for key, result in results.items()}
+
+
+def _refused(result: RunResult, why: str) -> RunResult:
+    return RunResult(Status.FAILED, f"{why}; it said {result.status}: {text_of(result.message)}", key=result.key)
 
 
 def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, referee: Referee) -> Iterator[RunResult]:

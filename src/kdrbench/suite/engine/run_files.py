@@ -7,27 +7,21 @@ import io
 import json
 import math
 import os
+import shutil
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.errors import KdrbenchError, text_of
 from kdrbench.files import flush, write_bytes, write_text
-from kdrbench.suite.engine.untrusted import (
-    UnreadableError,
-    array_in,
-    arrays_in,
-    claim_folder,
-    content_of,
-    is_number,
-    lines_of,
-    remove,
-)
+from kdrbench.suite.engine.record import no_number
 
 if TYPE_CHECKING:
     from kdrbench.solvers.monitor import State
@@ -37,6 +31,10 @@ _CLOCK = "clock"
 _COST = 1e-9
 # Bytes of some three million iterates; a run notes no more than that.
 MOST_TRACE = 2**28
+
+
+class UnreadableError(KdrbenchError):
+    """A file of a run that is torn or malformed; the message says what it holds."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +74,12 @@ class RunFiles:
 
     def clear(self) -> Checkpoint | None:
         """Make room for a run: one that has a checkpoint keeps that, its trace and its last iterate; return it."""
-        claim_folder(self.folder)
         kept = kept_checkpoint(self.checkpoint)
         if kept is None:
-            remove(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in (self.results, self.missing_module, self._evidence):
-            remove(path)
+            path.unlink(missing_ok=True)
         return kept
 
     def seal(self) -> None:
@@ -96,21 +93,17 @@ class RunFiles:
     def fault(self) -> str | None:
         """Return what is wrong with the trace and the arrays of a run that has rows, unless they are those sealed."""
         if not self.folder.is_dir():
-            return "is missing" if not self.folder.exists() else "is no folder"
+            return "is missing"
         if not self._evidence.is_file():
             return "does not say which files its run left"
         try:
             sealed, found = json.loads(self._evidence.read_bytes()), self._hashes()
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError):
             return "holds files that cannot be read"
         return None if sealed == found else "does not hold the files that its run left"
 
     def fault_of_checkpoint(self) -> str | None:
         """Return what keeps an unfinished run from going on from its checkpoint, if it has one."""
-        if not self.folder.exists():
-            return None
-        if not self.folder.is_dir():
-            return "is no folder"
         if not self.checkpoint.exists():
             return None
         try:
@@ -148,7 +141,65 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 def read_array(path: Path) -> NDArray[Any] | None:
     """Read what :func:`save_array` wrote, or ``None`` if nothing was; ``UnreadableError`` for anything else."""
-    return array_in(path)
+    return array_of(path.read_bytes(), path.name) if path.exists() else None
+
+
+def array_of(content: bytes, name: str) -> NDArray[Any]:
+    """Return the array that the bytes of a file called ``name`` hold; nothing is unpickled."""
+    try:
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+    except Exception as error:
+        # Whatever NumPy raises for damaged bytes.
+        raise UnreadableError(f"{name} is no array of NumPy's: {text_of(error)}") from None
+    if not isinstance(array, np.ndarray):
+        raise UnreadableError(f"{name} is no array of NumPy's")
+    return array
+
+
+def arrays_in(path: Path, *, wanted: Collection[str] | None = None) -> dict[str, NDArray[Any]] | None:
+    """Read the arrays of an archive by name, of the ``wanted`` names if given; ``None`` if there is no file.
+
+    Raises ``UnreadableError`` for a damaged archive or array.
+    """
+    if not path.exists():
+        return None
+    try:
+        with ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            return {
+                name: array_of(archive.read(f"{name}.npy"), f"{name} of {path.name}")
+                for name in names
+                if wanted is None or name in wanted
+            }
+    except UnreadableError:
+        raise
+    except Exception as error:
+        raise UnreadableError(f"{path.name} is no archive of arrays: {text_of(error)}") from error
+
+
+def lines_of(path: Path) -> Iterator[Any]:
+    """Yield the values of a file of JSON lines; an unfinished last line is left out.
+
+    Raises ``UnreadableError`` for a line that is none.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line.decode("utf-8"), parse_constant=no_number)
+            except (ValueError, RecursionError):
+                raise UnreadableError(f"line {number} of {path.name} is not JSON: {line[:60]!r}") from None
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value of JSON is a finite number that a float of 64 bits can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def read_trace(path: Path) -> list[TraceLine]:
@@ -158,8 +209,8 @@ def read_trace(path: Path) -> list[TraceLine]:
 
 def trace_lines(path: Path) -> Iterator[TraceLine]:
     """Yield the whole lines of a trace, one at a time; see :func:`read_trace`."""
-    for number, values in enumerate(lines_of(path, MOST_TRACE), 1):
-        if not _is_trace_line(values):
+    for number, values in enumerate(lines_of(path), 1):
+        if not (isinstance(values, list) and 3 <= len(values) <= 4 and all(map(is_number, values[:3]))):
             raise UnreadableError(f"line {number} of {path.name} is none of a trace: {str(values)[:60]}")
         yield TraceLine(*values)
 
@@ -174,14 +225,6 @@ def end_trace_at(path: Path, cost: float) -> None:
         lines = path.read_bytes().splitlines(keepends=True)
         whole = [line for line in lines if line.endswith(b"\n")]
         os.truncate(path, sum(map(len, whole[:-1])))
-
-
-def _is_trace_line(values: object) -> bool:
-    """Return whether these are three numbers and, if counted, the calls."""
-    if not isinstance(values, list) or not 3 <= len(values) <= 4 or not all(map(is_number, values[:3])):
-        return False
-    calls = values[3] if len(values) == 4 else None
-    return values[0] >= 0 and (calls is None or (is_number(calls) and isinstance(calls, int)))
 
 
 @dataclass(frozen=True)
@@ -215,11 +258,9 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
     if arrays is None:
         return None
     clock = arrays.pop(_CLOCK, None)
-    if clock is None or clock.shape != (5,) or clock.dtype != float or not (clock >= 0).all():
+    if clock is None or clock.shape != (5,) or clock.dtype != float or not (np.isfinite(clock) & (clock >= 0)).all():
         raise UnreadableError(f"{path.name} has no clock")
     wall_s, cpu_s, iterations, length, check = clock.tolist()
-    if not all(map(is_number, clock.tolist())):
-        raise UnreadableError(f"{path.name} has a clock of {wall_s}, {cpu_s} s and {iterations} iterations")
     trace = _trace_beside(path)
     if len(trace) < length or zlib.crc32(trace[: int(length)]) != check:
         raise UnreadableError(f"the trace beside {path.name} is not the one that the checkpoint was written with")
@@ -227,7 +268,8 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def _trace_beside(checkpoint: Path) -> bytes:
-    return content_of(RunFiles(checkpoint.parent).trace, MOST_TRACE) or b""
+    trace = RunFiles(checkpoint.parent).trace
+    return trace.read_bytes() if trace.exists() else b""
 
 
 def kept_checkpoint(path: Path) -> Checkpoint | None:
@@ -235,5 +277,5 @@ def kept_checkpoint(path: Path) -> Checkpoint | None:
     try:
         return read_checkpoint(path)
     except UnreadableError:
-        remove(path)
+        path.unlink()
         return None

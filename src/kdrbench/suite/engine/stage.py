@@ -80,14 +80,12 @@ class Stage(ABC):
     """A system of the benchmark: how its experiments are checked, expanded to cells, and run.
 
     ``record`` is the class of its rows. ``schema`` is the JSON schema of its experiments beside the keys that all have,
-    ``sections`` those of the configuration's sections that only it reads. ``withholds`` says that runs are given a part
-    of the data only: what takes a data set is then called with the :class:`.Keeper` of one.
+    ``sections`` those of the configuration's sections that only it reads.
     """
 
     record: ClassVar[type[Record]]
     schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
     sections: ClassVar[Mapping[str, Any]] = {}
-    withholds: ClassVar[bool] = False
 
     def check(self, name: str, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
@@ -103,7 +101,7 @@ class Stage(ABC):
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Make run ``number`` of the batch in a process of its own; yield a result for each of its rows."""
 
-    def prepare(self, batch: Batch, dataset: Any, context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Load what the runs need, once for all of them, and return what makes the work of run ``number``.
 
         What is raised here is a fault of the specification, not of a method: it leaves no row.
@@ -114,7 +112,7 @@ class Stage(ABC):
         """Return the columns that every row of the batch has."""
         return {}
 
-    def describe(self, batch: Batch, dataset: Any, number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the columns that the stage knows of a run without making it."""
         return {}
 

@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.files import write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.job_size import CHEAP
+from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
+from kdrbench.suite.engine.grid import CHEAP, Grid
 from kdrbench.suite.engine.publish import JobFiles, array_name, read_points
 from kdrbench.suite.engine.record import AnyRecord, Record, read_records
-from kdrbench.suite.engine.run_files import TraceLine, save_array
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
-from kdrbench.suite.engine.workspace import ROWS, Workspace
-from kdrbench.suite.engine.workspace_lock import WORKSPACES, workspace_lock
+from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
+from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
 
 _Traces = Mapping[tuple[str, int], Sequence[TraceLine]]
 _Arrays = Mapping[str, NDArray[Any]]
@@ -83,7 +80,7 @@ def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
     records = {record.axes: record for record in read_records(files.records, kind)}
     try:
         traces = {run: [TraceLine(**one) for one in points] for run, points in read_points(files.traces).items()}
-        arrays = arrays_in(files.findings, packed=True) or {}
+        arrays = arrays_in(files.findings) or {}
     except (UnreadableError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(
             f"what {files.records} rests on cannot be read ({in_words(error)}); make it again"

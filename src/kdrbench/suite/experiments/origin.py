@@ -9,8 +9,8 @@ from typing import Any
 
 from kdrbench.errors import ConfigError
 from kdrbench.files import write_text
+from kdrbench.suite.engine.batch import WORKSPACES
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.engine.workspace_lock import WORKSPACES
 from kdrbench.suite.experiments.config_file import lay_over, read_config_file
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from kdrbench.plugins import load_class_module
 from kdrbench.solvers.registry import method_of
 from kdrbench.suite.conformance.trial import places_of
-from kdrbench.suite.engine.own_code import own_code_sha256
+from kdrbench.suite.engine.identity import own_code_sha256
 from kdrbench.suite.engine.stage import Config
 
 # Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.

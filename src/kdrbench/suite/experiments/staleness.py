@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import counted
-from kdrbench.suite.engine.attestation import attested_in
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Requirements, reasons
+from kdrbench.suite.engine.identity import Requirements, attested_in, reasons
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, completed
 

@@ -18,10 +18,9 @@ from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.conformance.trial import places_in, try_apart
-from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.batch import Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
-from kdrbench.suite.engine.order import Order, order_path
 from kdrbench.suite.engine.stage import Config
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file

@@ -21,7 +21,7 @@ from kdrbench.errors import DamagedError, InputError
 from kdrbench.files import replacing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.solvers.base import check_projection
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
+from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.reports.records import ANGLE_DEG, NUMBERS, OPTIMA, Config, problem_of, read_arrays
 
 _COST, _PROJECTION = "cost", "projection"

@@ -16,8 +16,8 @@ from kdrbench.solvers.geometry.stiefel import STATIONARY
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
+from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
 from kdrbench.suite.experiments.merging import differences, same_definition
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
 from kdrbench.suite.reports.whole_tables import fault_of
@@ -207,7 +207,7 @@ def stored_arrays(folder: Path, trace_file: str, wanted: Collection[str] | None 
     """
     path = (folder / trace_file).with_suffix(".npz")
     try:
-        arrays = arrays_in(path, wanted=wanted, packed=True)
+        arrays = arrays_in(path, wanted=wanted)
     except UnreadableError as error:
         fault = str(error)
     else:

@@ -14,9 +14,8 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError
 from kdrbench.status import Status
-from kdrbench.suite.engine.attestation import Step
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.identity import steps_of
+from kdrbench.suite.engine.identity import Step, steps_of
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.experiments.merged_tables import record_in

@@ -18,11 +18,10 @@ from kdrbench.suite.archive.other_limits import Counts, read_other_limits
 from kdrbench.suite.archive.stated import Stated, read_stated
 from kdrbench.suite.conformance.trial import places_in
 from kdrbench.suite.csv_files import restored
-from kdrbench.suite.engine.attestation import attested_in
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Attested
+from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name, read_points
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in, is_number
+from kdrbench.suite.engine.run_files import UnreadableError, arrays_in, is_number
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.merged_tables import read_words
 from kdrbench.suite.systems import build_stage, table_of
@@ -123,7 +122,7 @@ class Record:
         path = self._beside("findings", row, ".npz")
         names = {array_name(cell, kind, run): (run, kind) for run in runs for kind in kinds}
         try:
-            read = arrays_in(path, wanted=names, packed=True) or {}
+            read = arrays_in(path, wanted=names) or {}
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
         found: dict[int, dict[str, NDArray[Any]]] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DamagedError, DataError
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
+from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.verification.bookkeeping import Finding, to_number
 from kdrbench.suite.verification.large import MOST_SAMPLES
 from kdrbench.suite.verification.optima import ATLAS, IKDR, Problem, of_optimum, problem_at, sha256_of
@@ -51,7 +51,7 @@ def _problems(grid: Grid) -> dict[str, tuple[str, Problem]]:
 def stored_in(path: Path) -> dict[str, tuple[float, NDArray[Any]]]:
     """Return cost and projection of each problem in a file of stored optima; ``DamagedError`` for any other file."""
     try:
-        arrays = arrays_in(path, packed=True) or {}
+        arrays = arrays_in(path) or {}
     except UnreadableError as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
     found = {}

@@ -4,22 +4,19 @@ One advisory lock a core, in a folder shared by all of the user's processes on t
 batches apart even when several Snakemake processes run, or more jobs than there are cores. A lock ends with
 the batch that holds it, however it ends; runs do not inherit it.
 
-The folder is the user's alone: other users can neither hold the locks nor block them. Their work is kept off the cores
-by nothing here; rows say where it disturbed a run.
+The work of other users is kept off the cores by nothing here; rows say where it disturbed a run.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import platform
 import signal
-import stat
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -94,38 +91,16 @@ def any_cores(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _own_folder() -> Path:
-    """Return this user's folder of locks: in the temporary folder, or in the home where another user has that name."""
-    places = [Path(tempfile.gettempdir())]
-    # Without a home there is only the first.
-    with suppress(RuntimeError):
-        # A home may be shared by several machines, whose cores have the same numbers.
-        places.append(Path.home() / ".cache" / "kdrbench" / platform.node())
-    faults: list[str] = []
-    for place in places:
-        folder = place / f"kdrbench-cores-{os.getuid()}"
-        if fault := _fault_of_folder(folder):
-            faults.append(f"{folder} {fault}")
-            continue
-        if faults:
-            print(f"kdrbench: {faults[0]}; the locks of cores are in {folder}", file=sys.stderr)
-        return folder
-    raise InputError(f"no folder for the locks of cores: {'; '.join(faults)}; set TMPDIR to a folder of your own")
-
-
-def _fault_of_folder(folder: Path) -> str | None:
-    """Make the folder unless it is there; return why others may write it, or it cannot be written."""
+    """Make and return this user's folder of locks; ``InputError`` where it cannot be had."""
+    folder = Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode):
-            return "is no folder"
-        if found.st_uid != os.getuid():
-            return "belongs to another user"
-        folder.chmod(0o700)
-    except OSError as error:
-        return f"cannot be used ({error.strerror})"
-    return None
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        usable = folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        raise InputError(f"no locks of cores can be made in {folder}; set TMPDIR to a folder of your own")
+    return folder
 
 
 def _try_lock(cores: list[int], count: int, folder: Path) -> dict[int, int]:

@@ -6,6 +6,7 @@ guardian dies, the run dies with it and the batch clears the rest. Linux only.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -22,12 +24,10 @@ from types import FrameType
 
 import psutil
 
+from kdrbench.errors import visible
 from kdrbench.suite.engine.isolation import processes
-from kdrbench.suite.engine.isolation.limits import Limits, Pauses
-from kdrbench.suite.engine.isolation.memory import Meter, meter_of
-from kdrbench.suite.engine.isolation.output import Output
-from kdrbench.suite.engine.isolation.private_shm import PrivateShm
-from kdrbench.suite.engine.isolation.turn import Turn
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
+from kdrbench.suite.engine.isolation.memory import Group, Sampled, meter_of
 
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
@@ -37,8 +37,14 @@ _LOG = 2
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code by which a run says that the bench, not the method, is at fault (EX_SOFTWARE of sysexits.h).
 BENCH_FAULT = 70
+# The one by which it says that its limits could not be set (EX_OSERR).
+SETUP_FAULT = 71
 # Pauses are short by design; a run that is paused far beyond its limit hangs, and must not hold its core for ever.
 _LONGEST_FACTOR, _LONGEST_EXTRA_S = 3.0, 600.0
+# Of what a run prints, kept for the log of its batch: a run that prints without end fills no disk.
+MOST_BYTES = 2**20
+_PIPE_BYTES, _SET_PIPE_SIZE = 2**20, 1031
+_PREFIX = "  | "
 
 
 class Exit(StrEnum):
@@ -66,6 +72,67 @@ class ProcessExit:
     involuntary_switches: int
     cpu_s: float = 0.0
     memory_meter: str = ""
+
+
+class Output:
+    """The pipe that takes both streams of a run, and the last :data:`MOST_BYTES` that came through it."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        # A large pipe is read at leisure while the run goes on; a user may have used up what is lent.
+        with suppress(OSError):
+            fcntl.fcntl(self._writing, _SET_PIPE_SIZE, _PIPE_BYTES)
+        os.set_blocking(self._reading, False)
+        self._tail, self._total = bytearray(), 0
+
+    def become(self) -> None:
+        """Make the calling process, which is the run, write here."""
+        for stream in (1, 2):
+            os.dup2(self._writing, stream)
+
+    def leave_to_run(self) -> None:
+        """Close the run's end in the guardian."""
+        os.close(self._writing)
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the run has printed."""
+        return self._reading
+
+    def read(self) -> bool:
+        """Take what is there; return whether more may come."""
+        try:
+            chunk = os.read(self._reading, _PIPE_BYTES)
+        except BlockingIOError:
+            return True
+        self._total += len(chunk)
+        self._tail += chunk
+        # Twice the size lets most chunks be added without moving the others.
+        if len(self._tail) > 2 * MOST_BYTES:
+            del self._tail[:-MOST_BYTES]
+        return bool(chunk)
+
+    def write_to(self, descriptor: int) -> None:
+        """Write the tail to a log, when all processes of the run are gone."""
+        before = -1
+        while before != self._total:
+            before = self._total
+            self.read()
+        text = self.text()
+        with suppress(OSError):
+            while text:
+                text = text[os.write(descriptor, text) :]
+
+    def text(self) -> bytes:
+        """Return the tail as lines that are marked as a run's, without control characters."""
+        if not self._tail:
+            return b""
+        tail = bytes(self._tail[-MOST_BYTES:])
+        lines = tail.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")
+        if self._total > len(tail):
+            # The first line may be the end of one.
+            lines[0] = f"({self._total - len(tail)} bytes of output left out) {lines[0]}"
+        shown = (visible(line, also="\t") for line in lines)
+        return "".join(f"{_PREFIX}{line}\n" for line in shown).encode()
 
 
 @dataclass(frozen=True)
@@ -100,8 +167,7 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     os.setsid()
     processes.follow_parent_in_death(parent, signal.SIGTERM)
     processes.adopt_orphans()
-    shm = PrivateShm()
-    meter, output = meter_of(watched.limits.memory_mib, shm), Output()
+    meter, output = meter_of(watched.limits.memory_mib), Output()
     baseline = processes.anonymous_memory()
     began, me = time.monotonic(), os.getpid()
     # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
@@ -117,7 +183,6 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
         processes.end_run(run)
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
-        shm.clear()
         output.write_to(_LOG)
         oom = meter.exceeded()
         meter.close()
@@ -137,7 +202,7 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     os.write(writing, json.dumps(asdict(ending)).encode())
 
 
-def _watch(run: int, began: float, watched: Watched, meter: Meter, output: Output) -> tuple[Exit, int]:
+def _watch(run: int, began: float, watched: Watched, meter: Sampled | Group, output: Output) -> tuple[Exit, int]:
     """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
     handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
     most = 0
@@ -162,7 +227,7 @@ def _watch(run: int, began: float, watched: Watched, meter: Meter, output: Outpu
             sys.exit(1)
 
 
-def _become_run(watched: Watched, guardian: int, meter: Meter, output: Output) -> None:
+def _become_run(watched: Watched, guardian: int, meter: Sampled | Group, output: Output) -> None:
     """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
@@ -176,14 +241,12 @@ def _become_run(watched: Watched, guardian: int, meter: Meter, output: Output) -
         os.closerange(below + 1, above)
     # Lines of stderr are not lost in a buffer when the run is killed.
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
-    if watched.turn:
-        watched.turn.begin_run()
     try:
         meter.join()
         processes.limit_memory(watched.limits.memory_mib)
     except (OSError, ValueError, OverflowError):
         traceback.print_exc()
-        sys.exit(BENCH_FAULT)
+        sys.exit(SETUP_FAULT)
     watched.target()
 
 

@@ -1,4 +1,4 @@
-"""What a run may use, the time that does not count against it, and what all runs of a grid may take together."""
+"""Limits of a run, its pauses, the turns in which methods alternate, and the budget of all runs of a grid."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdrbench.errors import InputError, counted
-from kdrbench.files import set_aside
+from kdrbench.errors import InputError
 
-_LAYOUT = struct.Struct("dd")
+_LAYOUT, _COUNT = struct.Struct("dd"), struct.Struct("q")
+_ASK, _LOOK_EVERY_S = b"?", 0.001
 # A time of thirty years, and the bytes that a signed number of 64 bits can hold beside those of the process.
 _MOST = {"time": (1e9, "s"), "memory": (2.0**42, "MiB")}
 
@@ -67,10 +67,6 @@ class Pauses:
         total, since = self._load()
         return total + (time.monotonic() - since if since else 0.0)
 
-    def close(self) -> None:
-        """Take the seconds out of this process, which can then neither read nor change them."""
-        self._memory.close()
-
     def _load(self) -> tuple[float, float]:
         total, since = _LAYOUT.unpack_from(self._memory)
         return total, since
@@ -79,25 +75,74 @@ class Pauses:
         _LAYOUT.pack_into(self._memory, 0, total, since)
 
 
+class Turn:
+    """The turns of one run: it asks before each repeat, and is stopped until its batch grants the turn.
+
+    The batch stops all processes of a run that has asked (SIGSTOP), so that what the method left at work does not slow
+    the others, and lets them go on when its turn has come (SIGCONT). Made before the fork; ``run_end`` is the number of
+    the descriptor that stays open in the run.
+    """
+
+    def __init__(self) -> None:
+        self._batch, self.run_end = os.pipe()
+        os.set_blocking(self._batch, False)
+        self._granted = mmap.mmap(-1, _COUNT.size)
+        self._waits = Pauses()
+        self._waits.end()
+
+    def wait(self) -> None:
+        """Ask, and go on when the batch has granted the turn; called by the run."""
+        before = self._count()
+        os.write(self.run_end, _ASK)
+        while self._count() == before:
+            time.sleep(_LOOK_EVERY_S)
+        # The batch comes to rest before the clock starts.
+        os.sched_yield()
+
+    def waited_s(self) -> float:
+        """Return the seconds that the run has waited up to now."""
+        return self._waits.total_s()
+
+    def fileno(self) -> int:
+        """Return the number of the batch's descriptor, which is readable when the run has asked."""
+        return self._batch
+
+    def begin_wait(self) -> None:
+        """Take the run's question; called by the batch when it has stopped the run."""
+        with suppress(BlockingIOError):
+            os.read(self._batch, len(_ASK))
+        self._waits.begin()
+
+    def grant(self) -> None:
+        """Let the run go on, if it waits; called by the batch before it lets the run's processes go on."""
+        self._waits.end()
+        _COUNT.pack_into(self._granted, 0, self._count() + 1)
+
+    def close_run_end(self) -> None:
+        """Leave the run's end to the run."""
+        if self.run_end >= 0:
+            os.close(self.run_end)
+            self.run_end = -1
+
+    def close(self) -> None:
+        """Close what is open."""
+        self.close_run_end()
+        os.close(self._batch)
+
+    def _count(self) -> int:
+        return int(_COUNT.unpack_from(self._granted)[0])
+
+
 @dataclass(frozen=True)
 class SpentLog:
-    """``budget_s`` is ``None`` for a grid without a budget, whose seconds are logged all the same.
-
-    Lines that are no seconds are set aside; the others count.
-    """
+    """The seconds of all runs of a grid, a line each; ``budget_s`` is ``None`` where they are only logged."""
 
     path: Path
     budget_s: float | None = None
 
     def spent_s(self) -> float:
-        """Return the seconds of all runs so far."""
-        self._set_aside_unless_file()
-        if not self.path.exists():
-            return 0.0
-        seconds = [_seconds(line) for line in self.path.read_bytes().split()]
-        if None in seconds:
-            seconds = self._kept_seconds()
-        return sum(one for one in seconds if one is not None)
+        """Return the seconds of all runs so far; a damaged line does not count."""
+        return sum(map(_seconds, self.path.read_bytes().split())) if self.path.exists() else 0.0
 
     def used_up(self) -> bool:
         """Return whether no further run may begin."""
@@ -114,37 +159,16 @@ class SpentLog:
 
     def _charge(self, seconds: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._set_aside_unless_file()
         with self.path.open("ab", buffering=0) as stream:
             # Appending is one step on a local disk; on a network file system it needs the lock.
             fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(f"{seconds:.6f}\n".encode())
             os.fsync(stream.fileno())
 
-    def _kept_seconds(self) -> list[float | None]:
-        """Set a copy of the file aside, leave in it the lines that can be read, and return their seconds."""
-        # The file stays the same one: other jobs append to it and wait for its lock.
-        with self.path.open("r+b") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            lines = stream.read().split()
-            good = [line for line in lines if _seconds(line) is not None]
-            if len(good) < len(lines):
-                why = f"holds what is no seconds, in {counted(len(lines) - len(good), 'line')}"
-                set_aside(self.path, why, copy=True)
-                stream.seek(0)
-                stream.write(b"".join(line + b"\n" for line in good))
-                stream.truncate()
-            return [_seconds(line) for line in good]
 
-    def _set_aside_unless_file(self) -> None:
-        if os.path.lexists(self.path) and not self.path.is_file():
-            set_aside(self.path, "is no file")
-
-
-def _seconds(line: bytes) -> float | None:
-    """Return what a line says, ``None`` unless it is a finite number that is not negative."""
+def _seconds(line: bytes) -> float:
     try:
         value = float(line)
     except ValueError:
-        return None
-    return value if 0.0 <= value < math.inf else None
+        return 0.0
+    return value if 0.0 <= value < math.inf else 0.0

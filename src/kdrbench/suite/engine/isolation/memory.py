@@ -1,8 +1,8 @@
 """How much memory a run's processes hold: asked of a control group of the run's own, or added up process by process.
 
-Counted are private memory, anonymous memory that is shared, memfd, segments of System V, and files in ``/dev/shm`` or
-another tmpfs. A group (cgroup v2) is used where the user may make one: there the kernel holds the limit itself.
-Elsewhere the guardian looks at intervals.
+Counted are private memory and shared memory that is mapped: anonymous, memfd, System V, and files in ``/dev/shm``. A
+group (cgroup v2) is used where the user may make one: there the kernel holds the limit itself. Elsewhere the guardian
+looks at intervals.
 """
 
 from __future__ import annotations
@@ -11,99 +11,45 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from kdrbench.suite.engine.isolation import processes
-from kdrbench.suite.engine.isolation.private_shm import SHM, PrivateShm, memory_device
 
-_MIB = processes.MIB
 CGROUPS = Path("/sys/fs/cgroup")
 _GROUP = "kdrbench-"
-_BLOCK = 512
-
-
-class Meter(Protocol):
-    """Measures the memory of one run; ``name`` is what its rows say of how."""
-
-    name: str
-
-    def join(self) -> None:
-        """Let the calling process, which is the run, be metered."""
-        ...
-
-    def most(self, pids: list[int]) -> int:
-        """Return the most bytes that these processes, all of the run's, were seen to hold up to now."""
-        ...
-
-    def exceeded(self) -> bool:
-        """Return whether the kernel has ended a process for want of memory below the limit."""
-        ...
-
-    def close(self) -> None:
-        """Clear up when all processes of the run are gone."""
-        ...
-
-
-def meter_of(memory_mib: float, shm: PrivateShm, root: Path = CGROUPS) -> Meter:
-    """Return the meter of a run: a group below ``root`` where the user may make one, else :class:`Sampled`."""
-    parent = delegated(root)
-    if parent is not None:
-        with suppress(OSError):
-            return Group(parent / f"{_GROUP}{os.getpid()}", int(memory_mib * _MIB))
-    return Sampled(shm)
 
 
 class Sampled:
-    """Adds up what the processes hold, whenever one of them may have got more."""
+    """Adds up what the processes hold, whenever one of them may have got more; ``name`` is what rows say of how."""
 
     name = "sampled"
 
-    def __init__(self, shm: PrivateShm) -> None:
-        self._shm, self._seen, self._most = shm, (0, 0), 0
-        self._devices = _tmpfs_devices()
+    def __init__(self) -> None:
+        self._faults, self._most = 0, 0
 
     def join(self) -> None:
-        """Nothing: the guardian finds the processes, which are its descendants."""
+        """Let the calling process, which is the run, be metered: the guardian finds its descendants itself."""
 
     def most(self, pids: list[int]) -> int:
-        """Look at the processes if they may have got memory since the last time."""
-        # A process gets no page without a fault, and nothing is written to a tmpfs that the machine does not count.
-        # Looking at all pages takes twenty times as long, of a core that a run may be timed on while this one waits.
-        if (seen := (processes.page_faults(pids), _machine_shared_kib())) != self._seen:
-            self._seen = seen
-            self._most = max(self._most, self._held(pids))
+        """Return the most bytes that these processes, all of the run's, were seen to hold up to now."""
+        # A process gets no page without a fault. Looking at all pages takes twenty times as long, of a core that a run
+        # may be timed on while this one waits.
+        if (faults := processes.page_faults(pids)) != self._faults:
+            self._faults, self._most = faults, max(self._most, self.held(pids))
         return self._most
 
     def exceeded(self) -> bool:
-        """Return ``False``: the guardian compares :meth:`most` with the limit."""
+        """Return whether the kernel has ended a process for want of memory below the limit."""
         return False
 
     def close(self) -> None:
-        """Nothing to clear up."""
+        """Clear up when all processes of the run are gone."""
 
-    def _held(self, pids: list[int]) -> int:
-        private, mapped, files = 0, processes.Mapped(), dict[processes.Inode, int]()
-        for pid in pids:
-            private += processes.add_pages(pid, mapped, self._devices)
-            files |= self._open_files(pid)
-        files |= self._shm.files()
-        # An inode that is mapped as well as open counts once.
+    def held(self, pids: list[int]) -> int:
+        """Return the bytes that these processes hold, what they share counted once."""
+        mapped = processes.Mapped()
+        private = sum(processes.add_pages(pid, mapped) for pid in pids)
         # Processes are looked at in turn: with one that is forked or ends meanwhile the sum of shares is wrong.
-        pages = {inode: min(max(shares, most), reach) for inode, (shares, most, reach) in mapped.items()}
-        shared = sum(max(pages.get(inode, 0), files.get(inode, 0)) for inode in {*pages, *files})
-        return private + shared
-
-    def _open_files(self, pid: int) -> dict[processes.Inode, int]:
-        """Return the bytes of files in memory that a process has open, and note those in ``/dev/shm``."""
-        found = {}
-        with suppress(OSError):  # the process has gone
-            for place in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):
-                    status = place.stat()
-                    if status.st_dev in self._devices and status.st_blocks:
-                        found[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
-                        self._shm.note(place.readlink(), status)
-        return found
+        return private + sum(min(max(shares, most), reach) for shares, most, reach in mapped.values())
 
 
 class Group:
@@ -184,18 +130,9 @@ def _pairs(path: Path) -> dict[str, int]:
         return {}
 
 
-def _machine_shared_kib() -> int:
-    """Return how much memory of the whole machine is in files."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("Shmem:")), 0)
-
-
-def _tmpfs_devices() -> set[int]:
-    """Return the devices whose files lie in memory: every tmpfs, and the kernel's own."""
-    devices = {memory_device()}
-    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    for line in lines:
-        if " - tmpfs " in line:
-            major, minor = line.split()[2].split(":")
-            devices.add(os.makedev(int(major), int(minor)))
-    return devices | ({SHM.stat().st_dev} if SHM.is_dir() else set())
+def meter_of(memory_mib: float, root: Path = CGROUPS) -> Sampled | Group:
+    """Return the meter of a run: a group below ``root`` where the user may make one, else :class:`Sampled`."""
+    if (parent := delegated(root)) is not None:
+        with suppress(OSError):
+            return Group(parent / f"{_GROUP}{os.getpid()}", int(memory_mib * processes.MIB))
+    return Sampled()

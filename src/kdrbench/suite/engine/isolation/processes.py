@@ -1,4 +1,4 @@
-"""What the supervisor asks of Linux: descendants, their memory, their death."""
+"""Descendants of a process, their memory and their death, as Linux tells them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ MIB = 1024 * 1024
 _MOST_KILLING_S, _MOST_STOPPING_S = 10.0, 1.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
 Inode = tuple[int, int]
-# Of a file: the sum of shares that processes have of its pages, the most pages that one of them has, and how far their
-# mappings reach; in bytes.
+# Of a file in memory: the sum of the shares that processes have of its pages, the most pages that one of them has, and
+# how far their mappings reach; in bytes.
 Mapped = dict[Inode, tuple[int, int, int]]
 # Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
 _OF_THE_BENCH = MIB
 _PRIVATE = re.compile(r"^Private_(?:Dirty|Hugetlb): +(\d+) kB$", re.MULTILINE)
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
+_IN_MEMORY = ("/dev/shm/", "/memfd:", "/dev/zero ", "/SYSV")  # noqa: S108
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def adopt_orphans(*, wanted: bool = True) -> None:
@@ -34,11 +35,6 @@ def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
     _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def hide_memory() -> None:
-    """Keep this process's memory from others of the same user, but not from the superuser."""
-    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def limit_memory(memory_mib: float) -> None:
@@ -58,15 +54,7 @@ def page_faults(pids: list[int]) -> int:
     return sum(_faults(process) for process in pids)
 
 
-def resident_memory(pid: int) -> int:
-    """Return the bytes of a process that are in memory, shared ones included: what no process can hide."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
-    except OSError:  # the process has gone
-        return 0
-
-
-def add_pages(pid: int, mapped: Mapped, devices: set[int]) -> int:
+def add_pages(pid: int, mapped: Mapped) -> int:
     """Return the bytes that a process holds for itself; add its share of shared memory to ``mapped``, by inode."""
     try:
         rollup = _numbers(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8", errors="replace"))
@@ -76,34 +64,31 @@ def add_pages(pid: int, mapped: Mapped, devices: set[int]) -> int:
         smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
         # Since the roll-up was read, what is shared may have become private, or the reverse: summed again.
         private = 1024 * sum(map(int, _PRIVATE.findall(smaps)))
-        for inode, reach, fields in _shared_mappings(smaps, devices):
+        for inode, reach, fields in shared_mappings(smaps):
             # What only this process maps is private in the sum above.
             private -= fields.get("Private_Dirty", 0)
             shares, most, furthest = mapped.get(inode, (0, 0, 0))
             mapped[inode] = shares + fields.get("Pss", 0), max(most, fields.get("Rss", 0)), max(furthest, reach)
-    except PermissionError:  # the process forbids to be looked into
-        return resident_memory(pid)
     except OSError:  # the process has gone, or is a zombie
         return 0
     return private
 
 
-def _shared_mappings(smaps: str, devices: set[int]) -> list[tuple[Inode, int, dict[str, int]]]:
-    """Return inode, end and numbers of each shared mapping of a file in memory, that is, on one of the ``devices``."""
-    found: list[tuple[Inode, int, list[str]]] = []
+def shared_mappings(smaps: str) -> list[tuple[Inode, int, dict[str, int]]]:
+    """Return inode, end and numbers of each shared mapping of memory; pages of a file on a disk are none of the run."""
+    mappings: list[tuple[Inode, int, list[str]]] = []
     lines: list[str] = []
     for line in smaps.splitlines():
         words = line.split(maxsplit=5)
-        if not words[0].endswith(":"):
-            major, minor = (int(part, 16) for part in words[3].split(":"))
-            lines, device = [], os.makedev(major, minor)
-            # Pages of a file on a disk are not memory of the run.
-            if "s" in words[1] and device in devices:
-                first, last = (int(address, 16) for address in words[0].split("-"))
-                found.append(((device, int(words[4])), int(words[2], 16) + last - first, lines))
-        else:
+        if words[0].endswith(":"):
             lines.append(line)
-    return [(inode, reach, _numbers("\n".join(lines))) for inode, reach, lines in found]
+            continue
+        lines = []
+        if "s" in words[1] and words[-1].startswith(_IN_MEMORY):
+            major, minor = (int(part, 16) for part in words[3].split(":"))
+            first, last = (int(address, 16) for address in words[0].split("-"))
+            mappings.append(((os.makedev(major, minor), int(words[4])), int(words[2], 16) + last - first, lines))
+    return [(inode, reach, _numbers("\n".join(lines))) for inode, reach, lines in mappings]
 
 
 def _numbers(text: str) -> dict[str, int]:
@@ -117,11 +102,6 @@ def _is_at_work(pid: int) -> bool:
     return any(
         (fields := _fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
     )
-
-
-def is_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped a process."""
-    return bool(fields := _fields(Path(f"/proc/{pid}/stat"))) and fields[0] in "Tt"
 
 
 def descendants() -> list[int]:

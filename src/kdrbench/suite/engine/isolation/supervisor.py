@@ -12,30 +12,24 @@ import json
 import os
 import select
 import signal
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.extras import check_system
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit, Watched, guard, in_child
-from kdrbench.suite.engine.isolation.limits import Limits, Pauses
-from kdrbench.suite.engine.isolation.turn import Turn
+from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
 
 # Jobs end when the Snakemake process that this names is gone, so that a killed one leaves no runs behind.
 SCHEDULER_VARIABLE = "KDRBENCH_SCHEDULER_PID"
 
 
-# How often a batch looks after the guardian it waits for.
-_LOOK_S = 2.0
-
-
 class SupervisionError(KdrbenchError):
     """The run could not be watched to its end: it leaves no row and is to be run again."""
-
-
-class LostError(SupervisionError):
-    """The guardian of a run, or the process that holds its data, was killed or stopped, maybe by the run."""
 
 
 class Supervisor:
@@ -76,16 +70,9 @@ class Supervisor:
             turn.close_run_end()
         return Supervised(self, guardian, reading, turn)
 
-    def spare(self, process: int) -> None:
-        """Leave this child, which is no run's, when all that a killed guardian left is cleared up."""
-        self._bystanders.add(process)
-
     def end(self, guardian: int, *, reported: bool) -> None:
         """Let a guardian end its run and go; clear up after one that has not ``reported`` to have done so."""
         os.kill(guardian, signal.SIGTERM)
-        # One that a method has stopped hears nothing else.
-        if processes.is_stopped(guardian):
-            os.kill(guardian, signal.SIGKILL)
         os.waitpid(guardian, 0)
         self._guardians.discard(guardian)
         if not reported:
@@ -103,24 +90,21 @@ class Supervised:
     def wait(self) -> ProcessExit | None:
         """Wait until the run asks for its turn, or until it and all its descendants are gone; return how it ended.
 
-        Raises ``LostError`` when the scheduler is gone, or the guardian was killed or stopped.
+        Raises ``SupervisionError`` when the scheduler is gone, or the guardian was killed.
         """
-        report, ready = self._report.fileno(), list[int]()
-        while not ready:
-            ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [], _LOOK_S)
-            # Somebody who suspends the work stops this process as well.
-            if not ready and processes.is_stopped(self._guardian):
-                self.close()
-                raise LostError("the guardian of a run was stopped; start the workflow again")
+        report = self._report.fileno()
+        ready, _, _ = select.select([report, *([self._turn.fileno()] if self._turn else [])], [], [])
         if self._turn and report not in ready:
             # What it left at work would slow the others, while its own clock is stopped.
             processes.stop(self._guardian)
-            self._turn.asked()
+            self._turn.begin_wait()
             return None
         self._text = self._report.read()
         self.close()
         if not self._text:
-            raise LostError("the guardian of a run was killed, or the scheduler is gone; start the workflow again")
+            raise SupervisionError(
+                "the guardian of a run was killed, or the scheduler is gone; start the workflow again"
+            )
         values = json.loads(self._text)
         return ProcessExit(**{**values, "end": Exit(values["end"])})
 
@@ -148,9 +132,61 @@ def supervise(
 ) -> ProcessExit:
     """Run ``target`` in a process of its own within ``limits``; return when it and all its descendants are gone.
 
-    Raises ``SupervisionError`` when the scheduler is gone or the guardian was stopped or killed.
+    Raises ``SupervisionError`` when the scheduler is gone or the guardian was killed.
     """
     with closing(Supervisor(scheduler).start(target, limits, pauses)) as run:
         while (ending := run.wait()) is None:
             run.grant_turn()
     return ending
+
+
+class NoReportError(KdrbenchError):
+    """The work did not come to its end; the message says what it did instead, as the end of "it ...".
+
+    ``end`` is how its process ended.
+    """
+
+    def __init__(self, what: str, end: Exit) -> None:
+        super().__init__(what)
+        self.end = end
+
+
+def report_of(work: Callable[[], Any], limits: Limits, *, quiet: bool = False) -> Any:
+    """Return what the work returns, as JSON holds it, from a process of its own within ``limits``.
+
+    ``quiet`` throws away what it prints. Raises ``NoReportError`` when the process ends before the work does, whatever
+    its exit code.
+    """
+    with tempfile.TemporaryDirectory(prefix="kdrbench-apart-") as folder:
+        answer = Path(folder) / "answer.json"
+        try:
+            ending = supervise(lambda: _report(work, answer, quiet=quiet), limits)
+        finally:
+            processes.adopt_orphans(wanted=False)
+        if answer.exists():
+            return json.loads(answer.read_text(encoding="utf-8"))
+    raise NoReportError(
+        {
+            Exit.TIME_LIMIT: f"did not end within {limits.time_s:g} s",
+            Exit.MEMORY_LIMIT: f"took more than {limits.memory_mib:g} MiB",
+            Exit.SIGNALLED: f"ended the process by signal {ending.code}",
+            Exit.EXITED: f"ended the process with exit code {ending.code}",
+        }[ending.end],
+        ending.end,
+    )
+
+
+def _report(work: Callable[[], Any], answer: Path, *, quiet: bool) -> None:
+    if quiet:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+    process = os.getpid()
+    text = json.dumps(work())
+    if os.getpid() != process:
+        # A fork that the work has left: the process that was asked has ended.
+        os._exit(1)
+    # Under another name first: a process that is killed while it writes has not reported.
+    draft = answer.with_suffix(".draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(answer)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.record import Provenance
 from kdrbench.suite.reports.records import differences, same_definition
 from kdrbench.suite.reports.site.record import SiteRecord
 from kdrbench.suite.reports.tables.cells import COMPLETED

@@ -17,7 +17,6 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -102,7 +101,6 @@ class AtlasStage(Stage):
     """The local optima that solvers reach from many starts, on the problems of other experiments."""
 
     record = AtlasRecord
-    withholds = True
     schema = SCHEMA
 
     def check(self, name: str, config: Config) -> None:
@@ -131,7 +129,7 @@ class AtlasStage(Stage):
                 for kernel in config["experiments"][charted]["kernels"]:
                     yield _cell(experiment, config, registry[dataset], charted, kernel)
 
-    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Load what the runs need, and return what makes one."""
         from kdrbench.suite.systems.atlas.starts_run import make_atlas_run
 
@@ -141,7 +139,7 @@ class AtlasStage(Stage):
         """Make one run without what :meth:`prepare` shares between runs."""
         return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the problem of a run, its draw and its sizes."""
         from kdrbench.suite.systems.atlas.starts_run import described
 

@@ -24,16 +24,13 @@ from kdrbench.solvers import build_solver, make_start
 from kdrbench.solvers.base import check_projection
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult
 from kdrbench.suite.engine.run_files import RunFiles, read_array, save_array
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.systems.atlas.chart import End, chart_ends
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
-from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, fold_of, problem_sha256
+from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, problem_sha256
 from kdrbench.suite.systems.ikdr.fold import Fold
 from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, SolverRun, make_solver_run
@@ -128,11 +125,11 @@ def _degrees(name: str) -> str:
 def _taken(files: RunFiles, name: str) -> NDArray[Any] | None:
     path = files.array(name)
     array = read_array(path)
-    remove(path)
+    path.unlink(missing_ok=True)
     return array
 
 
-def make_atlas_run(batch: Batch, dataset: Dataset | Keeper[Dataset], memory_mib: float, number: int) -> AtlasRun:
+def make_atlas_run(batch: Batch, dataset: Dataset, memory_mib: float, number: int) -> AtlasRun:
     """Return run ``number``: a problem of the charted experiment, and a draw of the starts."""
     known = described(batch, dataset, number)
     runs: dict[str, SolverRun | ClusteringRun] = {}
@@ -144,7 +141,7 @@ def make_atlas_run(batch: Batch, dataset: Dataset | Keeper[Dataset], memory_mib:
     return AtlasRun(runs, partial(_starts, known["n_starts"], q, key), {**known, "n_components": q})
 
 
-def described(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> dict[str, Any]:
+def described(batch: Batch, dataset: Dataset, number: int) -> dict[str, Any]:
     """Return the columns that are known of a run without making it; q follows from the data where a rule finds it."""
     draw, problem_run = divmod(number, batch.definition["n_problems"])
     name, cell, fold = next(_cells(batch, dataset, problem_run))
@@ -159,14 +156,12 @@ def described(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> 
     }
 
 
-def _cells(
-    batch: Batch, dataset: Dataset | Keeper[Dataset], problem_run: int
-) -> Iterator[tuple[str, CellDefinition, Fold]]:
+def _cells(batch: Batch, dataset: Dataset, problem_run: int) -> Iterator[tuple[str, CellDefinition, Fold]]:
     """Yield each solver's name and cell, with the samples, which are the same for all."""
     fold = None
     for name, definition in batch.definition["solvers"].items():
         cell = CellDefinition.of(replace(batch, definition=definition))
-        fold = fold or fold_of(cell, dataset, problem_run)
+        fold = fold or cell.fold(dataset, problem_run)
         yield name, cell, fold
 
 

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,12 +13,10 @@ from numpy.typing import NDArray
 
 from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
-from kdrbench.suite.engine.gate import read_results
-from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds
-from kdrbench.suite.engine.run import RunResult, repeated
-from kdrbench.suite.engine.run_files import RunFiles, read_array, save_array
+from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.run import RunResult, read_results, repeated
+from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold
@@ -84,7 +81,7 @@ class ClassificationRun(BaselineRun):
         Raises ``InputError`` unless there is one label for each of them.
         """
         classifier, first = self._fit(referee)
-        labels = classifier.predict(self._scored_features(referee.files))
+        labels = classifier.predict(self.fold.scored_features)
         _hand_in(labels, self.n_scored, referee)
         row = RunResult(Status.CONVERGED, "fitted")
         yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
@@ -92,24 +89,11 @@ class ClassificationRun(BaselineRun):
     @property
     def n_scored(self) -> int:
         """The number of test samples, of training samples where there is no test part."""
-        return self.fold.n_test or len(self.fold.train_labels)
-
-    def hand_in(self, files: RunFiles) -> None:
-        """Leave the features of withheld test samples, which the run reads when it has fitted; they go with the run."""
-        if self.fold.withheld and self.fold.n_test:
-            self.fold.examined(_save_features, _test_features(files))
-
-    def _scored_features(self, files: RunFiles) -> FloatArray:
-        if self.fold.withheld is None or not self.fold.n_test:
-            return self.fold.scored_features
-        features = read_array(_test_features(files))
-        if features is None:
-            raise BenchFaultError("the features of the test samples are gone; start the workflow again")
-        return features
+        return len(self.fold.scored_labels)
 
     def scores(self, labels: NDArray[Any] | None) -> Scores:
         """Return accuracy or error of the labels."""
-        quality = None if labels is None else self.fold.examined(quality_of_labels, labels)
+        quality = None if labels is None else quality_of_labels(labels, self.fold)
         return Scores(classification_metric(self.fold), quality=quality)
 
     def evaluation_s(self, files: RunFiles) -> float:
@@ -148,7 +132,7 @@ class ClusteringBaselineRun(BaselineRun):
         """Return the agreement of clusters and classes."""
         if labels is None:
             return Scores(Metric.NMI)
-        return Scores(Metric.NMI, quality=self.fold.examined(clusters_quality, labels, CLASSES))
+        return Scores(Metric.NMI, quality=clusters_quality(labels, CLASSES, self.fold))
 
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features = self.rng(), self.fold.train_features
@@ -164,15 +148,6 @@ class CompletionRun(ClusteringBaselineRun):
     def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
         rng, features, labels = self.rng(), self.fold.train_features, self.fold.partial_labels
         return referee.timed(lambda: self.baseline.complete(features, labels, self.n_components, rng))
-
-
-def _test_features(files: RunFiles) -> Path:
-    # No name of an array that is published.
-    return files.folder / "test_features"
-
-
-def _save_features(path: Path, fold: Fold) -> None:
-    save_array(path, fold.test_features)
 
 
 def make_baseline_run(

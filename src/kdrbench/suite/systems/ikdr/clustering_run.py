@@ -26,9 +26,8 @@ from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from kdrbench.suite.engine.gate import read_results
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult, repeated
+from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold
@@ -166,7 +165,7 @@ class ClusteringRun:
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
         sought = self._sought()
-        return None if sought is None else self.fold.examined(clusters_quality, clusters, sought)
+        return None if sought is None else clusters_quality(clusters, sought, self.fold)
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
         """Return the objective by which the referee evaluates: exact, however the solver evaluates."""

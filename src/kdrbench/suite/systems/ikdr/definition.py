@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold, Withheld
+from kdrbench.suite.systems.ikdr.fold import Fold
 from kdrbench.suite.systems.ikdr.folds import Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
@@ -94,28 +92,6 @@ class CellDefinition:
         if self.shown is None:
             return samples
         return with_hidden_labels(samples, self.shown, rng_of("shown", dataset.name, number, self.seed))
-
-
-def fold_of(cell: CellDefinition, dataset: Dataset | Keeper[Dataset], number: int) -> Fold:
-    """Return the samples of run ``number``, of data that a keeper holds without what the method is not given."""
-    if isinstance(dataset, Dataset):
-        return cell.fold(dataset, number)
-    given, n_test = dataset.ask(_given, cell, number)
-    return replace(given, withheld=Withheld(n_test, partial(dataset.ask, _examined, cell, number)))
-
-
-def _given(kept: Kept[Dataset], cell: CellDefinition, number: int) -> tuple[Fold, int]:
-    fold, labelling = _whole(kept, cell, number), cell.labellings.get("given")
-    return fold.given(labels=cell.paradigm == SUPERVISED or labelling == CLASSES, labelling=labelling), fold.n_test
-
-
-def _examined(kept: Kept[Dataset], cell: CellDefinition, number: int, work: Callable[..., Any], *arguments: Any) -> Any:
-    return work(*arguments, _whole(kept, cell, number))
-
-
-def _whole(kept: Kept[Dataset], cell: CellDefinition, number: int) -> Fold:
-    # Methods of a job share their folds.
-    return kept.once((cell.sampling, cell.seed, cell.shown, number), lambda: cell.fold(kept.value, number))
 
 
 def problem_sha256(definition: Mapping[str, Any], dataset: str, data_sha256: str, number: int, seed: int) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +13,6 @@ from kdrbench.kernels.family import FloatArray
 
 # What the labelling is called that is the data set's classes.
 CLASSES = "classes"
-_Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True)
-class Withheld:
-    """Test rows, and labels by which clusters are scored, that are held by another process (:mod:`.keeper`).
-
-    ``ask(work, *arguments)`` returns ``work(*arguments, fold)`` as computed there, on the whole fold.
-    """
-
-    n_test: int
-    ask: Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -34,8 +21,7 @@ class Fold:
 
     Where a data set has no classes, the codes are empty. ``labellings`` are other classes of the training samples.
     ``partition`` is the number of the partition that a fold is of. ``shown``, of semi-supervised runs, says whose
-    training labels may be learned from; the others are for scoring. Where rows are ``withheld``, the test part is
-    empty, and training labels that a method is not given are -1.
+    training labels may be learned from; the others are for scoring.
     """
 
     train_features: FloatArray
@@ -46,31 +32,11 @@ class Fold:
     labellings: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     partition: int = 0
     shown: NDArray[np.bool_] | None = None
-    withheld: Withheld | None = None
 
     @property
     def n_test(self) -> int:
         """Number of test samples."""
-        return len(self.test_labels) if self.withheld is None else self.withheld.n_test
-
-    def examined(self, work: Callable[..., _Answer], *arguments: Any) -> _Answer:
-        """Return ``work(*arguments, fold)``, where the fold has all rows and labels."""
-        if self.withheld is None:
-            return work(*arguments, self)
-        answer: _Answer = self.withheld.ask(work, *arguments)
-        return answer
-
-    def given(self, *, labels: bool, labelling: str | None = None) -> Fold:
-        """Return what a method is given: no test part, one of the labellings, and all ``labels`` or those shown."""
-        hidden = self.partial_labels if self.shown is not None else np.full_like(self.train_labels, -1)
-        kept = {name: codes for name, codes in self.labellings.items() if name == labelling}
-        return replace(
-            self,
-            train_labels=self.train_labels if labels else hidden,
-            labellings=kept,
-            test_features=self.test_features[:0].copy(),
-            test_labels=self.test_labels[:0].copy(),
-        )
+        return len(self.test_labels)
 
     def labelling(self, name: str) -> NDArray[np.int64]:
         """Return the training samples' codes in a labelling, ``classes`` being one.

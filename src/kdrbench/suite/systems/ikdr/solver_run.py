@@ -157,7 +157,7 @@ class SolverRun:
 
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float, float | None]:
         """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
-        return self.fold.examined(projected_quality, projection)
+        return projected_quality(projection, self.fold)
 
 
 def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:

@@ -17,7 +17,6 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import method_of
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -37,7 +36,6 @@ from kdrbench.suite.systems.ikdr.definition import (
     CellDefinition,
     Kind,
     estimated_seconds,
-    fold_of,
 )
 from kdrbench.suite.systems.ikdr.sampling import sampling_of
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
@@ -125,7 +123,6 @@ class IKDRStage(Stage):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
-    withholds = True
 
     @property
     def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -160,26 +157,26 @@ class IKDRStage(Stage):
                 part = _baseline_part(config, baseline)
                 yield _cell(registry[dataset], (NO_KERNEL, baseline), {**shared, **part})
 
-    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Build the method and load what it needs; the problem of each run is built before its process."""
         cell, memory_mib = CellDefinition.of(batch), context.limits.memory_mib
         if cell.kind is Kind.BASELINE:
             baseline = build_baseline(cell.method)
             _load(baseline.imports)
-            return lambda number: make_baseline_run(cell, baseline, number, fold_of(cell, dataset, number))
+            return lambda number: make_baseline_run(cell, baseline, number, cell.fold(dataset, number))
         solver = build_solver(cell.method)
         _load(getattr(solver, "imports", ()))
         make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
-        return lambda number: make(cell, solver, memory_mib, number, fold_of(cell, dataset, number))
+        return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
 
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
         """Make one run without what :meth:`prepare` shares between runs."""
         return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""
         cell = CellDefinition.of(batch)
-        fold = fold_of(cell, dataset, number)
+        fold = cell.fold(dataset, number)
         return {
             **fold.columns,
             "quality_metric": classification_metric(fold) if cell.paradigm == SUPERVISED else Metric.NMI,

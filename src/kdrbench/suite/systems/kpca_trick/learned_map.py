@@ -18,7 +18,6 @@ from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_d
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run_files import RunFiles, read_array
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.systems.kpca_trick.split import SampleSplit
 
 
@@ -49,7 +48,7 @@ class LearnedMap:
             if array is None:
                 raise InputError(f"the run left no {part}")
             arrays[part] = array
-            remove(path)
+            path.unlink(missing_ok=True)
         return cls(**arrays)
 
     def check(self, n_train: int, n_features: int, n_candidates: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,6 @@ class SampleSplit:
     test_codes: IntArray
     pairs: SamplePairs
     test_pairs: SamplePairs
-
-    def given(self) -> SampleSplit:
-        """Return what methods are given: no test samples."""
-        nothing = self.test[:0].copy()
-        empty = SamplePairs(nothing, self.train)
-        return replace(self, test=nothing, test_codes=self.test_codes[:0].copy(), test_pairs=empty)
 
     def coordinates(self, kernel: AnyKernel) -> Coordinates:
         """Return the training samples in the KPCA coordinates of a kernel, and the vectors that make them."""

@@ -1,11 +1,10 @@
-"""A split as a run that is given its training samples; what it learns is judged where the test samples are kept."""
+"""A split as a run that learns from its training samples; what it learned is judged after it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
@@ -13,10 +12,8 @@ from kdrbench.errors import InputError
 from kdrbench.metric_learning import AnyKernel
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results, failed_to_score
-from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
 from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of
 from kdrbench.suite.systems.kpca_trick.run import run_split
@@ -25,12 +22,12 @@ from kdrbench.suite.systems.kpca_trick.split import SampleSplit, candidates_of, 
 
 @dataclass(frozen=True)
 class SplitRun:
-    """Split ``number``: the run is given its training samples, ``examined(work, *arguments)`` has all of it."""
+    """Split ``number`` of a data set, with the candidate kernels."""
 
     batch: Batch
     number: int
     split: SampleSplit
-    examined: Callable[..., Any]
+    candidates: Sequence[AnyKernel]
     arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
@@ -51,7 +48,9 @@ class SplitRun:
             return replace(result, columns=columns)
         try:
             (accuracy, spent), *tried = [
-                self.examined(accuracy_of, LearnedMap.take(files, name_of(self.batch, result.key, number)))
+                accuracy_of(
+                    LearnedMap.take(files, name_of(self.batch, result.key, number)), self.split, self.candidates
+                )
                 for number in range(1 + _n_tried(self.batch, result.key))
             ]
         except InputError as error:
@@ -73,29 +72,13 @@ class SplitRun:
         """The sizes of the split, as columns of a record."""
         n_train, n_features = self.split.train.shape
         n_folds = self.batch.definition["n_folds"]
-        return {"n_train": n_train, "n_test": self.examined(_n_test), "n_features": n_features, "n_folds": n_folds}
+        return {"n_train": n_train, "n_test": len(self.split.test), "n_features": n_features, "n_folds": n_folds}
 
 
-def make_split_run(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> SplitRun:
-    """Return a run that is given the training samples of its split."""
-    ask = partial(dataset.ask, _examined) if isinstance(dataset, Keeper) else partial(_examined, Kept(dataset))
-    examined = partial(ask, batch, number)
-    return SplitRun(batch, number, examined(_given), examined)
-
-
-def _examined(kept: Kept[Dataset], batch: Batch, number: int, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return ``work`` of the whole split, where the data are kept."""
-    n_train, dataset = batch.definition["n_train"], kept.value
-    split = kept.once((n_train, number, batch.seed), lambda: draw_split(dataset, number, n_train, batch.seed))
-    return work(*arguments, split, candidates_of(batch.definition["candidates"], dataset.features.shape[1]))
-
-
-def _given(split: SampleSplit, candidates: Sequence[AnyKernel]) -> SampleSplit:
-    return split.given()
-
-
-def _n_test(split: SampleSplit, candidates: Sequence[AnyKernel]) -> int:
-    return len(split.test)
+def make_split_run(batch: Batch, dataset: Dataset, number: int) -> SplitRun:
+    """Return the run of split ``number``."""
+    candidates = candidates_of(batch.definition["candidates"], dataset.features.shape[1])
+    return SplitRun(batch, number, draw_split(dataset, number, batch.definition["n_train"], batch.seed), candidates)
 
 
 def _n_tried(batch: Batch, key: tuple[Any, ...]) -> int:

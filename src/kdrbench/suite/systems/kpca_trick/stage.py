@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from kdrbench.datasets import Dataset
 from kdrbench.metric_learning import LEARNERS, build_learner
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -62,7 +61,6 @@ class KPCATrickStage(Stage):
     """
 
     record = KPCATrickRecord
-    withholds = True
     schema = SCHEMA
 
     def check(self, name: str, config: Config) -> None:
@@ -96,7 +94,7 @@ class KPCATrickStage(Stage):
                 rows=tuple(product(learners, variants)),
             )
 
-    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Return what draws a split, of which the run is given the training samples."""
         # What learners import late, they import here, before any clock starts.
         for module in _IMPORTS:
@@ -107,7 +105,7 @@ class KPCATrickStage(Stage):
         """Yield the result of each method on a split as it ends."""
         return make_split_run(batch, dataset, number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a split."""
         return make_split_run(batch, dataset, number).sizes
 

@@ -1,14 +1,13 @@
-"""One outer fold as a run: a method learns from its training rows; what it projects is judged where the labels are.
+"""One outer fold as a run: a method learns from its training rows; what it projects is judged after the run.
 
-A run has the training rows and the features of the test rows, standardised by the former. It leaves the projected rows
-(``train_<q>``, ``test_<q>``), from which its scores are computed in the process that keeps the labels of the test rows,
-and the d x q matrix of a linear method (``projection_<q>``), by which folds are compared.
+The rows are standardised by those for training. A run leaves the projected rows (``train_<q>``, ``test_<q>``), from
+which its scores are computed, and the d x q matrix of a linear method (``projection_<q>``), which compares folds.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -19,13 +18,10 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.reduction.methods import METHODS
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.gate import Results, failed_to_score
-from kdrbench.suite.engine.isolation.keeper import Keeper, Kept
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
 from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
-from kdrbench.suite.engine.untrusted import remove
 from kdrbench.suite.systems.league.judges import judge
 from kdrbench.suite.systems.league.protocol import Fold, fewer_rows, fitted, fold_of, projected, tune
 from kdrbench.suite.systems.league.rules import JUDGES, TUNED
@@ -35,12 +31,11 @@ _PARTS = ("train", "test")
 
 @dataclass(frozen=True)
 class FoldRun:
-    """Fold ``number``: the run is given ``fold`` without labels to test, ``examined(work, *arguments)`` has them."""
+    """Fold ``number`` of a data set: a method gets its training rows, and the features of its test rows to project."""
 
     batch: Batch
     number: int
     fold: Fold
-    examined: Callable[..., Any]
     arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
@@ -81,16 +76,16 @@ class FoldRun:
         return {key: self._judged(files, result) for key, result in results.items()}
 
     def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
-        arrays = {part: _taken(files, f"{part}_{result.key[0]}") for part in _PARTS}
+        train, test = (_taken(files, f"{part}_{result.key[0]}") for part in _PARTS)
         # A run says nothing of its own scores.
         columns = {**result.columns, **dict.fromkeys(JUDGES)}
         result = replace(result, columns=columns)
         if result.status not in BY_METHODS:
             return result
         try:
-            if missing := [part for part, array in arrays.items() if array is None]:
-                raise InputError(f"the run left no projected {missing[0]} rows")
-            scores = self.examined(_scores, arrays["train"], arrays["test"])
+            if train is None or test is None:
+                raise InputError(f"the run left no projected {'train' if train is None else 'test'} rows")
+            scores = judge(train, self.fold.train_codes, test, self.fold.test_codes).columns()
         except InputError as error:
             return failed_to_score({result.key: result}, error)[result.key]
         return replace(result, columns=columns | scores)
@@ -108,42 +103,19 @@ class FoldRun:
         return {"rules": self.batch.definition["rules"], **sizes}
 
 
-def make_fold_run(batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> FoldRun:
-    """Return a run that is given its fold without the labels of the test rows."""
-    ask = partial(dataset.ask, _examined) if isinstance(dataset, Keeper) else partial(_examined, Kept(dataset))
-    definition = batch.definition
-    examined = partial(ask, batch.dataset, definition["folds"], definition["most_rows"], number, batch.seed)
-    return FoldRun(batch, number, examined(_given), examined)
-
-
-def _examined(
-    kept: Kept[Dataset], name: str, n_folds: int, most_rows: int, number: int, seed: int, work: Any, *arguments: Any
-) -> Any:
-    """Return ``work`` of the whole fold, where the data are kept."""
-    fold = kept.once(
-        (n_folds, most_rows, number, seed), lambda: _drawn(kept.value, name, n_folds, most_rows, number, seed)
+def make_fold_run(batch: Batch, dataset: Dataset, number: int) -> FoldRun:
+    """Return fold ``number % folds`` of partition ``number // folds`` as a run, the same for all methods and rules."""
+    codes, n_folds, most_rows = dataset.labels, batch.definition["folds"], batch.definition["most_rows"]
+    rows = fewer_rows(
+        codes, most_rows or len(codes), n_folds, rng_of("league rows", batch.dataset, most_rows, batch.seed)
     )
-    return work(fold, *arguments)
-
-
-def _drawn(dataset: Dataset, name: str, n_folds: int, most_rows: int, number: int, seed: int) -> Fold:
-    """Return fold ``number % n_folds`` of partition ``number // n_folds``, the same for all methods and rules."""
-    codes = dataset.labels
-    rows = fewer_rows(codes, most_rows or len(codes), n_folds, rng_of("league rows", name, most_rows, seed))
-    partition = seed_of("league partition", name, number // n_folds, seed)
-    return fold_of(dataset.features[rows], codes[rows], number % n_folds, n_folds, partition)
-
-
-def _given(fold: Fold) -> Fold:
-    return fold.given()
-
-
-def _scores(fold: Fold, train: FloatArray, test: FloatArray) -> dict[str, float]:
-    return judge(train, fold.train_codes, test, fold.test_codes).columns()
+    partition = seed_of("league partition", batch.dataset, number // n_folds, batch.seed)
+    fold = fold_of(dataset.features[rows], codes[rows], number % n_folds, n_folds, partition)
+    return FoldRun(batch, number, fold)
 
 
 def _taken(files: RunFiles, name: str) -> FloatArray | None:
     path = files.array(name)
     array = read_array(path)
-    remove(path)
+    path.unlink(missing_ok=True)
     return array

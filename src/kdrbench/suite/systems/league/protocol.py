@@ -9,7 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,6 @@ class Fold:
     train_codes: IntArray
     test: FloatArray
     test_codes: IntArray
-
-    def given(self) -> Fold:
-        """Return what a method is given: test rows without their labels."""
-        return replace(self, test_codes=self.test_codes[:0].copy())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.keeper import Keeper
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -99,7 +98,6 @@ class LeagueStage(Stage):
     """Methods that reduce dimensions, compared at an equal number of components on repeated stratified folds."""
 
     record = LeagueRecord
-    withholds = True
     schema = SCHEMA
 
     def check(self, name: str, config: Config) -> None:
@@ -127,7 +125,7 @@ class LeagueStage(Stage):
                     rows=tuple((count,) for count in counts),
                 )
 
-    def prepare(self, batch: Batch, dataset: Dataset | Keeper[Dataset], context: RunContext) -> Callable[[int], Run]:
+    def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Return what draws a fold, of which the run is not given the labels to test."""
         from kdrbench.reduction.methods import build_reducer
         from kdrbench.suite.systems.league.fold_run import make_fold_run
@@ -144,7 +142,7 @@ class LeagueStage(Stage):
 
         return make_fold_run(batch, dataset, number).run(referee)
 
-    def describe(self, batch: Batch, dataset: Dataset | Keeper[Dataset], number: int) -> Mapping[str, Any]:
+    def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a fold."""
         from kdrbench.suite.systems.league.fold_run import make_fold_run
 
