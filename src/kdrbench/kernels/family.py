@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.arrays import namespace_of
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
@@ -200,7 +201,8 @@ class Polynomial:
     def _power(self, beta: FloatArray, exponent: int) -> FloatArray:
         # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
         if exponent == 0:
-            return np.ones_like(beta)
+            ones: FloatArray = namespace_of(beta).ones_like(beta)
+            return ones
         base = self._base(beta)
         result = base * base if exponent > 1 else base
         for _ in range(exponent - 2):
