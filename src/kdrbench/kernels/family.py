@@ -18,9 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.arrays import namespace_of
+from kdrbench.errors import InputError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
+
+
+def check_finite(distance: float) -> None:
+    """Raise ``InputError`` for a distance that is infinite or no number."""
+    if not np.isfinite(distance):
+        raise InputError("distances of these samples are not finite, for their squares overflow; scale the features")
 
 
 class Pairing(StrEnum):
