@@ -12,10 +12,10 @@ import numpy as np
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.class_sums import ClassSumsProblem
 from kdrbench.evaluation.cost_model import PROVED, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.options import Evaluation
