@@ -128,6 +128,38 @@ class HostRows:
         return np.asarray(self[:], dtype=dtype)
 
 
+def contiguous(array: Any, dtype: Any) -> Any:
+    """Return the array in C order and of that type, itself if it is so."""
+    if is_device_array(array):
+        return namespace_of(array).astype(array, dtype)
+    return np.ascontiguousarray(array, dtype)
+
+
+def matmul(left: Any, right: Any, out: Any = None) -> Any:
+    """Return the matrix product, in the memory ``out`` where that is given: arrays of a device are new ones."""
+    return left @ right if out is None else np.matmul(left, right, out=out)
+
+
+def multiply(left: Any, right: Any, out: Any = None) -> Any:
+    """Return the elementwise product, in the memory ``out`` where that is given."""
+    return left * right if out is None else np.multiply(left, right, out=out)
+
+
+def inner(left: Any, right: Any) -> float:
+    """Return sum_ij left_ij right_ij, of a device's arrays in double precision."""
+    if not is_device_array(left):
+        return float(np.vdot(left, right))
+    xp = namespace_of(left)
+    return float(xp.sum(left * right, dtype=xp.float64))
+
+
+def row_products(left: Any, right: Any) -> Any:
+    """Return sum_j left_ij right_ij, n numbers."""
+    if not is_device_array(left):
+        return np.einsum("ij,ij->i", left, right)
+    return namespace_of(left).sum(left * right, axis=1)
+
+
 def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
     """Yield chunks of rows of that width that suit a device."""
     step = max(1, _CHUNK // width)

@@ -21,7 +21,7 @@ _EVALUATION_FILES = {
     "class_sums": "gaussian_sums",
     "pairwise_sum": "pairs",
     "autograd": "on_request",
-    "monomial_sums": "streaming.monomial_sums",
+    "monomial_sums": "streaming",
 }
 
 

@@ -18,8 +18,7 @@ from kdrbench.evaluation import (
     cost_model,
     plan,
 )
-from kdrbench.evaluation.bases import Monomials
-from kdrbench.evaluation.landmarks import Landmarks
+from kdrbench.evaluation.bases import Landmarks, Monomials
 from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma

@@ -18,7 +18,7 @@ from kdrbench.evaluation import (
     plan,
 )
 from kdrbench.evaluation.cost_model import largest_rank
-from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
+from kdrbench.evaluation.factored import monomial_changes, monomial_features, n_monomials
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.bounded_factor import pivoted_cholesky

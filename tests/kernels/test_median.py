@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import chi2
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import estimated_median_distance, median, median_distance, ranked
-from kdrbench.kernels.distances import CentredSamples, Differences, Products
+from kdrbench.kernels import estimated_median_distance, median, median_distance
 
 
 def squared_distances(features):
@@ -60,7 +59,7 @@ SETTINGS = {
 def settings(request, monkeypatch):
     small = {"_ROWS": 16, "_COLUMNS": 32, "_PANEL": 32}
     for name, value in {**small, **SETTINGS[request.param]}.items():
-        monkeypatch.setattr(median if hasattr(median, name) else ranked, name, value)
+        monkeypatch.setattr(median, name, value)
     return request.param
 
 
@@ -79,30 +78,32 @@ def test_equals_it_on_random_data(settings):
         assert median_distance(features) == pytest.approx(float(reference(features)), rel=1e-13, abs=0.0), seed
 
 
-@pytest.mark.parametrize("distances", [Products(np.float32), Products(np.float64), Differences()], ids=repr)
-def test_no_square_is_farther_from_the_true_one_than_its_bound(distances):
+@pytest.mark.parametrize("kind", median._KINDS)
+def test_no_square_is_farther_from_the_true_one_than_its_bound(kind):
     for seed in range(30):
         rng = np.random.default_rng(seed)
         n_samples, n_features = int(rng.integers(4, 40)), int(2 ** rng.uniform(0, 11))
         features = rng.standard_normal((n_samples, n_features)) * 10.0 ** rng.uniform(-3, 3, (n_samples, 1)) + 7.0
-        samples, everything = CentredSamples(features), slice(0, n_samples)
-        found = distances.squares(distances.left(samples, everything), distances.right(samples, everything))
+        samples, every = median._Samples(features), slice(0, n_samples)
+        left, right = (samples.sides(every, kind, right=is_right) for is_right in (False, True))
+        found = median._squares(left, right, kind)
         true = squared_distances(features[samples._order]) / np.longdouble(samples.unit) ** 2
-        relative = distances.relative_error(n_features)
-        bounds = [[distances.error(n_features, left + right) for right in samples.radii] for left in samples.radii]
-        assert np.all(np.abs(found - true) <= np.array(bounds) + relative * np.abs(found)), seed
+        bounds = [[samples.error(kind, one + other, 0.0) for other in samples.radii] for one in samples.radii]
+        if kind is None:
+            bounds = samples.error(kind, 0.0, 1.0) * found
+        assert np.all(np.abs(found - true) <= np.array(bounds)), seed
 
 
 def test_threads_find_the_same_bits(monkeypatch):
-    monkeypatch.setattr(ranked, "_ROWS", 32)
+    monkeypatch.setattr(median, "_ROWS", 32)
     features = np.random.default_rng(0).standard_normal((3000, 5))
     assert median_distance(features, threads=3) == median_distance(features)
 
 
 def test_one_pass_is_enough_for_ordinary_data(monkeypatch):
     passes = []
-    count = ranked._Search._pass
-    monkeypatch.setattr(ranked._Search, "_pass", lambda self: passes.append(self) or count(self))
+    count = median._pass
+    monkeypatch.setattr(median, "_pass", lambda *given: passes.append(given) or count(*given))
     for seed in range(10):
         median_distance(np.random.default_rng(seed).standard_normal((1500, 8)))
     assert len(passes) == 10
@@ -127,7 +128,7 @@ def test_the_median_of_many_samples_needs_no_array_of_all_pairs():
 def test_samples_that_coincide_are_refused(few, held, monkeypatch):
     monkeypatch.setattr(median, "_FEW", few)
     monkeypatch.setattr(median, "_DIRECT", 0)
-    monkeypatch.setattr(ranked, "_HELD_PAIRS", held)
+    monkeypatch.setattr(median, "_HELD_PAIRS", held)
     rng = np.random.default_rng(0)
     mostly = np.vstack([np.ones((330, 5)), rng.standard_normal((80, 5))]) + 1e3 * rng.standard_normal(5)
     for features in (mostly, np.ones((5, 2)), np.zeros((100, 2)), np.full((70, 1), 1e300)):
@@ -211,7 +212,7 @@ def test_an_estimate_of_samples_that_coincide_is_refused():
 
 
 def test_ties_are_not_held(monkeypatch):
-    monkeypatch.setattr(ranked, "_HELD_PAIRS", 1 << 12)
+    monkeypatch.setattr(median, "_HELD_PAIRS", 1 << 12)
     features = np.random.default_rng(0).integers(0, 2, (2500, 3)).astype(float)
     tracemalloc.start()
     try:

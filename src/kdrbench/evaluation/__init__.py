@@ -1,11 +1,10 @@
 """How value, gradient and surrogate of a problem are evaluated."""
 
-from kdrbench.evaluation.class_sums import ClassSumsProblem
 from kdrbench.evaluation.cost_model import Plan, explain, plan
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.dispatched import DispatchedProblem, build_problem
 from kdrbench.evaluation.factored import FactoredProblem
-from kdrbench.evaluation.gaussian_sums import ErrorBound
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem, ErrorBound
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.options import EVALUATORS, Evaluation

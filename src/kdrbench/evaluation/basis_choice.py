@@ -18,8 +18,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.bases import Basis, Monomials
-from kdrbench.evaluation.landmarks import Landmarks
+from kdrbench.evaluation.bases import Basis, Landmarks, Monomials
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma

@@ -11,7 +11,7 @@
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
-Features on a device, such as tensors of torch, have panels and factored there (:mod:`kdrbench.evaluation.device`).
+Features on a device, such as tensors of torch, have panels and factored there.
 The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
 first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
 the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that is
@@ -27,8 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kdrbench.arrays import Device, is_device_array
-from kdrbench.evaluation.factored import as_polynomial
-from kdrbench.evaluation.monomials import n_monomials
+from kdrbench.evaluation.factored import as_polynomial, n_monomials
 from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.streaming import evaluator_of_streamed
 from kdrbench.kernels import Gaussian, Squared

@@ -12,11 +12,10 @@ import numpy as np
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.class_sums import ClassSumsProblem
 from kdrbench.evaluation.cost_model import PROVED, Plan, accuracy, largest_rank, nearby, plan
 from kdrbench.evaluation.dense import DenseProblem
-from kdrbench.evaluation.device import device_evaluator
 from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.evaluation.options import Evaluation
@@ -201,9 +200,14 @@ class DispatchedProblem:
 
     def _make(self, chosen: Plan) -> Evaluator:
         asked, single = self.evaluation, chosen.single_precision
-        if is_device_array(self.objective.features):
-            return device_evaluator(chosen.evaluator, self.objective, single_precision=single)
-        largest = largest_rank(len(self.objective.features), asked.memory_mib) if asked.evaluator == "auto" else None
+        if is_device_array(self.objective.features) and chosen.evaluator not in ("factored", "panels"):
+            raise InputError(
+                f"evaluator {chosen.evaluator!r} is for arrays of numpy; for those of a device there are auto, "
+                "factored and panels"
+            )
+        largest = (
+            largest_rank(self.objective.features.shape[0], asked.memory_mib) if asked.evaluator == "auto" else None
+        )
         over: dict[str, Any] = {"threads": asked.threads, "engine": asked.engine}
         makers: dict[str, Callable[..., Evaluator]] = {
             "dense": DenseProblem,

@@ -15,23 +15,30 @@ G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes a
 
 in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
 The Hessian on all directions is made of such sums, too (:func:`.hessian_by_chunks`).
+The features are explicit by the multinomial theorem: (scale p_i'p_j + offset)^k = (BB')_ij for the array B, n x
+C(q + k, k), whose columns are the monomials sqrt(k! / prod_a e_a!) prod_a z_a^e_a over all exponents e with sum k, for
+z = (sqrt(scale) p, sqrt(offset)).
+
 With ``single_precision`` features and monomials are multiplied in float32 and summed in float64.
+Features on a device have their sums there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
+from math import comb, factorial, prod, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kdrbench.arrays import Device, inner, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.curvature_form import FactoredWeights, hessian_by_chunks
-from kdrbench.evaluation.monomials import monomial_changes, monomial_features, n_monomials
+from kdrbench.evaluation.curvature_form import FactoredWeights, curvature_form, hessian_by_chunks
 from kdrbench.evaluation.skyline import WeightedGrams
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate
-from kdrbench.kernels import Linear, Polynomial, Squared
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
+from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
@@ -59,15 +66,20 @@ class FactoredProblem(PairSums):
                 f"exact factors exist for linear, squared and polynomial kernels, not for {objective.kernel!r}"
             )
         gamma, features = objective.gamma, objective.array
-        super().__init__(features.astype(np.float32) if single_precision else features, gamma.class_order)
+        single = single_precision and not is_device_array(features)
+        super().__init__(features.astype(np.float32) if single else features, gamma.class_order)
         # Class by class: a chunk is then of one class mostly.
-        self._sums, self._threads = GammaSums(gamma if self._order is None else gamma.of(self._order), threads), threads
+        gamma = gamma if self._order is None else gamma.of(self._order)
+        self._threads = threads if self._device is None else 1
+        sums = GammaSums(gamma, self._threads)
         self._objective, self._polynomial = objective, polynomial
-        self._diagonal = self._sums.diagonal if gamma.zero_diagonal else np.zeros(len(self._features))
+        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(gamma.n_samples)
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
-            self._diagonal = 2.0 * cleaned_degrees(self._sums, len(features))
-        self._grams = WeightedGrams(self._features, threads)
+            diagonal = 2.0 * cleaned_degrees(sums, gamma.n_samples)
+        self._diagonal = diagonal if self._device is None else self._device.up(diagonal)
+        self._sums = sums if self._device is None else GammaSums(gamma, device=self._device)
+        self._grams = None if self._device is not None else WeightedGrams(self._features, threads)
         self._forget()
 
     def _forget(self) -> None:
@@ -81,12 +93,12 @@ class FactoredProblem(PairSums):
         point = self._at(projection)
         samples, through = point.samples, point.through
         if self._polynomial is None:
-            return float(np.vdot(samples, through[:, :-1] - self._diagonal[:, None] * samples))
+            return inner(samples, through[:, :-1] - self._diagonal[:, None] * samples)
         # f = (s p_i'p_j + c) times the features' product, whose factor of the slope is p s.
         scale, offset = self._polynomial.scale, self._polynomial.offset
-        total = scale * np.vdot(samples, through[:, :-1]) + offset * through[:, -1].sum()
-        diagonal_part = self._diagonal @ self._polynomial.value(point.squares)
-        return float(total / point.factor - diagonal_part)
+        ones = float(namespace_of(through).sum(through[:, -1]))
+        total = scale * inner(samples, through[:, :-1]) + offset * ones
+        return total / point.factor - float(self._diagonal @ self._polynomial.value(point.squares))
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
         # From what F is made of, whichever is asked for first.
@@ -108,38 +120,47 @@ class FactoredProblem(PairSums):
         total = self._sums.spread(features, collected) + self._sums.spread(changes, point.collected)
         total *= point.factor
         # And of the diagonal that is taken away.
-        turned = 2.0 * point.own_curvatures * np.einsum("ij,ij->i", samples, moved)
+        turned = 2.0 * point.own_curvatures * row_products(samples, moved)
         total -= point.own_slopes[:, None] * moved + turned[:, None] * samples
         return total
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        if self._device is not None:
+            return super()._hessian(projection, basis)
         point, cast = self._at(projection), basis.astype(self._features.dtype, copy=False)
-        features, order = self._features, self._order
 
         def moved(rows: slice) -> FloatArray:
-            return (features[rows] if order is None else features[order[rows]]) @ cast
+            return self._rows_in_order(rows) @ cast
 
         slopes, curvatures = FactoredWeights(point.factor, point.slope_features, point.own_slopes), None
         if self._has_curvature():
             curvatures = FactoredWeights(point.bend, point.curvature_features, point.own_curvatures)
         return hessian_by_chunks(self._sums, slopes, curvatures, moved, point.samples, self._threads, self.report)
 
+    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+        point, m, q = self._at(projection), moved.shape[1], projection.shape[1]
+        if not self._has_curvature():
+            return np.zeros((m, q, m, q))
+
+        def weighted(columns: FloatArray) -> FloatArray:
+            applied = point.bend * self._sums.applied(point.curvature_features, columns)
+            return applied - point.own_curvatures[:, None] * columns
+
+        return self._down(curvature_form(Pairing.DOT, weighted, moved, point.samples))
+
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         if not self._has_curvature():
             # The slope is the same everywhere.
             return self._initial_surrogate()
         point = self._at(projection)
-        features, own_slopes = self._features, point.own_slopes
-        if self._order is None:
-            columns: Rows = features
-        else:
-            order, own_slopes = self._order, np.empty_like(own_slopes)
-            own_slopes[order] = point.own_slopes
-
-            def columns(rows: slice) -> FloatArray:
-                return features[order[rows]]
-
-        result = point.factor * self._sums.quadratic(point.slope_features, columns, self.report)
+        ordered = self._features if self._device is None and self._order is None else self._rows_in_order
+        result = point.factor * self._sums.quadratic(point.slope_features, ordered, self.report)
+        own_slopes = point.own_slopes
+        if self._grams is None:
+            return result - weighted_gram(ordered, own_slopes)
+        if self._order is not None:
+            own_slopes = np.empty_like(own_slopes)
+            own_slopes[self._order] = point.own_slopes
         return result - self._grams.of(own_slopes, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
@@ -184,7 +205,8 @@ class _Point:
     @cached_property
     def squares(self) -> FloatArray:
         """beta_ii = |p_i|^2."""
-        return np.asarray(np.einsum("ij,ij->i", self.samples, self.samples))
+        squares: FloatArray = row_products(self.samples, self.samples)
+        return squares
 
     @cached_property
     def slope_features(self) -> Rows:
@@ -207,13 +229,13 @@ class _Point:
 
         def made(rows: slice) -> FloatArray:
             degree, offset, scale = polynomial.degree - 1, polynomial.offset, polynomial.scale
-            return monomial_changes(self.samples[rows], moved[rows], degree, offset, scale)
+            return monomial_changes(self.samples[rows, :], moved[rows, :], degree, offset, scale)
 
         return self._held(made, polynomial.degree - 1)
 
     def _monomials(self, degree: int) -> Rows:
         def made(rows: slice) -> FloatArray:
-            return monomial_features(self.samples[rows], degree, self.polynomial.offset, self.polynomial.scale)
+            return monomial_features(self.samples[rows, :], degree, self.polynomial.offset, self.polynomial.scale)
 
         return self._held(made, degree)
 
@@ -237,5 +259,112 @@ class _Point:
     @cached_property
     def through(self) -> FloatArray:
         """G with its diagonal kept, times the columns of P and of ones."""
-        columns = np.hstack([self.samples, np.ones_like(self.samples[:, :1])])
+        xp = namespace_of(self.samples)
+        columns = xp.concat([self.samples, xp.ones_like(self.samples[:, :1])], axis=1)
         return self.factor * self._sums.applied(self.slope_features, columns)
+
+
+def n_monomials(n_components: int, degree: int) -> int:
+    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
+    return comb(n_components + degree, degree)
+
+
+def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
+    """Return B of P = ``samples`` (n x q) for k = ``degree``."""
+    variables = _variables(samples, scale, offset)
+    recipe = _recipe_for(variables, degree)
+    rows = namespace_of(samples).ones_like(variables[:1, :])
+    for level in recipe.levels:
+        rows = _products(rows, variables, level)
+    return _weighed(rows, recipe)
+
+
+def monomial_changes(samples: FloatArray, moved: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
+    """Return dB, the derivative of :func:`monomial_features` along the change ``moved`` (n x q) of the samples."""
+    variables, turns = _variables(samples, scale, offset), _variables(moved, scale, 0.0)
+    recipe, xp = _recipe_for(variables, degree), namespace_of(samples)
+    rows = xp.ones_like(variables[:1, :])
+    changes = xp.zeros_like(rows)
+    for level in recipe.levels:
+        changes = _products(changes, variables, level)
+        changes += _products(rows, turns, level)
+        rows = _products(rows, variables, level)
+    return _weighed(changes, recipe)
+
+
+class _Recipe(NamedTuple):
+    """For each degree the monomials as (one of a degree less, variable); the factors of the last ones.
+
+    On a device levels are two arrays of indices, and factors a column.
+    """
+
+    levels: tuple[Any, ...]
+    factors: Any
+
+
+def _recipe_for(variables: FloatArray, degree: int) -> _Recipe:
+    n_variables = variables.shape[0]
+    if is_device_array(variables):
+        return _recipe_on(Device.of(variables), n_variables, degree)
+    return _recipe(n_variables, degree)
+
+
+@cache
+def _recipe_on(device: Device, n_variables: int, degree: int) -> _Recipe:
+    recipe, up = _recipe(n_variables, degree), device.up
+    tables = [np.array(level, dtype=np.int64) for level in recipe.levels]
+    levels = tuple((up(table[:, 0]), up(table[:, 1])) for table in tables)
+    return _Recipe(levels, up(np.array(recipe.factors)[:, None]))
+
+
+@cache
+def _recipe(n_variables: int, degree: int) -> _Recipe:
+    """Return how monomials of a degree are made of the variables."""
+    exponents, levels = [(0,) * n_variables], []
+    for _ in range(degree):
+        # Variables in ascending order only, so that each monomial is made once.
+        grown = [
+            (source, place)
+            for source, exponent in enumerate(exponents)
+            for place in range(max((at for at, power in enumerate(exponent) if power), default=0), n_variables)
+        ]
+        exponents = [
+            tuple(power + (at == place) for at, power in enumerate(exponents[source])) for source, place in grown
+        ]
+        levels.append(tuple(grown))
+    factors = tuple(sqrt(factorial(degree) / prod(map(factorial, exponent))) for exponent in exponents)
+    return _Recipe(tuple(levels), factors)
+
+
+def _variables(samples: FloatArray, scale: float, offset: float) -> FloatArray:
+    """Return z as contiguous rows."""
+    if is_device_array(samples):
+        xp = namespace_of(samples)
+        last = sqrt(offset) * xp.ones_like(samples[:, :1])
+        made: FloatArray = xp.concat([sqrt(scale) * samples, last], axis=1).T
+        return made
+    variables = np.empty((samples.shape[1] + 1, len(samples)), dtype=samples.dtype)
+    np.multiply(samples.T, float(np.sqrt(scale)), out=variables[:-1])
+    variables[-1] = np.sqrt(offset)
+    return variables
+
+
+def _products(rows: FloatArray, variables: FloatArray, level: Any) -> FloatArray:
+    if is_device_array(rows):
+        xp, (sources, places) = namespace_of(rows), level
+        taken: FloatArray = xp.take(rows, sources, axis=0) * xp.take(variables, places, axis=0)
+        return taken
+    products = np.empty((len(level), rows.shape[1]), dtype=rows.dtype)
+    for product, (source, place) in zip(products, level, strict=True):
+        np.multiply(rows[source], variables[place], out=product)
+    return products
+
+
+def _weighed(rows: FloatArray, recipe: _Recipe) -> FloatArray:
+    """Return the rows times their factors, as columns; the transpose costs nothing."""
+    if is_device_array(rows):
+        weighed: FloatArray = (rows * recipe.factors).T
+        return weighed
+    for row, factor in zip(rows, recipe.factors, strict=True):
+        row *= factor
+    return rows.T

@@ -19,7 +19,7 @@ rest_i^1/2 and e = |Theta| r, by the inequality of Cauchy and Schwarz
     |F - F_m| <= r' |Theta| r,    |dF/du_i - dF_m/du_i| <= 2 slope_i^1/2 sum_g |E_ig| e_g,
     |grad F - grad F_m| <= |X - 1 mean'|_2 / sigma times the root of the sum of these squares over i,
 
-which one pass gives for all samples (:meth:`GaussianSums.error_bound`). It is a proof but for the rounding of sums.
+which one pass gives for all samples (:meth:`ClassSumsProblem.error_bound`). It is a proof but for the rounding of sums.
 
 Without a proof, gradients put k_m for k instead of differentiating it:
 
@@ -27,6 +27,15 @@ Without a proof, gradients put k_m for k instead of differentiating it:
 
 with V' of T' as V of T. Values of k_m are nearer than its derivatives: a third of the landmarks are enough. F then has
 not quite these derivatives.
+
+Second order: with r_i = Z'(x_i - mean) / sigma for a direction Z, and D_a of the basis,
+
+    dT_g = sum_i E_ig sum_a r_ia (D_a - u_ia) phi(u_i),    dV = Theta dT M,
+    d(dF/du_i) = 2 sum_g E_ig (dV_g' dphi/du_i + sum_b r_ib d^2(V_g' phi)/du_i du_ib),
+    d^2 phi/du_a du_b = (D_a - u_a) (D_b - u_b) phi - [a = b] phi.
+
+On all directions B_u e_a' at once the first term is a quadratic form of dT, from the sums of phi with the columns of
+XB and their products with those of U, and the second a weighted scatter matrix of XB for each pair a <= b.
 
 Source: our own derivation; :mod:`.bases` for the bases.
 """
@@ -40,13 +49,12 @@ from typing import Any
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.bases import Basis
+from kdrbench.evaluation.bases import Basis, pairs_of
 from kdrbench.evaluation.basis_choice import Choice, Pool, coefficients_of, turn_to, with_one
 from kdrbench.evaluation.cost_model import PROVED
 from kdrbench.evaluation.options import SINGLE_PRECISION
 from kdrbench.evaluation.passes import ThreadEngine
-from kdrbench.evaluation.streaming.quadratic_form import initial_surrogate, quadratic
+from kdrbench.evaluation.streaming import PassEvaluator, add_bends, add_forms, add_gram
 from kdrbench.evaluation.streams import Stream, Visit
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
@@ -86,8 +94,8 @@ class _Point:
     bound: ErrorBound | None = None
 
 
-class GaussianSums(Evaluator):
-    """Oracles of a :class:`TraceObjective` with a Gaussian kernel.
+class ClassSumsProblem(PassEvaluator):
+    """All oracles of a :class:`TraceObjective` with a Gaussian kernel, from class sums.
 
     ``accuracy`` is the error of the gradient that is asked for, relative to it: as the bound says where ``proved``, and
     otherwise as it is on some of the samples, which takes fewer functions. Raises ``InputError`` for other kernels.
@@ -104,16 +112,13 @@ class GaussianSums(Evaluator):
     ) -> None:
         if not isinstance(objective.kernel, Gaussian):
             raise InputError(f"class sums are for Gaussian kernels, not for {objective.kernel!r}")
-        super().__init__(objective.features)
+        stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
         self.accuracy, self._proved, self._by_values = float(accuracy), proved, not proved
         # Of the products of a surrogate with rows; their sums are always in float64.
         self._dtype: Any = np.float32 if not proved and accuracy >= SINGLE_PRECISION else np.float64
-        self._kernel = objective.kernel
         self._sigma = float(objective.kernel.sigma)
-        self._stream = Stream(objective.samples, objective.gamma, engine or ThreadEngine(threads))
-        self._groups = self._stream.groups
-        self._pool = Pool(objective.samples, self._stream.mean, objective.gamma, self._groups, self._sigma)
-        self._forget()
+        self._pool = Pool(objective.samples, stream.mean, objective.gamma, stream.groups, self._sigma)
+        super().__init__(objective.features, stream, objective.kernel)
 
     def _forget(self) -> None:
         self._point: _Point | None = None
@@ -189,11 +194,7 @@ class GaussianSums(Evaluator):
             rows = rows.astype(dtype, copy=False)
             members.add(total[0], features.astype(dtype, copy=False), rows)
             degrees = members.mixed(functions.mixed, features, tables)[0]
-            # Each sign is half the work of a general product.
-            for sign in (1.0, -1.0):
-                mine = sign * degrees > 0
-                scaled = rows[mine] * np.sqrt(sign * degrees[mine]).astype(dtype)[:, None]
-                total[1][:] += sign * (scaled.T @ scaled)
+            add_gram(total[1], rows, degrees)
 
         shapes = [(self._groups.number, functions.size, d), (d, d)]
         sums, gram = self._over().with_rows(point.columns, shapes, added)
@@ -201,12 +202,59 @@ class GaussianSums(Evaluator):
         gram *= -1.0 / self._sigma**2
         return gram
 
-    def _initial_surrogate(self) -> FloatArray:
-        return initial_surrogate(self._over(), self._kernel)
+    def _along(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        basis, q = point.basis, projection.shape[1]
+        both = np.hstack([point.columns, direction @ point.turn / self._sigma])
 
-    def _quadratic(self, basis: Basis, sums: FloatArray) -> FloatArray:
-        """Return sum_gh Theta_gh S_g M S_h' for S (g x e x m)."""
-        return quadratic(self._groups.theta, basis.whitened(sums))
+        def changes(total: Sums, samples: FloatArray, members: Members) -> None:
+            here, moved = samples[:q], samples[q:]
+            columns = np.column_stack([moved.T, np.einsum("ac,ac->c", moved, here)])
+            members.add(total[0], basis.features(here), columns)
+
+        shape = (self._groups.number, basis.size, q + 1)
+        (sums,) = self._over().narrow(both, basis.size, [shape], changes)
+        change = sum(basis.shifted(sums[:, :, a], a) for a in range(q)) - sums[:, :, q]
+        own = basis.tables(point.coefficients, 2)
+        turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
+
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
+            result: FloatArray
+            here, moved = samples[:q], samples[q:]
+            features = basis.features(here)
+            held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
+            along, once = np.einsum("ac,ac->c", here, moved), held[1 : q + 1]
+            result = found[1:] - here * found[0] + (here * along - moved) * held[0] - once * along
+            result -= here * np.einsum("ac,ac->c", once, moved)
+            add_bends(result, held[q + 1 :], moved)
+            return result
+
+        return self._turned_back(point, both, slopes)
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        point = self._at(projection)
+        functions, q, width = point.basis, projection.shape[1], basis.shape[1]
+        own, pairs, number = functions.tables(point.coefficients, 2), pairs_of(q), self._groups.number
+        moving = basis / self._sigma
+
+        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+            features, moved = functions.features(samples), rows @ moving
+            columns = [moved, *(moved * samples[a][:, None] for a in range(q))]
+            members.add(total[0], features, np.hstack(columns))
+            held = members.mixed(functions.mixed, features, own)
+            for place, (a, b) in enumerate(pairs):
+                weights = held[q + 1 + place] - samples[a] * held[1 + b] - samples[b] * held[1 + a]
+                weights += (samples[a] * samples[b] - float(a == b)) * held[0]
+                total[1][place] += (moved.T * weights) @ moved
+
+        shapes = [(number, functions.size, width * (q + 1)), (len(pairs), width, width)]
+        sums, form = self._over().with_rows(point.columns, shapes, added)
+        parts = sums.reshape(number, functions.size, q + 1, width).transpose(2, 0, 3, 1)
+        changes = [functions.shifted(parts[0], a) - parts[a + 1] for a in range(q)]
+        result = self._quadratic(functions, np.concatenate(changes, axis=1)).reshape(q, width, q, width)
+        add_forms(result, form)
+        flat = np.einsum("aubv,ca,db->ucvd", result, point.turn, point.turn).reshape(width * q, -1)
+        return np.asarray(flat + flat.T)
 
     def _turned_back(self, point: _Point, columns: FloatArray, visit: Visit) -> FloatArray:
         """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
@@ -243,8 +291,3 @@ class GaussianSums(Evaluator):
             self._point = None
             self._chosen = self._pool.choose(projection, self._demand, proved=self._proved, by_values=self._by_values)
         return self._chosen
-
-    def _over(self) -> Stream:
-        """Return the samples, whose passes report as asked for."""
-        self._stream.report = self.report
-        return self._stream

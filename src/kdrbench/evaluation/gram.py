@@ -17,8 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kdrbench.evaluation.factored import as_polynomial
-from kdrbench.evaluation.monomials import monomial_features, n_monomials
+from kdrbench.evaluation.factored import as_polynomial, monomial_features, n_monomials
 from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of

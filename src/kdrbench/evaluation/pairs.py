@@ -3,32 +3,197 @@
 A row of blocks begins with the block on the diagonal; those to its right represent their transposes as well. Where
 samples come class after class, rows are cut so that each has samples of one class: Gamma is then the same in all rows
 of a block, and weighs the sums instead of every pair. Classes of few samples share rows, with Gamma for each pair.
+
+Gaussian, multiquadric and polynomial kernels are functions g of a beta + b. The product of matrices that makes beta
+makes that argument as well, and g takes its memory. So it does with a bandwidth for each sample: the argument is
+-beta / (2 sigma_i sigma_j) there, and the factors of the product are scaled by row. Kernels of users get beta and
+return new arrays. On a device every array is a new one, and blocks are as large as suits it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from math import isqrt
+from math import isqrt, perm
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.arguments import arguments, derivatives_in_turn, sample_factors
+from kdrbench.arrays import Device, contiguous, inner, is_device_array, matmul, multiply, namespace_of, row_products
+from kdrbench.errors import InputError
 from kdrbench.evaluation.weights import chunks
-from kdrbench.kernels import Pairing, restricted, terms_of
-from kdrbench.kernels.family import FloatArray, Kernel
+from kdrbench.kernels import (
+    EstimatedGaussian,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Pairing,
+    Polynomial,
+    RelativeGaussian,
+    Squared,
+    restricted,
+    terms_of,
+)
+from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
 from kdrbench.problems import FactoredGamma, TraceObjective
 
+# A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
+_HARMLESS = 2.0**-10
 # Blocks of this shape stay in the second-level cache and are large enough for threads not to wait for the interpreter.
 _ROWS, _COLUMNS = 256, 512
+# On a side of a block of a device: of the caches of a processor, and enough work for one with thousands of cores.
+_CPU_SIDE, _DEVICE_SIDE = 512, 4096
 # OpenBLAS multiplies matrices without copying them first up to this number of multiplications.
 _SMALL_PRODUCT = 1_000_000
 _FEWEST_PAIRS, _MOST_PAIRS = 192 * 192, 384 * 384
 _LINE = 64
 # Rows of fewer samples cost more than the pairs' own weights do.
 _FEWEST_OF_A_CLASS = 64
+
+
+def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray, list[float | None]]:
+    """Return L and R with LR = a beta + b, and the least and largest argument that rounding might otherwise pass.
+
+    A kernel with bandwidths must have them in the order of the samples.
+    """
+    xp = namespace_of(samples)
+    affine = (-0.5, 0.0) if isinstance(kernel, RelativeGaussian) else _affine_argument(kernel)
+    scale, offset = affine or (1.0, 0.0)
+    limits: list[float | None] = [None, None]
+    ones = xp.ones_like(samples[:, :1])
+    if kernel.pairing is Pairing.DOT:
+        left, right = scale * samples, samples
+        if offset:
+            left, right = xp.concat([left, ones], axis=1), xp.concat([right, offset * ones], axis=1)
+    else:
+        # |p|^2 + |r|^2 - 2 p'r as one product; of centred samples, since it cancels.
+        centred = samples - xp.mean(samples, axis=0)
+        squares = scale * row_products(centred, centred)[:, None]
+        left = xp.concat([-2.0 * scale * centred, squares + offset, ones], axis=1)
+        right = xp.concat([centred, ones, squares], axis=1)
+        rounding = 4.0 * (samples.shape[1] + 2) * float(xp.finfo(dtype).eps) * float(xp.max(xp.abs(squares)))
+        if isinstance(kernel, RelativeGaussian):
+            rows, columns = kernel.inverse_sigmas
+            rounding *= float(rows.max() * columns.max())
+            left, right = left * _beside(samples, rows), right * _beside(samples, columns.T)
+        # Rounding may leave distances of coinciding samples a little below zero.
+        if affine is None or not rounding <= _HARMLESS * (offset or 1.0):
+            limits[0 if scale > 0 else 1] = offset
+    return contiguous(left, dtype), contiguous(right.T, dtype), limits
+
+
+def _beside(array: FloatArray, numbers: FloatArray) -> FloatArray:
+    """Return numbers of numpy where the array is."""
+    return Device.of(array).up(numbers) if is_device_array(array) else numbers
+
+
+def _affine_argument(kernel: Kernel) -> tuple[float, float] | None:
+    """Return (a, b) where the kernel is a function of a beta + b that may take the memory of its argument."""
+    # Subclasses may have another f.
+    if isinstance(kernel, Gaussian) and type(kernel) in (Gaussian, EstimatedGaussian):
+        return -0.5 / float(kernel.sigma) ** 2, 0.0
+    if type(kernel) is Multiquadric:
+        return 1.0, float(kernel.offset) ** 2
+    return (float(kernel.scale), float(kernel.offset)) if type(kernel) is Polynomial else None
+
+
+def value_per_slope(kernel: Kernel) -> tuple[float, float] | None:
+    """Return (c, e) with f = (c + e beta) f': F is then a sum of what its gradient takes; ``None`` for others."""
+    if isinstance(kernel, Gaussian) and type(kernel) in (Gaussian, EstimatedGaussian):
+        return -2.0 * float(kernel.sigma) ** 2, 0.0
+    if type(kernel) is Multiquadric:
+        return 2.0 * float(kernel.offset) ** 2, 2.0
+    if type(kernel) is Polynomial:
+        return float(kernel.offset) / (kernel.degree * float(kernel.scale)), 1.0 / kernel.degree
+    return (0.0, 1.0) if type(kernel) in (Linear, Squared) else None
+
+
+def _derivatives(
+    kernel: Kernel, argument: FloatArray, spare: FloatArray | None, orders: tuple[int, ...]
+) -> Iterator[tuple[float, FloatArray]]:
+    """Yield a number and an array for each of consecutive ``orders``: their product is that derivative of f(beta).
+
+    It is so but for the factors of :meth:`Sweep.scaled`: columns and sums are multiplied by these, not every pair.
+    ``argument`` is what the product of :func:`_arguments` makes. An array holds until the next one is asked for, and
+    may take the memory of the argument or of ``spare``, where that is given.
+    """
+    affine = _affine_argument(kernel)
+    if isinstance(kernel, RelativeGaussian) or (isinstance(kernel, Gaussian) and affine):
+        values, slope = _in_place(namespace_of(argument).exp, argument, spare), affine[0] if affine else -0.5
+        for order in orders:
+            yield slope**order, values
+    elif isinstance(kernel, Multiquadric) and affine:
+        yield from _of_multiquadric(argument, spare, orders)
+    elif isinstance(kernel, Polynomial) and affine:
+        powers = _powers(argument, spare, [max(kernel.degree - order, 0) for order in orders])
+        for order, power in zip(orders, powers, strict=True):
+            yield perm(kernel.degree, order) * float(kernel.scale) ** order, power
+    elif type(kernel) in (Linear, Squared):
+        xp, sign = namespace_of(argument), 1.0 if type(kernel) is Linear else -1.0
+        for order in orders:
+            yield sign, (lambda beta: beta, xp.ones_like, xp.zeros_like)[order](argument)
+    else:
+        for array in _of_user(kernel, argument, orders):
+            yield 1.0, array
+
+
+def _in_place(function: Any, argument: FloatArray, spare: FloatArray | None) -> FloatArray:
+    """Return a function of the argument, in its memory where there is memory to spare."""
+    values: FloatArray = function(argument) if spare is None else function(argument, out=argument)
+    return values
+
+
+def _of_multiquadric(
+    argument: FloatArray, spare: FloatArray | None, orders: tuple[int, ...]
+) -> Iterator[tuple[float, FloatArray]]:
+    root = _in_place(namespace_of(argument).sqrt, argument, spare)
+    if 0 in orders:
+        yield -1.0, root
+    if orders == (0,):
+        return
+    inverse = 1.0 / root if spare is None else np.reciprocal(root, out=root)
+    if 1 in orders:
+        yield -0.5, inverse
+    if 2 in orders:
+        yield 0.25, multiply(multiply(inverse, inverse, spare), inverse, spare)
+
+
+def _powers(base: FloatArray, spare: FloatArray | None, exponents: list[int]) -> list[FloatArray]:
+    """Return one power of ``base``, or two whose exponents differ by at most one, the higher one first."""
+    lowest = exponents[-1]
+    if lowest == 0:
+        ones = namespace_of(base).ones_like(base)
+        return [base if exponent else ones for exponent in exponents]
+    if lowest == 1:
+        return [multiply(base, base, spare), base][-len(exponents) :]
+    # Quicker than numpy's power.
+    power = multiply(base, base, spare)
+    for _ in range(lowest - 2):
+        power *= base
+    return [multiply(base, power, None if spare is None else base), power] if len(exponents) > 1 else [power]
+
+
+def _of_user(kernel: Kernel, beta: FloatArray, orders: tuple[int, ...]) -> Iterator[FloatArray]:
+    """Yield a user's functions of beta; ``InputError`` where they are not written for arrays of the device."""
+    functions = (kernel.value, kernel.derivative, kernel.second_derivative)
+    if not is_device_array(beta):
+        together = orders == (0, 1)
+        arrays = value_and_derivative(kernel, beta) if together else (functions[order](beta) for order in orders)
+        yield from (array.astype(beta.dtype, copy=False) for array in arrays)
+        return
+    for order in orders:
+        try:
+            values = functions[order](beta)
+            why: object = None if is_device_array(values) and values.shape == beta.shape else type(values).__name__
+        except (TypeError, AttributeError, RuntimeError) as error:
+            why = error
+        if why is not None:
+            raise InputError(
+                f"{type(kernel).__name__} does not work with arrays of this device ({why}); write its functions with "
+                "operators, or with array_api_compat.array_namespace(beta), or pass features as numpy arrays"
+            )
+        yield contiguous(values, beta.dtype)
 
 
 def single_precision_features(objective: TraceObjective) -> FloatArray:
@@ -56,32 +221,38 @@ class Block(NamedTuple):
     columns: slice
     gamma: FloatArray
     argument: FloatArray
-    memory: list[FloatArray]
+    memory: list[FloatArray | None]
     kernel: Kernel
     zero_diagonal: bool
     one_class: bool
     on_diagonal: bool
 
-    def spare(self, number: int) -> FloatArray:
+    def spare(self, number: int) -> FloatArray | None:
         """Return further memory of the argument's shape."""
         return _shaped(self.memory[number], self.argument.shape)
 
     def derivatives(self, orders: tuple[int, ...]) -> Iterator[tuple[float, FloatArray]]:
-        """Return what yields :func:`derivatives_in_turn`, zero on a diagonal that does not count. Once."""
-        found = derivatives_in_turn(self.kernel, self.argument, self.spare(0), orders)
+        """Return what yields :func:`_derivatives`, zero on a diagonal that does not count. Once."""
+        found = _derivatives(self.kernel, self.argument, self.spare(0), orders)
         return _hollow(found) if self.on_diagonal and self.zero_diagonal else found
 
     def counted(self, values: FloatArray) -> float:
         """Return the sum of Gamma * values over the block and its transpose, in double precision."""
         if self.one_class:
-            total = float((values @ self.gamma[0]).sum(dtype=np.float64))
+            xp = namespace_of(values)
+            total = float(xp.sum(values @ self.gamma[0, :], dtype=xp.float64))
         else:
-            total = float(np.vdot(self.gamma, values))
+            total = inner(self.gamma, values)
         return total if self.on_diagonal else 2.0 * total
 
 
 def _hollow(arrays: Iterator[tuple[float, FloatArray]]) -> Iterator[tuple[float, FloatArray]]:
     for number, array in arrays:
+        if is_device_array(array):
+            xp = namespace_of(array)
+            own = xp.eye(array.shape[0], dtype=xp.int8, device=Device.of(array).place) == 1
+            yield number, xp.where(own, xp.zeros_like(array), array)
+            continue
         own = array.diagonal().copy()
         np.fill_diagonal(array, 0.0)
         yield number, array
@@ -90,26 +261,49 @@ def _hollow(arrays: Iterator[tuple[float, FloatArray]]) -> Iterator[tuple[float,
 
 
 class PairBlocks:
-    """The blocks of a problem, in double or single precision, its samples as given or in another ``order``."""
+    """The blocks of a problem, in double or single precision, its samples as given or in another ``order``.
+
+    ``side`` is the number of samples of a block, where it is not to be chosen.
+    """
 
     def __init__(
-        self, gamma: FactoredGamma, side: int | None, *, order: NDArray[np.intp] | None, single_precision: bool
+        self,
+        gamma: FactoredGamma,
+        side: int | None,
+        *,
+        order: NDArray[np.intp] | None,
+        single_precision: bool,
+        device: Device | None = None,
     ) -> None:
-        self.dtype: Any = np.float32 if single_precision else np.float64
-        self.zero_diagonal, self.order, self._weights, self._side = gamma.zero_diagonal, order, gamma.weights, side
-        self._factor = self.cast(gamma.factor if order is None else gamma.factor[order])
+        xp = np if device is None else device.xp
+        self.dtype: Any = xp.float32 if single_precision else xp.float64
+        self.on_device, self.zero_diagonal, self.order = device is not None, gamma.zero_diagonal, order
         codes = gamma.codes if order is None or gamma.codes is None else gamma.codes[order]
-        self._runs = class_runs(codes, len(self._factor))
+        self._weights: FloatArray = gamma.weights
+        if device is None:
+            factor = gamma.factor if order is None else gamma.factor[order]
+        elif codes is None:
+            factor = device.up(gamma.factor)
+        else:
+            # An index is of a type that every library takes for one.
+            factor = xp.take(device.up(gamma.table), device.up(codes.astype(np.int64)), axis=0)
+        if device is not None:
+            self._weights = device.up(gamma.weights.astype(np.float64))
+            side = side or (_CPU_SIDE if "cpu" in str(device).lower() else _DEVICE_SIDE)
+        self._factor, self._side = self.cast(factor), side
+        self._runs = class_runs(codes, gamma.n_samples)
 
     def cast(self, array: FloatArray) -> FloatArray:
         """Return the array in the precision of the blocks."""
-        cast: FloatArray = np.ascontiguousarray(array, dtype=self.dtype)
+        cast: FloatArray = contiguous(array, self.dtype)
         return cast
 
-    def over(self, kernel: Kernel, samples: FloatArray, n_columns: int | None = None) -> Sweep:
-        """Return the rows of blocks for samples P (n x q), of a shape for products with ``n_columns``, or with many."""
+    def over(self, kernel: Kernel, samples: FloatArray, n_columns: int | None = None, n_features: int = 1) -> Sweep:
+        """Return the rows of blocks for samples P (n x q), of a shape for products with ``n_columns``, or with X."""
         if self._side is not None:
-            return Sweep(self, kernel, samples, self._side, self._side**2)
+            # A block's columns of X are held as well.
+            pairs = self._side**2 if n_columns else min(self._side**2, max(self._side**3 // n_features, self._side))
+            return Sweep(self, kernel, samples, self._side, pairs)
         if n_columns is None:
             return Sweep(self, kernel, samples, _ROWS, _ROWS * _COLUMNS)
         # The product that makes the argument is small as well; rows have work of their own.
@@ -127,7 +321,9 @@ class PairBlocks:
 
     def gamma(self, rows: slice, columns: slice, out: FloatArray | None = None) -> FloatArray:
         """Return Gamma's entries for some pairs, its diagonal kept."""
-        return np.matmul(self.cast(self._factor[rows] * self._weights), self._factor[columns].T, out=out)
+        weighed = self.cast(self._factor[rows, :] * self._weights)
+        found: FloatArray = matmul(weighed, self._factor[columns, :].T, out)
+        return found
 
 
 class Sweep:
@@ -137,25 +333,30 @@ class Sweep:
         self._pairs, self._block = pairs, block
         order = slice(None) if pairs.order is None else pairs.order
         self._kernel = restricted(kernel, order, order)
-        self._rows, self._n_samples = pairs.cut(height), len(samples)
-        self._left, self._right, self._bound = arguments(self._kernel, samples, pairs.dtype)
-        self._factors = sample_factors(self._kernel, pairs.dtype)
+        self._rows, self._n_samples = pairs.cut(height), samples.shape[0]
+        self._left, self._right, self._limits = _arguments(self._kernel, samples, pairs.dtype)
+        # 1 / sigma_i of bandwidths: the k-th derivative has the k-th powers of those of both samples.
+        self._factors: FloatArray | None = None
+        if isinstance(self._kernel, RelativeGaussian):
+            self._factors = contiguous(_beside(samples, self._kernel.inverse_sigmas[0]), pairs.dtype)
 
     def scaled(self, columns: FloatArray, rows: slice = slice(None), order: int = 1) -> FloatArray:
         """Return ``columns`` of these samples times their factors in a derivative of this order."""
-        return columns if self._factors is None else columns * self._factors[rows] ** order
+        return columns if self._factors is None else columns * self._factors[rows, :] ** order
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self._rows)
 
-    def memory(self) -> list[FloatArray]:
+    def memory(self) -> list[FloatArray | None]:
         """Return what one thread needs for a row of blocks."""
+        if self._pairs.on_device:
+            return [None] * 4
         heights = [rows.stop - rows.start for rows, _ in self._rows]
         size = max(height * max(height, self._widest(height)) for height in heights)
         return [_aligned(size, self._pairs.dtype) for _ in range(4)]
 
-    def row(self, number: int, memory: list[FloatArray]) -> tuple[slice, Iterator[Block]]:
+    def row(self, number: int, memory: list[FloatArray | None]) -> tuple[slice, Iterator[Block]]:
         """Return the samples of a row and its blocks, to be taken in turn: they share the memory."""
         rows, of_one_class = self._rows[number]
         one, right = slice(rows.start, rows.start + 1), slice(rows.start, None)
@@ -164,26 +365,34 @@ class Sweep:
     def _widest(self, height: int) -> int:
         return max(self._block // height // 8 * 8, 1)
 
-    def _blocks(self, rows: slice, gamma: FloatArray | None, memory: list[FloatArray]) -> Iterator[Block]:
-        pairs, height, left = self._pairs, rows.stop - rows.start, self._left[rows]
+    def _blocks(self, rows: slice, gamma: FloatArray | None, memory: list[FloatArray | None]) -> Iterator[Block]:
+        pairs, height, left = self._pairs, rows.stop - rows.start, self._left[rows, :]
         widest = self._widest(height)
         starts = range(rows.stop, self._n_samples, widest)
         for columns in [rows, *(slice(start, min(start + widest, self._n_samples)) for start in starts)]:
-            argument = _shaped(memory[2], (height, columns.stop - columns.start))
-            np.matmul(left, self._right[:, columns], out=argument)
-            if self._bound is not None:
-                limit, value = self._bound
-                limit(argument, value, out=argument)
+            shape = (height, columns.stop - columns.start)
+            argument = matmul(left, self._right[:, columns], _shaped(memory[2], shape))
+            if self._limits != [None, None]:
+                argument = self._clipped(argument)
             if gamma is None:
-                weights = pairs.gamma(rows, columns, _shaped(memory[3], argument.shape))
+                weights = pairs.gamma(rows, columns, _shaped(memory[3], shape))
             else:
                 weights = gamma[:, columns.start - rows.start : columns.stop - rows.start]
             about = (self._kernel, pairs.zero_diagonal, gamma is not None, columns is rows)
             yield Block(rows, columns, weights, argument, memory, *about)
 
+    def _clipped(self, argument: FloatArray) -> FloatArray:
+        least, largest = self._limits
+        if self._pairs.on_device:
+            clipped: FloatArray = namespace_of(argument).clip(argument, least, largest)
+            return clipped
+        if largest is None:
+            return np.maximum(argument, least or 0.0, out=argument)
+        return np.minimum(argument, largest, out=argument)
 
-def _shaped(memory: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    return memory[: shape[0] * shape[1]].reshape(shape)
+
+def _shaped(memory: FloatArray | None, shape: tuple[int, ...]) -> FloatArray | None:
+    return None if memory is None else memory[: shape[0] * shape[1]].reshape(shape)
 
 
 def _aligned(size: int, dtype: Any) -> FloatArray:
@@ -202,23 +411,26 @@ class RowProducts:
 
     def __init__(self, rows: slice, columns: FloatArray) -> None:
         self._rows, self._columns = rows, columns
-        self._mine = np.ascontiguousarray(columns[rows].T)
-        self._own: FloatArray = np.zeros(columns[rows].shape)
+        mine = columns[rows, :]
+        self._mine = contiguous(mine.T, columns.dtype)
+        device = Device.of(columns) if is_device_array(columns) else None
+        self._own: FloatArray = np.zeros(mine.shape) if device is None else device.zeros(*mine.shape)
 
     def add(self, block: Block, factor: float, array: FloatArray, products: FloatArray) -> None:
         """Add a block of f, given as a number and an array; its transpose to all ``products``, (columns) x n."""
-        others = self._columns[block.columns]
-        if block.one_class:
-            weights, scale = array, factor * block.gamma[0]
-            # Quicker than a product of arrays of unlike shapes, whose rows are short.
-            others = others * scale.repeat(others.shape[1]).reshape(others.shape)
+        others, scale = self._columns[block.columns, :], factor * block.gamma[0, :]
+        if not block.one_class:
+            weights = multiply(array, block.gamma, block.spare(1))
+            others = factor * others
+        elif is_device_array(array):
+            weights, others = array, others * scale[:, None]
         else:
-            weights, scale = np.multiply(array, block.gamma, out=block.spare(1)), np.full(1, factor, array.dtype)
-            others = others * scale
+            # Quicker than a product of arrays of unlike shapes, whose rows are short.
+            weights, others = array, others * scale.repeat(others.shape[1]).reshape(others.shape)
         self._own += weights @ others
         if not block.on_diagonal:
             across = self._mine @ weights
-            across *= scale
+            across *= scale if block.one_class else factor
             products[:, block.columns] += across
 
     def add_to(self, products: FloatArray) -> None:
@@ -228,10 +440,10 @@ class RowProducts:
 
 def with_ones(columns: FloatArray) -> FloatArray:
     """Return the columns, one of ones for the degrees, and zeros: multiples of four columns are quicker."""
-    n_samples, n_columns = columns.shape
-    padded: FloatArray = np.zeros((n_samples, -(-(n_columns + 1) // 4) * 4), dtype=columns.dtype)
-    padded[:, :n_columns] = columns
-    padded[:, n_columns] = 1.0
+    n_columns, xp = columns.shape[1], namespace_of(columns)
+    ones = xp.ones_like(columns[:, :1])
+    padding = [xp.zeros_like(ones)] * (-(n_columns + 1) % 4)
+    padded: FloatArray = xp.concat([columns, ones, *padding], axis=1)
     return padded
 
 

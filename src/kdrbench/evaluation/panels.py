@@ -8,7 +8,7 @@ as they are given: X would have to be copied, and Gamma for each pair costs litt
 
 With ``single_precision`` blocks are made and multiplied in float32, and rows of them summed in float64. Relative errors
 are then some 1e-7 of the sums of magnitudes; where the surrogate of a difference kernel cancels, so much more of what
-is left.
+is left. Features on a device have their blocks there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from kdrbench.evaluation.arguments import value_per_slope
+from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.curvature_form import curvature_form
-from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, with_ones
+from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, value_per_slope, with_ones
 from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
@@ -44,10 +42,14 @@ class PanelProblem(PairSums):
         single_precision: bool = False,
     ) -> None:
         gamma, order = objective.gamma, objective.gamma.class_order
-        super().__init__(single_precision_features(objective) if single_precision else objective.array, order)
-        self._by_class = PairBlocks(gamma, panel, order=order, single_precision=single_precision)
-        self._as_given = PairBlocks(gamma, panel, order=None, single_precision=single_precision)
-        self._threads, self._objective = threads, objective
+        on_device = is_device_array(objective.array)
+        single = single_precision and not on_device
+        super().__init__(single_precision_features(objective) if single else objective.array, order)
+        self._by_class, self._as_given = (
+            PairBlocks(gamma, panel, order=of_blocks, single_precision=single_precision, device=self._device)
+            for of_blocks in (order, None)
+        )
+        self._threads, self._objective = 1 if on_device else threads, objective
         self._terms = terms_of(objective.kernel)
 
     def _forget(self) -> None:
@@ -59,24 +61,23 @@ class PanelProblem(PairSums):
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         given = self._samples(projection)
-        value, through = 0.0, np.zeros(given.shape)
+        value, through, xp = 0.0, self._zeros(*given.shape), namespace_of(given)
         for term in self._terms:
             pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
             # Sums of squared distances cancel.
-            samples = given - given.mean(axis=0) if pairing is Pairing.DIFFERENCE else given
+            samples = given - xp.mean(given, axis=0) if pairing is Pairing.DIFFERENCE else given
             sums = self._summed(term, samples, {1: samples} if ratio else {0: None, 1: samples})
             part = _combined(pairing, sums.products[1], samples)
             if ratio:
-                degrees, squares = float(sums.products[1][samples.shape[1]].sum()), float(np.vdot(samples, part))
-                value += ratio[0] * degrees + ratio[1] * squares
+                degrees = float(xp.sum(sums.products[1][samples.shape[1], :]))
+                value += ratio[0] * degrees + ratio[1] * inner(samples, part)
             else:
                 value += sums.value
             through += part
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples = self._samples(projection)
-        total: FloatArray = np.zeros(columns.shape)
+        samples, total = self._samples(projection), self._zeros(*columns.shape)
         for term in self._terms:
             total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total
@@ -86,46 +87,54 @@ class PanelProblem(PairSums):
 
     def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
-        samples, columns = self._samples(projection), np.hstack(moved)
-        total: FloatArray = np.zeros(columns.shape)
+        samples, xp = self._samples(projection), namespace_of(moved[0])
+        columns, q = xp.concat(moved, axis=1), samples.shape[1]
+        total = self._zeros(*columns.shape)
         for term in self._terms:
             pairing = term.kernel.pairing
-            changes = [_changes(pairing, samples, one) for one in moved]
-            products = self._summed(term, samples, {1: columns, 2: samples}, changes).products
-            total += _combined(pairing, products[1], columns)
-            total += np.hstack([_combined(pairing, products[2 + place], samples) for place in range(len(moved))])
-        return np.split(total, len(moved), axis=1)
+            changes = [_changes(pairing, samples, tangent) for tangent in moved]
+            found = self._summed(term, samples, {1: columns, 2: samples}, changes).products
+            total += _combined(pairing, found[1], columns)
+            for place in range(len(moved)):
+                total[:, place * q : (place + 1) * q] += _combined(pairing, found[2 + place], samples)
+        return [total[:, place * q : (place + 1) * q] for place in range(len(moved))]
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._samples(projection)
         m, q = moved.shape[1], samples.shape[1]
-        form = np.zeros((m, q, m, q))
+        form = self._zeros(m, q, m, q)
         for term in self._terms:
 
             def weighted(columns: FloatArray, term: Term = term) -> FloatArray:
                 return _combined(Pairing.DOT, self._summed(term, samples, {2: columns}).products[2], columns)
 
             form += curvature_form(term.kernel.pairing, weighted, moved, samples)
-        return form
+        return self._down(form)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        samples = self._features @ projection.astype(self._features.dtype, copy=False)
-        return sum((self._form(self._as_given, term, samples, self._features) for term in self._terms), np.zeros(()))
+        if self._device is None:
+            samples = self._features @ projection.astype(self._features.dtype, copy=False)
+        else:
+            samples = self._moved_there(self._device, projection)
+        return self._forms(self._as_given, samples, self._features)
 
     def _initial_surrogate(self) -> FloatArray:
-        result: FloatArray = np.zeros((self.n_features, self.n_features))
+        forms = []
         for term in self._terms:
             if isinstance(term.kernel, RelativeGaussian):
                 # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
-                result += self._form(self._as_given, term, np.zeros((len(self._features), 1)), self._features)
+                forms.append(self._form(self._as_given, term, self._zeros(self._features.shape[0], 1), self._features))
             else:
                 objective = replace(self._objective, kernel=Combination((term,)))
-                result += initial_surrogate(objective, self._threads, self.report)
-        return result
+                forms.append(initial_surrogate(objective, self._threads, self.report))
+        return sum(forms[1:], forms[0])
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples = self._samples(projection)
-        return sum((self._form(self._by_class, term, samples, columns) for term in self._terms), np.zeros(()))
+        return self._forms(self._by_class, self._samples(projection), columns)
+
+    def _forms(self, pairs: PairBlocks, samples: FloatArray, columns: FloatArray) -> FloatArray:
+        forms = [self._form(pairs, term, samples, columns) for term in self._terms]
+        return sum(forms[1:], forms[0])
 
     def _summed(
         self,
@@ -147,70 +156,65 @@ class PanelProblem(PairSums):
 
         def visit(total: _Sums, number: int) -> None:
             rows, blocks = sweep.row(number, total.memory)
-            products = {order: RowProducts(rows, held) for order, held in columns.items()}
+            sums = {order: RowProducts(rows, held) for order, held in columns.items()}
             for block in blocks:
                 for order, (factor, array) in zip(orders, block.derivatives(orders), strict=True):
-                    if order not in products:
+                    if order not in sums:
                         total.value += factor * block.counted(array)
                         continue
                     if order < 2 or not factors:
-                        products[order].add(block, factor, array, total.products[order])
+                        sums[order].add(block, factor, array, total.products[order])
                         continue
                     for place, (left, right) in enumerate(factors, order):
-                        change = np.matmul(left[block.rows], right[:, block.columns], out=block.spare(1))
+                        change = matmul(left[block.rows, :], right[:, block.columns], block.spare(1))
                         change *= array
-                        products[place].add(block, factor, change, total.products[place])
-            for order, found in products.items():
+                        sums[place].add(block, factor, change, total.products[place])
+            for order, found in sums.items():
                 found.add_to(total.products[order])
 
-        shapes = {order: held.T.shape for order, held in columns.items()}
-        parts = run_pass(range(len(sweep)), self._threads, lambda: _Sums(sweep.memory(), shapes), visit, self.report)
-        total = _all_of(parts, term.weight)
-        for order, products in total.products.items():
-            total.products[order] = sweep.scaled(products.T, order=min(order, 2)).T
+        def zero() -> _Sums:
+            sums = {order: self._zeros(*held.T.shape) for order, held in columns.items()}
+            return _Sums(sweep.memory(), sums, self._zeros(0, 0))
+
+        total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
+        for order, found in total.products.items():
+            total.products[order] = sweep.scaled(found.T, order=min(order, 2)).T
         return total
 
     def _form(self, pairs: PairBlocks, term: Term, samples: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' G V (dot) or 2 V' (diag(G 1) - G) V (difference), G = Gamma * f'(beta)."""
-        held, size = pairs.cast(columns), columns.shape[1]
-        sweep = pairs.over(term.kernel, samples)
-        ones = sweep.scaled(np.ones((len(held), 1), dtype=held.dtype))
+        xp, (n_samples, size) = namespace_of(columns), columns.shape
+        sweep = pairs.over(term.kernel, samples, n_features=size)
+        ones = sweep.scaled(pairs.cast(xp.ones_like(columns[:, :1])))
 
         def visit(total: _Sums, number: int) -> None:
             rows, blocks = sweep.row(number, total.memory)
-            degrees = RowProducts(rows, ones)
-            through: FloatArray = np.zeros((rows.stop - rows.start, size), held.dtype)
+            degrees, through = RowProducts(rows, ones), xp.zeros_like(pairs.cast(columns[rows, :]))
             for block in blocks:
                 factor, array = next(block.derivatives((1,)))
                 degrees.add(block, factor, array, total.products[1])
-                weights = np.multiply(array, block.gamma, out=array)
-                others = sweep.scaled(held[block.columns], block.columns)
+                weights = multiply(array, block.gamma, None if block.spare(1) is None else array)
+                others = sweep.scaled(pairs.cast(columns[block.columns, :]), block.columns)
                 through += (0.5 * factor if block.on_diagonal else factor) * (weights @ others)
             degrees.add_to(total.products[1])
-            total.form += sweep.scaled(held[rows], rows).T @ through
+            total.form += sweep.scaled(pairs.cast(columns[rows, :]), rows).T @ through
 
-        parts = run_pass(
-            range(len(sweep)),
-            self._threads,
-            lambda: _Sums(sweep.memory(), {1: (1, len(held))}, size),
-            visit,
-            self.report,
-        )
-        total = _all_of(parts, term.weight)
-        form: FloatArray = total.form + total.form.T
+        def zero() -> _Sums:
+            return _Sums(sweep.memory(), {1: self._zeros(1, n_samples)}, self._zeros(size, size))
+
+        total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
+        form: FloatArray = self._down(total.form + total.form.T)
         if term.kernel.pairing is Pairing.DOT:
             return form
         degrees = sweep.scaled(total.products[1].T)[:, 0]
-        return 2.0 * (weighted_gram(held, degrees, self._threads) - form)
+        return 2.0 * (weighted_gram(columns, degrees, self._threads) - form)
 
 
 class _Sums:
     """What one thread adds up: a value, ((Gamma * f) (V, 1))' by the order of the derivative f, a quadratic form."""
 
-    def __init__(self, memory: list[FloatArray], shapes: dict[int, tuple[int, ...]], form_size: int = 0) -> None:
-        self.memory, self.value = memory, 0.0
-        self.products: dict[int, FloatArray] = {order: np.zeros(shape) for order, shape in shapes.items()}
-        self.form: FloatArray = np.zeros((form_size, form_size))
+    def __init__(self, memory: list[FloatArray | None], products: dict[int, FloatArray], form: FloatArray) -> None:
+        self.memory, self.value, self.products, self.form = memory, 0.0, products, form
 
 
 def _all_of(parts: list[_Sums], weight: float) -> _Sums:
@@ -223,26 +227,27 @@ def _all_of(parts: list[_Sums], weight: float) -> _Sums:
             total.products[order] += products
     total.value *= weight
     total.form *= weight
-    for products in total.products.values():
-        products *= weight
+    for order in total.products:
+        total.products[order] *= weight
     return total
 
 
 def _changes(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L and R with LR = dbeta[Z], for P = XW and R = XZ."""
+    xp = namespace_of(samples)
     if pairing is Pairing.DOT:
-        return np.hstack([samples, moved]), np.hstack([moved, samples]).T
-    samples, moved = samples - samples.mean(axis=0), moved - moved.mean(axis=0)
-    own = 2.0 * np.einsum("ij,ij->i", samples, moved)[:, None]
-    ones = np.ones_like(own)
-    left = np.hstack([-2.0 * samples, -2.0 * moved, own, ones])
-    return left, np.hstack([moved, samples, ones, own]).T
+        return xp.concat([samples, moved], axis=1), xp.concat([moved, samples], axis=1).T
+    samples, moved = samples - xp.mean(samples, axis=0), moved - xp.mean(moved, axis=0)
+    own = 2.0 * row_products(samples, moved)[:, None]
+    ones = xp.ones_like(own)
+    left = xp.concat([-2.0 * samples, -2.0 * moved, own, ones], axis=1)
+    return left, xp.concat([moved, samples, ones, own], axis=1).T
 
 
 def _combined(pairing: Pairing, products: FloatArray, columns: FloatArray) -> FloatArray:
     """Return G V, or 2 (diag(G 1) - G) V for the difference pairing."""
     n_columns = columns.shape[1]
-    through: FloatArray = products[:n_columns].T
+    through: FloatArray = products[:n_columns, :].T
     if pairing is Pairing.DOT:
         return through
-    return 2.0 * (products[n_columns][:, None] * columns - through)
+    return 2.0 * (products[n_columns, :][:, None] * columns - through)

@@ -8,7 +8,8 @@ they do not (embeddings), U has few columns and sums run over those. For B (n x 
     quadratic(B, Q) = Q' (Gamma * BB') Q    c x c
 
 without an n x n array. The diagonal of Gamma is in here; who wants it zero subtracts ``diagonal`` terms. B and Q may be
-arrays, or functions that make their rows when asked: then nothing of size n m is held.
+arrays, or functions that make their rows when asked: then nothing of size n m is held. On a device, samples come class
+after class, and chunks are as large as suits it.
 
 Source: (Gamma * BB') = sum_r w_r diag(U_r) BB' diag(U_r), the row-wise Khatri-Rao rule for Hadamard products.
 """
@@ -17,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from kdrbench.arrays import Device, is_device_array, row_chunks
 from kdrbench.evaluation.passes import Report, run_pass
-from kdrbench.kernels import Pairing, RelativeGaussian, terms_of
+from kdrbench.kernels import Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, TraceObjective
 
@@ -39,7 +42,7 @@ _ROUNDING = 1e-13
 
 def rows_of(source: Rows, rows: slice) -> FloatArray:
     """Return some rows of an array, or of what makes them."""
-    return source(rows) if callable(source) else source[rows]
+    return source(rows) if callable(source) else source[rows, :]
 
 
 def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
@@ -48,7 +51,17 @@ def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
 
 
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
-    """Return X' diag(w) X, each sign of w being half the work of a general product."""
+    """Return X' diag(w) X, in numpy, each sign of w being half the work of a general product."""
+    if is_device_array(first := rows_of(columns, slice(0, 1))):
+        device = Device.of(first)
+        if isinstance(weights, np.ndarray) and not weights.any():
+            return np.zeros((first.shape[1],) * 2)
+        total = device.zeros(first.shape[1], first.shape[1])
+        here = weights if is_device_array(weights) else device.up(weights)
+        for rows in row_chunks(here.shape[0], first.shape[1]):
+            part = device.xp.astype(rows_of(columns, rows), device.xp.float64)
+            total += (part * here[rows, None]).T @ part
+        return device.down(total)
     upper = upper_gram(columns, weights, threads, report)
     return upper + np.triu(upper, 1).T
 
@@ -82,22 +95,23 @@ def upper_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Rep
 
 
 class GammaSums:
-    """Gamma prepared for sums over its classes, or over its factors."""
+    """Gamma prepared for sums over its classes, or over its factors, of arrays of numpy or of a ``device``."""
 
-    def __init__(self, gamma: FactoredGamma, threads: int = 1) -> None:
-        self._threads, self._weights, self._n_samples = threads, gamma.weights, gamma.n_samples
-        self._chunks = chunks(gamma.n_samples)
+    def __init__(self, gamma: FactoredGamma, threads: int = 1, device: Device | None = None) -> None:
+        self._gamma, self._threads, self._device = gamma, threads, device
+        self._n_samples, self._codes = gamma.n_samples, gamma.codes
         # Rows of U: all of them, or those of the classes.
-        self._codes, self._table = gamma.codes, gamma.table
+        self._table, self._weights = self._up(gamma.table), self._up(gamma.weights)
+        self._chunks = chunks(gamma.n_samples)
         # Of each chunk, once it was asked for.
-        self._members: dict[int, list[tuple[int, slice | NDArray[np.intp]]]] = {}
+        self._members: dict[tuple[int, int], list[tuple[int, slice | NDArray[np.intp]]]] = {}
         if gamma.codes is not None:
-            self._blocks: FloatArray = (gamma.table * gamma.weights) @ gamma.table.T
+            self._blocks: FloatArray = self._up((gamma.table * gamma.weights) @ gamma.table.T)
 
     @property
     def diagonal(self) -> FloatArray:
-        """Gamma_ii."""
-        values = np.asarray((self._table**2) @ self._weights)
+        """Gamma_ii, in numpy."""
+        values = np.asarray((self._gamma.table**2) @ self._gamma.weights)
         return values if self._codes is None else values[self._codes]
 
     def applied(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
@@ -109,33 +123,40 @@ class GammaSums:
         sums = self._sums(features, columns, report)
         if self._codes is None:
             return self._weights[:, None, None] * sums
-        return np.tensordot(self._blocks, sums, axes=1)
+        mixed: FloatArray = self._xp.tensordot(self._blocks, sums, axes=1)
+        return mixed
 
     def spread(self, features: Rows, mixed: FloatArray, report: Report | None = None) -> FloatArray:
         """Return row i of ``features`` times the block of T = ``mixed`` that belongs to sample i, n x c."""
-        result = np.empty((self._n_samples, mixed.shape[2]))
+        result = self._zeros(self._n_samples, mixed.shape[2])
 
         def visit(total: None, rows: slice) -> None:
-            result[rows] = self.spread_over(rows_of(features, rows), mixed, rows)
+            result[rows, :] = self.spread_over(rows_of(features, rows), mixed, rows)
 
-        run_pass(self._chunks, self._threads, lambda: None, visit, report)
+        run_pass(self._chunks_of(*mixed.shape[1:]), self._threads, lambda: None, visit, report)
         return result
 
     def spread_over(self, part: FloatArray, mixed: FloatArray, rows: slice) -> FloatArray:
         """Return some rows of :meth:`spread`, a chunk of those here: ``part`` are theirs of B."""
-        inner = mixed.astype(part.dtype, copy=False)
+        inner = self._cast(mixed, part)
         if self._codes is None:
             return self._spread_by_factors(part, inner, rows)
-        out = np.empty((len(part), mixed.shape[2]), part.dtype)
+        shape = (part.shape[0], mixed.shape[2])
+        out = self._zeros(*shape) if self._device is not None else np.empty(shape, part.dtype)
         for number, members in self._classes(rows):
-            out[members] = part[members] @ inner[number]
+            out[members, :] = part[members, :] @ inner[number, :, :]
         return out
 
     def quadratic(self, features: Rows, columns: Rows, report: Report | None = None) -> FloatArray:
-        """Return Q' (Gamma * BB') Q, symmetric."""
+        """Return Q' (Gamma * BB') Q, symmetric, in numpy."""
         sums = self._sums(features, columns, report)
         if self._codes is not None:
-            sums = np.tensordot(self._table.T, sums, axes=1)
+            sums = self._xp.tensordot(self._table.T, sums, axes=1)
+        if self._device is not None:
+            total = self._zeros(sums.shape[2], sums.shape[2])
+            for r in range(sums.shape[0]):
+                total += self._weights[r] * (sums[r, :, :].T @ sums[r, :, :])
+            return self._device.down(total)
         # One product for all factors: sum_r w_r M_r'M_r with positive and negative weights apart.
         sums *= np.sqrt(np.abs(self._weights))[:, None, None]
         result: FloatArray = np.zeros((sums.shape[2],) * 2)
@@ -149,58 +170,86 @@ class GammaSums:
     def _sums(self, features: Rows, columns: Rows, report: Report | None) -> FloatArray:
         """Return S_c = B_c' Q_c of each class, or (U_r * B)' Q of each factor, (number) x m x c."""
         m, c = (rows_of(source, slice(0, 1)).shape[1] for source in (features, columns))
-        number = len(self._table) if self._codes is not None else len(self._weights)
+        number = self._table.shape[0 if self._codes is not None else 1]
 
         def visit(total: FloatArray, rows: slice) -> None:
             part = rows_of(features, rows)
-            targets = rows_of(columns, rows).astype(part.dtype, copy=False)
+            targets = self._cast(rows_of(columns, rows), part)
             if self._codes is None:
-                total += self._sums_by_factors(part, targets, rows)
+                total[:, :, :] += self._sums_by_factors(part, targets, rows)
                 return
             for place, members in self._classes(rows):
-                total[place] += part[members].T @ targets[members]
+                total[place, :, :] += part[members, :].T @ targets[members, :]
 
-        parts = run_pass(self._chunks, self._threads, lambda: np.zeros((number, m, c)), visit, report)
+        parts = run_pass(self._chunks_of(m, c), self._threads, lambda: self._zeros(number, m, c), visit, report)
         total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
         return total
 
     def _sums_by_factors(self, part: FloatArray, targets: FloatArray, rows: slice) -> FloatArray:
         """Return (U_r * B)' Q of some rows. Factors weigh the narrower of the two: the products are the same."""
-        m, c = part.shape[1], targets.shape[1]
+        (m, c), xp = (part.shape[1], targets.shape[1]), self._xp
         if c < m:
-            products = (part.T @ self._lifted(targets, rows)).reshape(m, -1, c)
-            return products.transpose(1, 0, 2)
-        return (self._lifted(part, rows).T @ targets).reshape(-1, m, c)
+            sums: FloatArray = xp.reshape(part.T @ self._lifted(targets, rows), (m, -1, c))
+            sums = xp.permute_dims(sums, (1, 0, 2))
+            return sums
+        sums = xp.reshape(self._lifted(part, rows).T @ targets, (-1, m, c))
+        return sums
 
     def _spread_by_factors(self, part: FloatArray, inner: FloatArray, rows: slice) -> FloatArray:
         """Return sum_r U_r * (B T_r) of some rows."""
-        _, m, c = inner.shape
+        (_, m, c), xp = inner.shape, self._xp
         if c < m:
-            products = (part @ inner.transpose(1, 0, 2).reshape(m, -1)).reshape(len(part), -1, c)
-            factor = self._table[rows].astype(part.dtype, copy=False)
-            return np.asarray((factor[:, None, :] @ products)[:, 0])
-        return self._lifted(part, rows) @ inner.reshape(-1, c)
+            flat = part @ xp.reshape(xp.permute_dims(inner, (1, 0, 2)), (m, -1))
+            factor = self._cast(self._table[rows, :], part)
+            spread: FloatArray = (factor[:, None, :] @ xp.reshape(flat, (part.shape[0], -1, c)))[:, 0, :]
+            return spread
+        spread = self._lifted(part, rows) @ xp.reshape(inner, (-1, c))
+        return spread
 
     def _lifted(self, part: FloatArray, rows: slice) -> FloatArray:
         """Return the row-wise products of U and these columns, (rows) x (r m)."""
-        factor = self._table[rows].astype(part.dtype, copy=False)
-        lifted: FloatArray = (factor[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+        factor = self._cast(self._table[rows, :], part)
+        lifted: FloatArray = self._xp.reshape(factor[:, :, None] * part[:, None, :], (part.shape[0], -1))
         return lifted
 
     def _classes(self, rows: slice) -> list[tuple[int, slice | NDArray[np.intp]]]:
         """Return the classes of a chunk with the places of their samples in it."""
-        if rows.start not in self._members:
-            self._members[rows.start] = list(self._found(rows))
-        return self._members[rows.start]
+        key = rows.start, rows.stop
+        if key not in self._members:
+            self._members[key] = list(self._found(rows))
+        return self._members[key]
 
     def _found(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
         codes = self._codes[rows] if self._codes is not None else np.empty(0, dtype=np.int64)
+        changes = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+        if len(changes) - 1 == len(np.unique(codes)):
+            # Class after class.
+            yield from ((int(codes[begin]), slice(begin, end)) for begin, end in pairwise(changes))
+            return
         order = np.argsort(codes, kind="stable")
         sorted_codes = codes[order]
         bounds = [0, *(np.flatnonzero(np.diff(sorted_codes)) + 1).tolist(), len(codes)]
-        in_order = bool((np.diff(codes) >= 0).all())
         for begin, end in pairwise(bounds):
-            yield int(sorted_codes[begin]), slice(begin, end) if in_order else order[begin:end]
+            yield int(sorted_codes[begin]), order[begin:end]
+
+    @property
+    def _xp(self) -> Any:
+        return np if self._device is None else self._device.xp
+
+    def _up(self, array: FloatArray) -> FloatArray:
+        """Return an array of numpy where the samples are."""
+        return array if self._device is None else self._device.up(array.astype(np.float64))
+
+    def _zeros(self, *shape: int) -> FloatArray:
+        zeros: FloatArray = np.zeros(shape) if self._device is None else self._device.zeros(*shape)
+        return zeros
+
+    def _cast(self, array: FloatArray, like: FloatArray) -> FloatArray:
+        return array.astype(like.dtype, copy=False) if self._device is None else array
+
+    def _chunks_of(self, *widths: int) -> list[slice]:
+        """Return chunks for arrays of these widths."""
+        return self._chunks if self._device is None else list(row_chunks(self._n_samples, max(widths)))
 
 
 def cleaned_degrees(sums: GammaSums, n_samples: int) -> FloatArray:
@@ -211,40 +260,41 @@ def cleaned_degrees(sums: GammaSums, n_samples: int) -> FloatArray:
     return np.where(np.abs(degrees) > rounding, degrees, 0.0)
 
 
-def slopes_are_one_number(objective: TraceObjective) -> bool:
-    """Return whether no member of the kernel has a slope of its own for each pair."""
-    return not any(isinstance(term.kernel, RelativeGaussian) for term in terms_of(objective.kernel))
-
-
 def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return sum_i mu_i f_i'(0) X' Gamma X (dot) or 2 X' (diag(Gamma 1) - Gamma) X (difference), in double precision.
 
     That is Phi_0 in time linear in n: at beta = 0 a kernel's slope is one number, so the weights of pairs are Gamma's.
     Where f_i'(0) is zero, the sign of f_i' above 0 replaces it.
     """
-    features, sums = objective.array, GammaSums(objective.gamma, threads)
-    quadratic = sums.quadratic(np.ones((len(features), 1)), features, report)
-    return with_initial_slopes(
-        objective, sums, quadratic, lambda weights: weighted_gram(features, weights, threads, report)
-    )
+    gamma, features = objective.gamma, objective.array
+    device = Device.of(features) if is_device_array(features) else None
+    if device is None:
+        columns: Rows = features
+    else:
+        order = gamma.class_order
+        there, gamma = (None, gamma) if order is None else (device.up(order), gamma.of(order))
 
+        def columns(rows: slice) -> FloatArray:
+            taken = features[rows, :] if there is None else device.xp.take(features, there[rows], axis=0)
+            cast: FloatArray = device.xp.astype(taken, device.xp.float64)
+            return cast
 
-def with_initial_slopes(
-    objective: TraceObjective, sums: GammaSums, quadratic: FloatArray, gram: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    """Return Phi_0 from X' Gamma X with Gamma's diagonal kept, and ``gram``, which maps w to X' diag(w) X."""
-    n_samples = objective.gamma.n_samples
+    n_samples, sums = gamma.n_samples, GammaSums(gamma, threads)
     slopes = dict.fromkeys(Pairing, 0.0)
     for term in terms_of(objective.kernel):
         slope = float(term.kernel.derivative(np.zeros((1, 1)))[0, 0])
         slope = slope or float(np.sign(term.kernel.derivative(np.ones((1, 1)))[0, 0]))
         slopes[term.kernel.pairing] += term.weight * slope
+    here = sums if device is None else GammaSums(gamma, device=device)
+    ones = np.ones((n_samples, 1)) if device is None else device.ones(n_samples, 1)
+    quadratic = here.quadratic(ones, columns, report)
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
-        diagonal = sums.diagonal if objective.gamma.zero_diagonal else np.zeros(n_samples)
-        result += slopes[Pairing.DOT] * (quadratic - gram(diagonal))
+        diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(n_samples)
+        result += slopes[Pairing.DOT] * (quadratic - weighted_gram(columns, diagonal, threads, report))
     if slopes[Pairing.DIFFERENCE]:
         # What Gamma has on its diagonal cancels.
         degrees = cleaned_degrees(sums, n_samples)
-        result += 2.0 * slopes[Pairing.DIFFERENCE] * (gram(degrees) - quadratic)
+        gram = weighted_gram(columns, degrees, threads, report)
+        result += 2.0 * slopes[Pairing.DIFFERENCE] * (gram - quadratic)
     return result

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError, TooFewSamplesError
-from kdrbench.kernels.distances import check_finite
-from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing
+from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Pairing, check_finite
 
 Samples = slice | NDArray[np.intp]
 

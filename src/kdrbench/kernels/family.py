@@ -17,9 +17,17 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.arrays import namespace_of
+from kdrbench.errors import InputError
 from kdrbench.parameters import NOT_NEGATIVE, POSITIVE, Interval, check_parameters, check_value, whole
 
 FloatArray = NDArray[np.float64]
+
+
+def check_finite(distance: float) -> None:
+    """Raise ``InputError`` for a distance that is infinite or no number."""
+    if not np.isfinite(distance):
+        raise InputError("distances of these samples are not finite, for their squares overflow; scale the features")
 
 
 class Pairing(StrEnum):
@@ -200,7 +208,8 @@ class Polynomial:
     def _power(self, beta: FloatArray, exponent: int) -> FloatArray:
         # Repeated products: numpy's ** with a small integer exponent is some thirty times slower.
         if exponent == 0:
-            return np.ones_like(beta)
+            ones: FloatArray = namespace_of(beta).ones_like(beta)
+            return ones
         base = self._base(beta)
         result = base * base if exponent > 1 else base
         for _ in range(exponent - 2):

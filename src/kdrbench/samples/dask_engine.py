@@ -11,19 +11,23 @@ same bits as one thread does, and so does what is computed again where a worker 
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.errors import ClusterError, InputError
+from kdrbench.extras import needed_for
 from kdrbench.samples.base import Samples
-from kdrbench.samples.connection import GONE, Connection, distributed
 from kdrbench.samples.passes import PartialSums, PassStoppedError, Report, Sums, TreeSum
 
 # Seconds that an engine waits for a scheduler, and for workers.
@@ -35,6 +39,9 @@ _BETWEEN_REPORTS_S, _REPORTS_BETWEEN_LOOKS = 0.1, 20
 # Times that a pass begins because data or the scheduler were lost.
 _MOST_BEGINNINGS = 20
 _LOST = ("cancelled", "lost", "error")
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
+# What calls to a scheduler or to workers raise that have gone.
+_GONE = (OSError, TimeoutError, CancelledError)
 
 
 class DaskEngine:
@@ -48,7 +55,7 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
-        self._connection = Connection(address, float(patience_s))
+        self._connection = _Connection(address, float(patience_s))
         self._forget(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -120,9 +127,9 @@ class DaskEngine:
                 return result
         except BaseException as error:
             # What waits for a worker is not wanted any more.
-            with suppress(*GONE):
+            with suppress(*_GONE):
                 self._client.cancel([future for level in levels for future in level], force=True)
-            if isinstance(error, GONE):
+            if isinstance(error, _GONE):
                 raise _LostError from error
             raise
         raise _in_words(failure)
@@ -215,3 +222,80 @@ def _in_words(failure: BaseException) -> BaseException:
             "memory; see their logs, and give each of them more memory or fewer threads"
         )
     return failure
+
+
+class _Connection:
+    """Connects to the scheduler at ``address`` when first asked to, and again where the connection was lost.
+
+    It waits ``patience_s`` seconds for a scheduler and as long for workers.
+    """
+
+    def __init__(self, address: str, patience_s: float) -> None:
+        self.address, self.patience_s = checked_address(address), patience_s
+        distributed()
+        self._forget()
+
+    def client(self) -> Any:
+        """Return a client whose scheduler has workers; ``ClusterError`` where there are none."""
+        if self._process != os.getpid():
+            # The threads of a connection do not follow a fork.
+            self._forget()
+        if self._client is None or self._client.status != "running":
+            self.close()
+            self._connect()
+        try:
+            if not self._client.nthreads():
+                self._client.wait_for_workers(1, timeout=self.patience_s)
+        except _GONE as error:
+            raise self.deserted() from error
+        return self._client
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        if self._own and self._process == os.getpid():
+            self._client.close(timeout=self.patience_s)
+        self._forget()
+
+    def deserted(self) -> ClusterError:
+        """Return the error of a scheduler without workers."""
+        return ClusterError(
+            f"the Dask scheduler at {self.address} had no workers for {self.patience_s:g} s; start some by "
+            f"`dask worker {self.address}`, and fit again"
+        )
+
+    def _forget(self) -> None:
+        self._client: Any = None
+        self._own, self._process = False, os.getpid()
+
+    def _connect(self) -> None:
+        client_class = distributed().Client
+        with suppress(ValueError):
+            current = client_class.current()
+            if current.scheduler.address == self.address and current.status == "running" and not current.asynchronous:
+                # What it has persisted can be used by it alone. It is left open.
+                self._client = current
+                return
+        try:
+            self._client = client_class(self.address, timeout=self.patience_s, set_as_default=False)
+        except _GONE as error:
+            raise ClusterError(
+                f"no Dask scheduler answered at {self.address} within {self.patience_s:g} s; give the address that "
+                "`dask scheduler` prints, which this machine must be able to reach"
+            ) from error
+        self._own = True
+
+
+def checked_address(address: object) -> str:
+    """Return the address of a scheduler; ``InputError`` for what is none."""
+    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise InputError(
+            f"scheduler must be the address of a Dask scheduler, such as 'tcp://host:8786', got {address!r}; "
+            "`dask scheduler` prints it, and a client has it as client.scheduler.address"
+        )
+    return address
+
+
+def distributed() -> ModuleType:
+    """Return the package; ``MissingPackageError`` without it."""
+    with needed_for("a scheduler"):
+        return import_module("distributed")

@@ -1,4 +1,4 @@
-"""Where samples may be: a mapped file, a Zarr array, a Dask array, or chunks that are made or read again each pass."""
+"""Where samples may be: sparse matrices, mapped files, Zarr or Dask arrays, or chunks that are read again each pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.samples.base import ArraySamples, Cluster, FloatArray, Samples, checked_shape
-from kdrbench.samples.sparse import SparseSamples
 
 # Mapped files are read as arrays up to this size in double precision.
 _HELD_BYTES = 2**30
@@ -57,6 +56,26 @@ class FileSamples(Samples):
         except OSError as error:
             raise InputError(f"the file of these samples cannot be read: {error}") from error
         return found.st_size, found.st_mtime_ns
+
+
+class SparseSamples(Samples):
+    """The rows of a sparse matrix or array of scipy, n x d, held in compressed rows."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.shape, self.dtype = checked_shape(matrix.shape, matrix.dtype), matrix.dtype
+        self._matrix = matrix.tocsr()
+
+    def __sizeof__(self) -> int:
+        held = (self._matrix.data, self._matrix.indices, self._matrix.indptr)
+        return object.__sizeof__(self) + sum(int(array.nbytes) for array in held)
+
+    def rows(self, rows: slice) -> FloatArray:
+        """Return some rows as a dense array."""
+        return np.ascontiguousarray(self._matrix[rows].toarray(), dtype=np.float64)
+
+    def part(self, rows: slice) -> SparseSamples:
+        """Return some of the samples, of which a pickle holds these only."""
+        return SparseSamples(self._matrix[rows])
 
 
 class LazySamples(Samples):
