@@ -26,11 +26,10 @@ from kdrbench.suite.reports.claims.claim import Records
 from kdrbench.suite.reports.claims.page import claims_json, decided_of_papers
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
-from kdrbench.suite.reports.figures.making import make_chart
 from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.reports.making import make_chart, make_table
 from kdrbench.suite.reports.outputs import KPCA_FIGURE, figure_sources, figures_of, tables_of
 from kdrbench.suite.reports.records import Results, read_runs, systems_of, table_of, write_results
-from kdrbench.suite.reports.tables.making import make_table
 
 ROOT = Path(__file__).resolve().parents[1]
 # Points of a trace: a few of a method that ends at once, hundreds of one that creeps.

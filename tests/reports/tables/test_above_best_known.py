@@ -7,13 +7,13 @@ import pytest
 from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.answers.answer import answers_of
 from kdrbench.suite.reports.answers.nearness import traces_of
+from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.optima import Solution, write_solutions
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import problem_of, read_results, read_runs
 from kdrbench.suite.reports.site.cells import lines_of
 from kdrbench.suite.reports.site.record import site_record
 from kdrbench.suite.reports.tables.cells import GAP
-from kdrbench.suite.reports.tables.making import make_table
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 

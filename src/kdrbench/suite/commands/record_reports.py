@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kdrbench.suite.engine.stage import Config
     from kdrbench.suite.reports.answers.answer import Answer
-    from kdrbench.suite.reports.tables.making import Page
+    from kdrbench.suite.reports.making import Page
 
 # Seconds between lines on reports, and on a terminal between two texts of one.
 _LINE_S, _TERMINAL_S = 5.0, 0.5
@@ -79,7 +79,7 @@ class _Source:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        from kdrbench.suite.reports.figures.making import can_be_drawn
+        from kdrbench.suite.reports.making import can_be_drawn
         from kdrbench.suite.reports.outputs import figures_of, tables_of
 
         # Those of many rows first: none is left for one core at the end.

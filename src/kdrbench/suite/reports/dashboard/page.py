@@ -37,10 +37,10 @@ from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
 from kdrbench.suite.reports.ledger.published_vs_ours import not_comparable
+from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.html import provenance
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES

@@ -25,11 +25,11 @@ from kdrbench.suite.reports.dashboard.rendering import environment, slug
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_matplotlib import draw, laid_out, render
 from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
+from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.site.cells import Line, lines_of, table_of_dataset, table_of_method
 from kdrbench.suite.reports.site.changes import changes
 from kdrbench.suite.reports.site.record import SiteRecord
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.html import provenance
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, dataset_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES

@@ -19,9 +19,9 @@ from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparisons_from_csv
+from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import TRACES, Report, figures_of, tables_of
 from kdrbench.suite.reports.records import IKDR, Config, Results, read_runs, table_of, without_code, write_results
-from kdrbench.suite.reports.tables.making import make_table
 from kdrbench.suite.reports.tables.table import Entry, Table
 
 # What tells runs of IKDR apart.
