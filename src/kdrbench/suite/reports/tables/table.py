@@ -10,13 +10,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import write_bytes, write_text
 from kdrbench.suite.csv_files import csv_text
+
+if TYPE_CHECKING:
+    import jinja2
 
 UNCONVERGED, WARNED, FLAGGED = "\u2020", "\u2021", "\u00a7"
 _SPECIAL = {
@@ -187,18 +189,23 @@ def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a template of the reports, filled in; words that are given are no markup."""
+    """Return a template of the reports, filled in."""
+    return plain_environment().get_template(template).render(**values)
+
+
+def plain_environment() -> jinja2.Environment:
+    """Return what fills in the templates of reports; words that are given are no markup."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_read_template), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("kdrbench.suite.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"))
-    return environment.get_template(template).render(**values)
-
-
-def _read_template(name: str) -> str:
-    return files("kdrbench.suite.reports").joinpath("templates", name).read_text(encoding="utf-8")
+    return environment
 
 
 class TexError(KdrbenchError):
