@@ -16,10 +16,18 @@ if not HOME.is_dir():
     HOME = Path(workflow.source_path("config.yaml")).parent
 sys.path.insert(0, str(HOME / "src"))
 
-from kdrbench.suite.reports import captions, outputs
-from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
+from kdrbench.suite.reports import outputs
 from kdrbench.suite.reports.summary.contents import summary_files
-from kdrbench.suite.reports.targets import targets
+from kdrbench.suite.reports.report_jobs import (
+    captioned,
+    job_files,
+    job_sources,
+    job_words,
+    page_caption,
+    report_jobs,
+    stored_optima,
+    targets,
+)
 from kdrbench.suite.experiments.plugin_checks import plugin_checks
 from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,

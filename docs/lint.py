@@ -22,7 +22,7 @@ from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.outputs import outputs, report_folder
-from kdrbench.suite.reports.targets import targets
+from kdrbench.suite.reports.report_jobs import targets
 from kdrbench.suite.systems.registry import STAGES, build_stage
 
 Findings = Iterator[tuple[int, str]]

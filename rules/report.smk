@@ -3,7 +3,7 @@
 
 def flagged(job):
     """Return the files that a job makes, pages and pictures with their captions."""
-    flags = captions.captioned(GRID.config, job)
+    flags = captioned(GRID.config, job)
     return [report(path, **flags[path]) if path in flags else path for path in made_by(job)]
 
 
@@ -49,7 +49,7 @@ rule papers:
         config=f"{R}/config.json",
     output:
         [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
-        [report(f"{REPORTS}/{page}.html", **captions.page_caption(page)) for page in ("claims", "published_vs_ours")],
+        [report(f"{REPORTS}/{page}.html", **page_caption(page)) for page in ("claims", "published_vs_ours")],
     log:
         f"results/logs/{REPORTS}/papers.log",
     localrule: True
@@ -79,7 +79,7 @@ rule dashboard:
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
-        report(f"{REPORTS}/dashboard.html", **captions.page_caption("dashboard")),
+        report(f"{REPORTS}/dashboard.html", **page_caption("dashboard")),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
     localrule: True

@@ -57,7 +57,7 @@ from kdrbench.suite.cli import main
 config, out, *names = sys.argv[1:]
 for words in (["freeze-config", "--config", config, "--out", out], *([name, "--help"] for name in names)):
     print(words[0], CliRunner().invoke(main, words, catch_exceptions=False).exit_code)
-from kdrbench.suite.reports.figures import making
+from kdrbench.suite.reports import making
 from kdrbench.suite.engine import publish
 """
 

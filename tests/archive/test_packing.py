@@ -21,10 +21,7 @@ from kdrbench.suite.archive.folder import PackedFolder, Writer
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.other_limits import read_other_limits
 from kdrbench.suite.archive.unpack import opened, unpack
-from kdrbench.suite.experiments.results import read_results
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.site.record import site_record
-from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.systems.league.judges import largest_angle
 from support.made_up_results import two_experiments, write_results
 
@@ -231,25 +228,11 @@ def test_commands_read_a_packed_record_as_they_read_results(results, packed, tmp
 def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path):
     assert kdrbench("report", packed, "--out", tmp_path / "reports").exit_code == 0
     made = files_in(tmp_path / "reports")
-    wanted = {"first.tex", "second.html", "claims.json", "dashboard.html", "published_vs_ours.csv", "site/index.html"}
+    wanted = {"first.tex", "second.html", "claims.json", "dashboard.html", "published_vs_ours.csv"}
     assert wanted | {"figures/performance_profile.pdf", "figures/first_cost_against_time.png"} <= set(made)
     # Those of the results themselves.
     assert kdrbench("table", "first", "--out", tmp_path, "--results", packed).exit_code == 0
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
-
-
-@pytest.mark.whole
-def test_a_site_of_reports_just_made_is_that_of_the_rows(results, tmp_path):
-    assert kdrbench("report", results, "--out", tmp_path / "reports").exit_code == 0
-    read, reports = read_results(results), tmp_path / "reports"
-    again = site_record("r", read, tmp_path / "again", reports)
-    answers = list(Source(read.config, results, results).answers.values())
-    taken = site_record("r", read, tmp_path / "taken", reports, answers)
-    texts = [{name: table.to_json() for name, table in one.tables.items()} for one in (again, taken)]
-    assert texts[0] == texts[1] != {}
-    assert taken.comparisons == again.comparisons != []
-    assert taken.claims == again.claims != []
-    assert [repr(one) for one in taken.answers] == [repr(one) for one in again.answers] != []
 
 
 def test_a_report_of_no_record_says_so(tmp_path):

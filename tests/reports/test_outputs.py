@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.suite.reports import captions, outputs
-from kdrbench.suite.reports.report_jobs import merged_table, report_jobs
-from kdrbench.suite.reports.targets import targets as targets_of
+from kdrbench.suite.reports import outputs
+from kdrbench.suite.reports.report_jobs import captioned, merged_table, page_caption, report_jobs
+from kdrbench.suite.reports.report_jobs import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
@@ -143,8 +143,8 @@ def test_targets_are_experiments_tables_and_figures():
 
 
 def test_every_table_figure_and_page_has_a_caption():
-    flags = {file: one for job in report_jobs(CONFIG) for file, one in captions.captioned(CONFIG, job).items()}
-    flags |= {name: captions.page_caption(name) for name in ("published_vs_ours", "claims", "dashboard")}
+    flags = {file: one for job in report_jobs(CONFIG) for file, one in captioned(CONFIG, job).items()}
+    flags |= {name: page_caption(name) for name in ("published_vs_ours", "claims", "dashboard")}
     assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {
         *flags,
         "reports/published_vs_ours.html",

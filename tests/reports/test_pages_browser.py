@@ -7,8 +7,8 @@ import pytest
 from kdrbench.suite.reports.claims.claim import Decision, Found, Records
 from kdrbench.suite.reports.claims.page import claims_html, decided
 from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparison_html
-from kdrbench.suite.reports.tables.html import render_html
 from kdrbench.suite.reports.tables.paired_tests import paired_table, paired_tests
+from kdrbench.suite.reports.tables.table import render_html
 from support.browser_tab import NEEDS_BROWSER, PHONE, TABLET, Tab
 from support.claim_rows import cells, records
 from support.configs import whole_config

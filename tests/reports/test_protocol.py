@@ -9,8 +9,7 @@ from kdrbench.suite.reports.claims.page import decided_of_papers
 from kdrbench.suite.reports.ledger.published_vs_ours import compare, shares
 from kdrbench.suite.reports.protocol import comparable, departure
 from kdrbench.suite.reports.records import NO_KERNEL
-from kdrbench.suite.reports.tables.ikdr import beside_published
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config

@@ -3,8 +3,14 @@
 import shlex
 
 from kdrbench.suite.reports.outputs import outputs
-from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs
-from kdrbench.suite.reports.targets import experiments_by_target, targets
+from kdrbench.suite.reports.report_jobs import (
+    experiments_by_target,
+    job_files,
+    job_sources,
+    job_words,
+    report_jobs,
+    targets,
+)
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

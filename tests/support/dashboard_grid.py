@@ -16,8 +16,7 @@ from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
 from kdrbench.suite.reports.figures.performance_profile import performance_profile
 from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.records import controls_of
-from kdrbench.suite.reports.tables.ikdr import ikdr_table
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import Entry, Table
 from support.report_rows import run, trace_line
 

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
-from kdrbench.suite.reports.dashboard.bars import shares_of, touched
 from kdrbench.suite.reports.dashboard.cells import Cells, command_of
 from kdrbench.suite.reports.dashboard.checks import checks_of
-from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of
+from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
 from kdrbench.suite.reports.dashboard.rendering import sort_key
 from kdrbench.suite.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data

@@ -281,7 +281,7 @@ def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
         assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
 
 
-def test_folded_answers_are_opened_and_printed(browser, tmp_path):
+def test_folded_answers_are_opened(browser, tmp_path):
     asked = {f"table{place}": "supervised" for place in range(9)} | {"given": "alternative"}
     html = page(tmp_path, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"])
     (tmp_path / "dashboard.html").write_text(html, encoding="utf-8")
@@ -292,12 +292,7 @@ def test_folded_answers_are_opened_and_printed(browser, tmp_path):
     assert "reaches the best known cost" in answer.locator(".prose").inner_text()
     assert eventually(tab.show("answer-table6").locator("#answer-table6 .prose").is_visible)
     folded = tab.tab.locator("details.answer:not([open])")
-    n_folded = folded.count()
-    assert n_folded > 3
-    tab.tab.emulate_media(media="print")
-    assert eventually(lambda: folded.count() == 0)
-    tab.tab.emulate_media(media="screen")
-    assert eventually(lambda: folded.count() == n_folded)
+    assert folded.count() > 3
     assert not tab.faults
     tab.tab.close()
 

@@ -1,6 +1,5 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
-from dataclasses import replace
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -8,13 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kdrbench.suite.reports.dashboard.bars import percent_label
-from kdrbench.suite.reports.dashboard.citation import citation_of
-from kdrbench.suite.reports.dashboard.printing import not_printed, printed_tables
+from kdrbench.suite.reports.dashboard.overview import percent_label
+from kdrbench.suite.reports.dashboard.page import citation_of
 from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
-from support.dashboard_grid import extra_table, grid_config
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -35,9 +32,9 @@ def test_the_citation_has_the_installed_author_and_address(monkeypatch):
     assert ("url = " in said) == ("repository-code" in citation)
     installed = Message()
     installed["Author"], installed["Project-URL"] = "A. Author", "Repository, https://example.org/code"
-    monkeypatch.setattr("kdrbench.suite.reports.dashboard.citation.metadata", lambda _: installed)
+    monkeypatch.setattr("kdrbench.suite.reports.dashboard.page.metadata", lambda _: installed)
     assert citation_of([]).endswith("  version = {0.1.0},\n  url = {https://example.org/code}\n}")
-    monkeypatch.setattr("kdrbench.suite.reports.dashboard.citation.metadata", not_installed)
+    monkeypatch.setattr("kdrbench.suite.reports.dashboard.page.metadata", not_installed)
     assert "author" not in citation_of([])
 
 
@@ -54,27 +51,3 @@ def test_a_panel_without_points_says_so():
     assert "annotations" not in shown["layout"]
     assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
     assert said["layout"]["xaxis"] == {"visible": False}
-
-
-def named(name, n_rows=20):
-    made = extra_table()
-    return replace(made, name=name, blocks=[made.rows[:1] * n_rows])
-
-
-@pytest.mark.parametrize(("n_tables", "said"), [(40, ""), (41, "41 tables and 0 figures")])
-def test_all_tables_are_printed_up_to_forty(n_tables, said):
-    assert not_printed([extra_table()] * n_tables, []) == said
-
-
-def test_tables_of_papers_are_printed_before_others():
-    config = grid_config(["own", "by_protocol", "first"])
-    published = config["experiments"]["first"]["published"]
-    config["experiments"]["by_protocol"] = config["experiments"]["first"] | {
-        "published": published | {"protocol": True}
-    }
-    config["experiments"]["own"] = config["experiments"]["first"] | {"published": {}}
-    others = [named(f"other{place}") for place in range(40)]
-    printed = printed_tables([*others, named("own"), named("by_protocol"), named("long", 41), named("first")], config)
-    assert {"first", "by_protocol", "other0"} <= printed
-    assert not {"long", "own", "other39"} & printed
-    assert 5 < len(printed) < 20

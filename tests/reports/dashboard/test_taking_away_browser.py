@@ -1,13 +1,11 @@
 """What a reader takes away: tables, figures and records as files."""
 
 import csv
-from xml.etree import ElementTree
 
 from support.browser_tab import DESK, NEEDS_BROWSER, Tab, column, eventually
 from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def saved(tab, act):
@@ -60,35 +58,6 @@ def test_tables_figures_and_records_can_be_taken_away(opened):
     assert "<b>division</b> by zero" in records
     assert '"solvers"' in saved(tab, tab.locator("[data-file=config]").click)[1]
     assert '"git_commit"' in saved(tab, tab.locator("[data-file=environment]").click)[1]
-
-
-def test_a_figure_is_saved_as_one_light_svg_with_its_legend(opened):
-    tab = opened("figure-first_cost_against_time?theme=dark")
-    figure, downloads = tab.locator("#figure-first_cost_against_time"), []
-    panels = figure.locator(".panel h3").all_inner_texts()
-    assert len(panels) == 4
-    tab.on("download", lambda one: downloads.append(one))
-    name, picture = saved(tab, figure.get_by_role("button", name="as SVG").click)
-    assert name == "first_cost_against_time.svg"
-    drawing = ElementTree.fromstring(picture)
-    texts = ["".join(one.itertext()).strip() for one in drawing.iter(f"{SVG}text")]
-    keys = figure.locator(".legend [data-key]").all_inner_texts()
-    assert len(keys) > 4
-    assert {figure.locator("h2").inner_text(), *keys, *panels} <= set(texts)
-    assert len([one for one in drawing if one.tag == f"{SVG}svg"]) == 4
-    # Each panel has a place of its own, within the picture.
-    boxes = [
-        [float(one.get(key)) for key in ("x", "y", "width", "height")] for one in drawing if one.tag == f"{SVG}svg"
-    ]
-    assert len({(x, y) for x, y, _, _ in boxes}) == 4
-    assert max(x + width for x, _, width, _ in boxes) <= float(drawing.get("width"))
-    assert max(y + height for _, y, _, height in boxes) <= float(drawing.get("height"))
-    assert not [
-        colour for colour in ("#131416", "rgb(19, 20, 22)", "#d6dbe0", "rgb(214, 219, 224)") if colour in picture
-    ]
-    tab.wait_for_timeout(500)
-    assert len(downloads) == 1
-    opened("figures?theme=light")
 
 
 def as_file(tab, table, form):

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
-from kdrbench.suite.reports.figures.making import Source
-from kdrbench.suite.reports.figures.scaling import chart_of
+from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import FIGURE_1B, figures_of
+from kdrbench.suite.reports.tables.size_series import chart_of, figure_1b
 from support.report_rows import run, trace_line
 
 EXPERIMENT = {"title": "T.", "datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism"]}
@@ -63,7 +63,9 @@ RUNS = pd.DataFrame(
 
 
 def chart(name):
-    return chart_of(Source(figures_of(CONFIG)[name], RUNS, CONFIG, Path("nowhere")))
+    return (figure_1b if name == FIGURE_1B else chart_of)(
+        Source(figures_of(CONFIG)[name], RUNS, CONFIG, Path("nowhere"))
+    )
 
 
 def test_figure_1b_is_the_panel_of_all_pairs_against_samples():

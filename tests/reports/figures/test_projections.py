@@ -8,14 +8,15 @@ from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.reports.figures.loadings import (
+from kdrbench.suite.reports.figures.projections import (
     angles_between,
     angles_of_chance,
     feature_weights,
     loadings,
     principal_angles,
+    principal_coordinates,
+    scatter,
 )
-from kdrbench.suite.reports.figures.scatter import principal_coordinates, scatter
 from kdrbench.suite.reports.figures.styles import shown_solver
 from kdrbench.suite.reports.records import read_findings
 from kdrbench.suite.systems.ikdr.folds import make_fold

@@ -1,4 +1,4 @@
-"""How far a cost is above the best known one: the same in tables, matrices and on the site."""
+"""How far a cost is above the best known one: the same in tables and matrices."""
 
 import numpy as np
 import pandas as pd
@@ -7,13 +7,11 @@ import pytest
 from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.answers.answer import answers_of
 from kdrbench.suite.reports.answers.nearness import traces_of
+from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.optima import Solution, write_solutions
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import problem_of, read_results, read_runs
-from kdrbench.suite.reports.site.cells import lines_of
-from kdrbench.suite.reports.site.record import site_record
 from kdrbench.suite.reports.tables.cells import GAP
-from kdrbench.suite.reports.tables.making import make_table
 from support.record_folders import folder_of
 from support.report_rows import trace_line
 
@@ -45,7 +43,7 @@ def results(tmp_path):
 
 
 def gaps(folder):
-    """Return how far ISM and DG are above the best known, in the median: by the table, the matrix and the site."""
+    """Return how far ISM and DG are above the best known, in the median: by the table and the matrix."""
     config = read_results(folder).config
     table, _ = make_table(tables_of(config)["first"], config, folder, folder)
     row = next(row for row in table.rows if row[1].text == "Above best known")
@@ -53,11 +51,8 @@ def gaps(folder):
     runs = read_runs(folder / "ikdr.csv")
     (answer,) = answers_of(runs, config, traces_of(runs, folder / "traces"))
     in_matrix = {method: answer.matrix.cell(method, "wine", "gaussian").gap for method in ENDS}
-    record = site_record("one", read_results(folder), folder.parent / "site")
-    shown = {line.method.lower(): line.numbers[3].value for line in lines_of(record)}
-    on_site = record.tables["first"].listed
-    assert {one["method"]: one["mean"] for one in on_site if one["metric"] == GAP} == pytest.approx(in_table)
-    return in_table, in_matrix, shown
+    assert {one["method"]: one["mean"] for one in table.listed if one["metric"] == GAP} == pytest.approx(in_table)
+    return in_table, in_matrix
 
 
 def test_the_lowest_cost_that_a_trace_saw_is_the_best_known(results):

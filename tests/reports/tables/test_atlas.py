@@ -1,6 +1,7 @@
 """The atlas' page and figure from made-up rows and charts."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,13 +9,12 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.figures import atlas as figure
-from kdrbench.suite.reports.figures.making import Source
-from kdrbench.suite.reports.outputs import experiment_figures
-from kdrbench.suite.reports.tables import atlas_rows
-from kdrbench.suite.reports.tables.atlas import atlas_page
-from kdrbench.suite.reports.tables.atlas_rows import cells_of_atlas, sentences
-from kdrbench.suite.reports.tables.html import render_html
+from kdrbench.suite.reports.making import Source
+from kdrbench.suite.reports.outputs import Report, experiment_figures
+from kdrbench.suite.reports.tables import atlas
+from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
 from kdrbench.suite.reports.tables.significance import clopper_pearson
+from kdrbench.suite.reports.tables.table import render_html
 from support.configs import whole_config
 
 SOLVERS = ("ism", "ism_converged")
@@ -48,7 +48,8 @@ class Charts:
 
     def __init__(self, monkeypatch):
         self.rows, self.found = [], []
-        monkeypatch.setattr(atlas_rows, "read_charts", lambda rows, _: iter(self.found))
+        monkeypatch.setattr(atlas, "read_charts", lambda rows, _: iter(self.found))
+        monkeypatch.setattr(atlas, "sections_of_runs", lambda _: [])
 
     def add(self, problem, costs, qualities, shares=(0.6, 0.3, 0.05, 0.05), draw=0, axes=(0, 1, 2, 3), **columns):
         """Add a run; the shares are those of the second solver, the first one's starts reach no certified optimum."""
@@ -74,7 +75,7 @@ class Charts:
         return sentences(self.cells(), whole_config())
 
     def page(self):
-        return atlas_page("atlas", self.runs, whole_config(), None)
+        return atlas.page(Source(Report("atlas", "atlas", ("atlas",)), self.runs, whole_config(), Path("nowhere")))
 
 
 @pytest.fixture

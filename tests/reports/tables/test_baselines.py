@@ -5,9 +5,8 @@ import pytest
 
 from kdrbench.suite.reports.answers.nearness import gaps_of
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.tables.ikdr import ikdr_table
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
-from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
+from kdrbench.suite.reports.tables.table import render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import run
 

@@ -5,12 +5,9 @@ import pytest
 
 from kdrbench.suite.reports.answers.nearness import gaps_of
 from kdrbench.suite.reports.tables.cells import BOLD_MEANS
-from kdrbench.suite.reports.tables.html import render_html
-from kdrbench.suite.reports.tables.ikdr import ikdr_table
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.kpca_trick import kpca_tables
-from kdrbench.suite.reports.tables.latex import render_latex
-from kdrbench.suite.reports.tables.table import Table
+from kdrbench.suite.reports.tables.table import Table, render_html, render_latex
 from support.report_rows import kpca_run, run
 
 SOLVERS = ["ism", "dg", "sm"]

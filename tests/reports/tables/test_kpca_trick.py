@@ -7,9 +7,8 @@ import pytest
 from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
-from kdrbench.suite.reports.tables.kpca_tests import differences_of
-from kdrbench.suite.reports.tables.kpca_trick import kpca_tables
-from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.tables.kpca_trick import differences_of, kpca_tables
+from kdrbench.suite.reports.tables.table import render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run
 

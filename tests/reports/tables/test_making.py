@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.reports import records
-from kdrbench.suite.reports.tables.making import make_table, plain_table, reports_named
+from kdrbench.suite.reports.making import make_table, plain_table, reports_named
 from kdrbench.suite.reports.tables.table import Entry, Table
 from support.report_rows import kpca_run, run
 

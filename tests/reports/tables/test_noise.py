@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.suite.reports.figures import noise as figure
 from kdrbench.suite.reports.figures.league import STYLES
-from kdrbench.suite.reports.figures.making import Source, make_chart
+from kdrbench.suite.reports.making import Source, make_chart
 from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, figure_sources
+from kdrbench.suite.reports.tables import noise as figure
 from kdrbench.suite.reports.tables.noise import called_real, noise_table
 from support.configs import whole_config
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
+from kdrbench.suite.reports.tables.ikdr import compared_cells
 from kdrbench.suite.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
 from support.report_rows import run
 

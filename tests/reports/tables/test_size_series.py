@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
-from kdrbench.suite.reports.figures.scaling import scaling_chart
 from kdrbench.suite.reports.records import is_scaling
 from kdrbench.suite.reports.tables.size_series import (
     ALL_PAIRS,
@@ -14,6 +13,7 @@ from kdrbench.suite.reports.tables.size_series import (
     complexity_table,
     fit_large,
     fit_power_law,
+    scaling_chart,
     size_series,
 )
 from support.report_rows import run

@@ -7,9 +7,7 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.suite.reports.tables.labels import method_label
-from kdrbench.suite.reports.tables.latex import number, render_latex
-from kdrbench.suite.reports.tables.making import write_table
-from kdrbench.suite.reports.tables.table import Entry, Group, Table
+from kdrbench.suite.reports.tables.table import Entry, Group, Table, number, render_latex, write_table
 
 
 def table():

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from kdrbench.suite.reports.tables.html import render_html, sections_of_runs
-from kdrbench.suite.reports.tables.ikdr import beside_published, ikdr_table
-from kdrbench.suite.reports.tables.ikdr_cells import compared_cells
-from kdrbench.suite.reports.tables.latex import render_latex
+from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
+from kdrbench.suite.reports.tables.table import render_html, render_latex
 from support.report_rows import run
 
 EXPERIMENT = {

@@ -8,10 +8,9 @@ import pytest
 from scipy.stats import wilcoxon
 
 from kdrbench.suite.reports.answers.answer import answer_of
-from kdrbench.suite.reports.leagues import fixed_beside
-from kdrbench.suite.reports.outputs import experiment_tables
+from kdrbench.suite.reports.making import make_table
+from kdrbench.suite.reports.outputs import experiment_tables, fixed_beside
 from kdrbench.suite.reports.tables.league.tuning import Tuning, tuning_sentence, tuning_table
-from kdrbench.suite.reports.tables.making import make_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
@@ -130,9 +129,9 @@ def test_a_league_on_other_folds_or_cells_does_not(changes):
 def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypatch):
     both = {"league_small": rows_of(), "league_small_tuned": tuned_rows()}
     monkeypatch.setattr(
-        "kdrbench.suite.reports.tables.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
+        "kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
     )
-    monkeypatch.setattr("kdrbench.suite.reports.tables.making.sections_of_runs", lambda _: [])
+    monkeypatch.setattr("kdrbench.suite.reports.tables.league.tuning.sections_of_runs", lambda _: [])
     report = experiment_tables(config(), "league_small_tuned")[-1]
     table, _ = make_table(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"

@@ -80,7 +80,7 @@ def pack(
         return
     from kdrbench.files import replacing_folder
     from kdrbench.suite.archive.pack import Packing
-    from kdrbench.suite.reports.figures.making import charts_to_store
+    from kdrbench.suite.reports.making import charts_to_store
     from kdrbench.suite.reports.optima import BestKnown
 
     results, name = root_and_name(results, name)

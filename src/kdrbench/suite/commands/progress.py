@@ -86,7 +86,7 @@ def why(place: str, results: Path, name: str) -> None:
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
-    from kdrbench.suite.reports.targets import experiments_by_target
+    from kdrbench.suite.reports.report_jobs import experiments_by_target
 
     targets = experiments_by_target(grid.config)
     names = targets.get(place)

@@ -30,11 +30,9 @@ from kdrbench.suite.commands.sources import reports_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    import pandas as pd
-
     from kdrbench.suite.engine.stage import Config
     from kdrbench.suite.reports.answers.answer import Answer
-    from kdrbench.suite.reports.tables.making import Page
+    from kdrbench.suite.reports.making import Page
 
 # Seconds between lines on reports, and on a terminal between two texts of one.
 _LINE_S, _TERMINAL_S = 5.0, 0.5
@@ -46,7 +44,7 @@ _LINE_S, _TERMINAL_S = 5.0, 0.5
 @click.option("--out", type=FILE, help="Folder of the reports; reports/RECORD if not said.")
 @processes
 def report(results: Path, name: str, out: Path | None, jobs: int) -> None:
-    """Make all tables, figures and pages of the record in RESULTS, and its site: without data and without the workflow.
+    """Make all tables, figures and pages of the record in RESULTS, without data and without the workflow.
 
     What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
     """
@@ -62,7 +60,7 @@ def report(results: Path, name: str, out: Path | None, jobs: int) -> None:
         raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
     out = out or reports_of(results, config)
     source = _Source(without_code({**config, "run": merged}), frozen.parent, results, out)
-    click.echo(f"{counted(source.make(int(jobs)), 'table and figure', 'tables and figures')}, pages and site -> {out}")
+    click.echo(f"{counted(source.make(int(jobs)), 'table and figure', 'tables and figures')}, and pages -> {out}")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class _Source:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        from kdrbench.suite.reports.figures.making import can_be_drawn
+        from kdrbench.suite.reports.making import can_be_drawn
         from kdrbench.suite.reports.outputs import figures_of, tables_of
 
         # Those of many rows first: none is left for one core at the end.
@@ -87,27 +85,18 @@ class _Source:
         figures = [name for name, one in figures_of(self.config).items() if can_be_drawn(one, self.config, self.store)]
         # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
         with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
-            # Beside figures and tables: papers, distances above the best costs, site and dashboard.
-            work = _Work(pool, len(figures) + len(tables) + 4)
+            # Beside figures and tables: papers and dashboard.
+            work = _Work(pool, len(figures) + len(tables) + 2)
             found, *_ = work.all((self.papers,), *((self.figure, name) for name in figures))
             answers, made = found
             # Their pages show figures, and what follows shows them.
-            gaps, *_ = work.all((self.gaps,), *((self.table, name, made.get(name)) for name, _ in tables))
-            work.all((self.site, answers, gaps), (self.dashboard, answers))
+            work.all(*((self.table, name, made.get(name)) for name, _ in tables))
+            work.all((self.dashboard, answers))
         work.line.end()
         return len(figures) + len(tables)
 
     def _size(self, experiment: str) -> int:
         return (self.merged / "merged" / f"{experiment}.csv").stat().st_size
-
-    def gaps(self) -> pd.Series | None:
-        """Return the distances above the best known costs by run, which the site shows; none without runs of IKDR."""
-        from kdrbench.suite.reports.outputs import TRACES
-        from kdrbench.suite.reports.records import IKDR, read_runs, table_of
-        from kdrbench.suite.reports.site.record import gaps_by_run
-
-        table = self.merged / f"{table_of(IKDR)}.csv"
-        return gaps_by_run(read_runs(table), self.config, self.store / TRACES) if table.is_file() else None
 
     def papers(self) -> tuple[list[Answer], dict[str, Page]]:
         """Write published numbers, claims and what was found, which are made of each other.
@@ -123,11 +112,11 @@ class _Source:
         return list(source.answers.values()), source.pages
 
     def figure(self, name: str) -> None:
-        """Draw a figure, for the site as well."""
+        """Draw a figure."""
         from kdrbench.suite.commands.reports import draw_figure, included
 
         with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
-            draw_figure(name, source, self.out / "figures" / name, ("pdf", "png", "svg"))
+            draw_figure(name, source, self.out / "figures" / name)
 
     def table(self, name: str, made: Page | None) -> None:
         """Write a table with the figures of its page; with a page that was ``made`` before, that is written."""
@@ -155,17 +144,6 @@ class _Source:
         found = None if self.config.get("include") else answers
         with redirect_stdout(StringIO()), included(self.config, self.merged, self.store) as source:
             write_dashboard(*source, tuple(parts), published, page, found)
-
-    def site(self, answers: list[Answer], gaps: pd.Series | None) -> None:
-        """Write the site of the record."""
-        from kdrbench.suite.reports.records import read_results
-        from kdrbench.suite.reports.site.pages import write_site
-        from kdrbench.suite.reports.site.record import site_record
-
-        name = self.config.get("name") or self.store.name
-        folder = self.out / "site"
-        record = site_record(name, read_results(self.merged), folder / "records" / name, self.out, answers, gaps)
-        write_site(folder, [record], self.out / "figures")
 
 
 @dataclass

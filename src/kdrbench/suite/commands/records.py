@@ -55,16 +55,15 @@ def merge_results(results: tuple[Path, ...], out: Path) -> None:
 def site(results: tuple[str, ...], out: Path) -> None:
     """Write a static site of the records RESULTS, folders of merged tables or single tables of them.
 
-    A record is called NAME where one is given, and otherwise like its configuration or its folder. The site has an
-    overview, the claims, a page for each paper, method, data set and record, and what changed between any two records.
-    It needs no server and asks for nothing: open index.html.
+    A record is called NAME where one is given, and otherwise like its configuration or its folder. The site has the
+    dashboard of each, and a page with their answers and claims side by side and what changed between any two. It needs
+    no server and asks for nothing: open index.html.
     """
     from kdrbench.files import replacing_folder
     from kdrbench.suite.archive.unpack import opened
     from kdrbench.suite.reports.dashboard.rendering import slug
     from kdrbench.suite.reports.records import read_results
-    from kdrbench.suite.reports.site.pages import write_site
-    from kdrbench.suite.reports.site.record import site_record
+    from kdrbench.suite.reports.site import site_record, write_site
 
     context = click.get_current_context()
     named = [(name, context.with_resource(opened(place))) for name, place in map(_named, results)]

@@ -92,14 +92,14 @@ def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
     if name.startswith(FIGURE_FOLDER):
         draw_figure(name.removeprefix(FIGURE_FOLDER), source, out / name)
         return
+    from kdrbench.suite.reports.making import reports_named
     from kdrbench.suite.reports.records import IKDR
-    from kdrbench.suite.reports.tables.making import reports_named
 
     (table,) = reports_named(name, source[0])
     pictures = tuple(out / FIGURE_FOLDER / f"{one}.png" for one in tables_of(source[0])[name].figures)
     write_report(table, source, out, pictures)
     if typeset and table.kind == IKDR:
-        from kdrbench.suite.reports.tables.latex import compile_pdf
+        from kdrbench.suite.reports.tables.table import compile_pdf
 
         compile_pdf((out / f"{name}.tex").read_text(encoding="utf-8"), out / f"{name}.pdf")
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from kdrbench.suite.engine.stage import Config
     from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.reports.making import Page
     from kdrbench.suite.reports.outputs import Report
     from kdrbench.suite.reports.summary.source import Source
-    from kdrbench.suite.reports.tables.html import Section
-    from kdrbench.suite.reports.tables.making import Page
+    from kdrbench.suite.reports.tables.table import Section
 
 # A configuration, the folder of its merged tables, and that of traces, findings and data.
 Included = tuple["Config", Path, Path]
@@ -64,7 +64,7 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
     NAME is an experiment, whatever its system, or one of several tables: kpca_table1, paired_tests, complexity,
     low_rank_text.
     """
-    from kdrbench.suite.reports.tables.making import reports_named
+    from kdrbench.suite.reports.making import reports_named
 
     with included(config, results, store) as source:
         for report in reports_named(name, config):
@@ -73,7 +73,7 @@ def table(name: str, figures: tuple[Path, ...], config: Config, results: Path, s
 
 def write_report(report: Report, source: Included, out: Path, figures: tuple[Path, ...]) -> None:
     """Write a table into the folder ``out``, its page with the PNG ``figures``."""
-    from kdrbench.suite.reports.tables.making import make_table
+    from kdrbench.suite.reports.making import make_table
 
     page = make_table(report, *source)
     write_page(page, out / report.name, figures)
@@ -82,7 +82,7 @@ def write_report(report: Report, source: Included, out: Path, figures: tuple[Pat
 
 def write_page(page: Page, stem: Path, figures: tuple[Path, ...]) -> None:
     """Write a table with its page as ``stem``, the PNG ``figures`` above the page's own sections."""
-    from kdrbench.suite.reports.tables.making import write_table
+    from kdrbench.suite.reports.tables.table import write_table
 
     contents, sections = page
     write_table(contents, stem, [*map(_picture, figures), *sections])
@@ -91,7 +91,7 @@ def write_page(page: Page, stem: Path, figures: tuple[Path, ...]) -> None:
 def _picture(png: Path) -> Section:
     """Return the section of a page that shows a figure, with the caption that is written beside it."""
     from kdrbench.suite.reports.figures.chart import Chart
-    from kdrbench.suite.reports.tables.html import Section
+    from kdrbench.suite.reports.tables.table import Section
 
     chart = Chart.from_json(png.with_suffix(".json").read_text(encoding="utf-8"))
     return Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption])
@@ -117,7 +117,7 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
 def draw_figure(name: str, source: Included, out: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
     """Draw a figure as files of these kinds, with its data and its caption."""
     from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
-    from kdrbench.suite.reports.figures.making import make_chart
+    from kdrbench.suite.reports.making import make_chart
 
     chart = make_chart(name, *source)
     write_chart(chart, out, kinds)
@@ -189,7 +189,7 @@ def summary(config: Config, results: Path, store: Path, reports: str, out: Path)
 def write_summary(source: Source, out: Path) -> None:
     """Write the pages of a record, and say which; that there is no PDF is said as well."""
     from kdrbench.suite.reports.summary.pages import print_summary, write_summaries
-    from kdrbench.suite.reports.tables.latex import TexError
+    from kdrbench.suite.reports.tables.table import TexError
 
     for path in write_summaries(source, out):
         click.echo(str(path))

@@ -1,17 +1,17 @@
-"""What reports exist for a configuration: its tables and figures, the pages on all of it, and the targets by name.
+"""What reports exist for a configuration: its tables and figures, what they are made of, and their files.
 
-Everything here is a function of the frozen configuration, so that the workflow and the commands agree.
+All of it is a function of the frozen configuration, so that the workflow and the commands agree. ``TABLES`` and
+``FIGURES`` hold what is known of each kind of report; nothing else asks for the system of an experiment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.archive import manifest_of
-from kdrbench.suite.reports.leagues import LEAGUE_TABLES, fixed_beside
 from kdrbench.suite.reports.records import (
     ALTERNATIVE,
     ATLAS,
@@ -35,28 +35,70 @@ from kdrbench.suite.reports.records import (
     table_of,
 )
 from kdrbench.suite.reports.tables.kpca_cells import table_names
+from kdrbench.suite.systems.league.rules import FIXED, TUNED
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT, TUNING = "paired_tests", "complexity", "low_rank_text", "tuning"
 SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
-# What each kind of figure and table is made of, beside the merged tables.
-_NEEDS: dict[str, tuple[str, ...]] = {
-    "cost_against_time": (TRACES,),
-    "cost_against_calls": (TRACES,),
-    "loadings": (FINDINGS, DATA),
-    "scatter": (FINDINGS, DATA),
-    "segmentation": (FINDINGS, DATA),
-    **dict.fromkeys((PROFILE, IKDR), (TRACES,)),
-    **dict.fromkeys((LEAGUE, ATLAS), (FINDINGS,)),
-    **dict.fromkeys((SCALING, FIGURE_1B, LOW_RANK, KPCA_FIGURE, NOISE), ()),
-}
-# Figures that the page of their experiment's table shows.
-_ON_PAGES = ("cost_against_time", LOW_RANK, LEAGUE, ATLAS, NOISE)
-# Figures and tables of costs above the best known, which an atlas of optima may have stored.
-ABOVE_BEST = (IKDR, "cost_against_time", "cost_against_calls", PROFILE)
+LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
+# Two leagues with the same values of the first two have the same folds.
+_SAME_FOLDS, _SHARED = ("folds", "most_rows"), ("datasets", "methods", "components")
 Paths = Callable[[str, str], list[str]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table or figure: what it shows, the function that makes it, and what it needs beside merged tables.
+
+    ``maker`` is "module:function" below :mod:`kdrbench.suite.reports`; the function takes a
+    :class:`~kdrbench.suite.reports.making.Source`. One with costs ``above_best`` waits for the best known costs that an
+    atlas stores. A figure that is ``on_page`` is shown by the page of its experiment's table.
+    """
+
+    shows: str
+    maker: str
+    needs: tuple[str, ...] = ()
+    above_best: bool = False
+    on_page: bool = False
+
+
+TABLES: Mapping[str, Kind] = {
+    IKDR: Kind("time, cost and quality", "tables.ikdr:page", (TRACES,), above_best=True),
+    KPCA_TRICK: Kind("KPCA trick", "tables.kpca_trick:page"),
+    LOW_RANK: Kind("low-rank kernels", "tables.low_rank:page"),
+    LEAGUE: Kind("league", "tables.league.tables:page", (FINDINGS,)),
+    TUNING: Kind("tuned beside defaults", "tables.league.tuning:page"),
+    ATLAS: Kind("atlas of optima", "tables.atlas:page", (FINDINGS,)),
+    NOISE: Kind("noise", "tables.noise:page"),
+    LOW_RANK_TEXT: Kind("low-rank kernels", "tables.low_rank:text_page"),
+    PAIRED_TESTS: Kind("paired tests", "tables.paired_tests:page"),
+    COMPLEXITY: Kind("measured exponents", "tables.size_series:page"),
+}
+# Of a system of the user's own.
+OTHER_TABLE = Kind("results", "making:plain_page")
+FIGURES: Mapping[str, Kind] = {
+    "cost_against_time": Kind(
+        "cost against time", "figures.cost_against_time:chart_of", (TRACES,), above_best=True, on_page=True
+    ),
+    "cost_against_calls": Kind(
+        "cost against oracle calls", "figures.cost_against_time:chart_of", (TRACES,), above_best=True
+    ),
+    "loadings": Kind("features and stability", "figures.projections:loadings_chart", (FINDINGS, DATA)),
+    "scatter": Kind("projected samples", "figures.projections:scatter_chart", (FINDINGS, DATA)),
+    "segmentation": Kind("segments and mean faces", "figures.projections:segmentation_chart", (FINDINGS, DATA)),
+    PROFILE: Kind("performance profile", "figures.performance_profile:chart_of", (TRACES,), above_best=True),
+    SCALING: Kind("time against size", "tables.size_series:chart_of"),
+    FIGURE_1B: Kind("time against samples", "tables.size_series:figure_1b"),
+    KPCA_FIGURE: Kind("KPCA trick", "figures.kpca_figures:chart_of"),
+    LEAGUE: Kind("mean ranks, time and stability", "figures.league:chart_of", (FINDINGS,), on_page=True),
+    ATLAS: Kind("atlas of optima", "figures.atlas:chart_of", (FINDINGS,), on_page=True),
+    NOISE: Kind("noise", "tables.noise:chart_of", on_page=True),
+    LOW_RANK: Kind("accuracy, agreement or sweeps", "tables.low_rank:chart_of", on_page=True),
+}
+# Of the KPCA trick's figures only the second and the third show arrays, and the third the names of classes.
+_KPCA_NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}
 
 
 @dataclass(frozen=True)
@@ -85,12 +127,12 @@ def result_folder(config: Config) -> str:
 def tables_of(config: Config) -> dict[str, Report]:
     """Return the tables of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_tables(config, name)]
-    if ikdr := _compared(config):
-        reports.append(Report(PAIRED_TESTS, PAIRED_TESTS, ikdr))
-    if scaling := _scaling(config):
-        reports.append(Report(COMPLEXITY, COMPLEXITY, scaling))
-    if low_rank := experiments_of(of_papers(config), LOW_RANK):
-        reports.append(Report(LOW_RANK_TEXT, LOW_RANK_TEXT, tuple(low_rank)))
+    of_several = {
+        PAIRED_TESTS: _compared(config),
+        COMPLEXITY: _scaling(config),
+        LOW_RANK_TEXT: tuple(experiments_of(of_papers(config), LOW_RANK)),
+    }
+    reports += [Report(name, name, experiments) for name, experiments in of_several.items() if experiments]
     return {report.name: report for report in reports}
 
 
@@ -102,11 +144,29 @@ def experiment_tables(config: Config, name: str) -> list[Report]:
         return []
     if system == KPCA_TRICK:
         return [Report(table, KPCA_TRICK, of_one) for table in table_names(name, experiment["learners"])]
-    figures = tuple(figure.name for figure in experiment_figures(config, name) if figure.kind in _ON_PAGES)
+    figures = tuple(one.name for one in experiment_figures(config, name) if FIGURES[one.kind].on_page)
     first = Report(name, system, of_one + (_redrawn(config, name) if system == IKDR else ()), figures)
     league = [Report(f"{name}_{part}", system, of_one) for part in LEAGUE_TABLES if system == LEAGUE]
     fixed = fixed_beside(config, name)
     return [first, *league, *([Report(f"{name}_{TUNING}", TUNING, (name, fixed))] if fixed else [])]
+
+
+def fixed_beside(config: Config, name: str) -> str | None:
+    """Return the first league with default parameters that is run on the folds of the tuned league ``name``.
+
+    ``None`` where there is none that shares a data set, a method and a number of components with it, or ``name`` is no
+    tuned league.
+    """
+    experiments = config["experiments"]
+    tuned = experiments[name]
+    if tuned.get("rules") != TUNED:
+        return None
+    for other in experiments_of(config, LEAGUE):
+        fixed = experiments[other]
+        alike = fixed["rules"] == FIXED and all(fixed.get(key) == tuned.get(key) for key in _SAME_FOLDS)
+        if alike and all(set(fixed[key]) & set(tuned[key]) for key in _SHARED):
+            return other
+    return None
 
 
 def _redrawn(config: Config, name: str) -> tuple[str, ...]:
@@ -120,10 +180,8 @@ def _redrawn(config: Config, name: str) -> tuple[str, ...]:
 def figures_of(config: Config) -> dict[str, Report]:
     """Return the figures of a configuration by name: those of each experiment, then those of several."""
     reports = [report for name in config["run"] for report in experiment_figures(config, name)]
-    if ikdr := _compared(config):
-        reports.append(Report(PROFILE, PROFILE, ikdr))
-    if scaling := _scaling(config):
-        reports += [Report(name, name, scaling) for name in (SCALING, FIGURE_1B)]
+    of_several = {PROFILE: _compared(config), SCALING: _scaling(config), FIGURE_1B: _scaling(config)}
+    reports += [Report(name, name, experiments) for name, experiments in of_several.items() if experiments]
     return {report.name: report for report in reports}
 
 
@@ -163,6 +221,12 @@ def _scaling(config: Config) -> tuple[str, ...]:
     return tuple(filter(is_scaling, experiments_of(config, IKDR)))
 
 
+def awaited_experiments(config: Config, report: Report, kinds: Mapping[str, Kind]) -> frozenset[str]:
+    """Return the experiments whose runs a table or figure waits for: those it shows, and atlases of best costs."""
+    kind = kinds.get(report.kind)
+    return frozenset((*report.experiments, *(experiments_of(config, ATLAS) if kind and kind.above_best else ())))
+
+
 def optima_file(name: str) -> str:
     """Return the file of the best solutions of an atlas."""
     return f"results/{OPTIMA}/{name}.npz"
@@ -175,29 +239,28 @@ def system_tables(config: Config) -> list[str]:
 
 def table_sources(config: Config, report: Report, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return what a table is made of beside the merged tables; arguments as those of :func:`figure_sources`."""
-    made_of = [path for kind in _NEEDS.get(report.kind, ()) for path in paths(report.experiments[0], kind)]
-    return made_of + (_optima(config, stored) if report.kind in ABOVE_BEST else [])
+    kind = TABLES.get(report.kind, OTHER_TABLE)
+    made_of = [path for needed in kind.needs for path in paths(report.experiments[0], needed)]
+    return made_of + (_optima(config, stored) if kind.above_best else [])
 
 
 def _optima(config: Config, stored: Iterable[str]) -> list[str]:
     """Return the files of best known solutions: those of the atlases that are run, and those ``stored`` before."""
-    made = [optima_file(name) for name in experiments_of(config, ATLAS)]
-    return list(dict.fromkeys([*made, *stored]))
+    return list(dict.fromkeys([*(optima_file(name) for name in experiments_of(config, ATLAS)), *stored]))
 
 
 def figure_sources(config: Config, report: Report, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return what a figure is drawn from beside the merged tables.
 
     ``paths(experiment, kind)`` are the files of traces or findings of an experiment; ``stored`` are those of best known
-    solutions that earlier workflows have left. Of the KPCA trick's figures only the second and the third show arrays,
-    and the third the names of classes.
+    solutions that earlier workflows have left.
     """
-    kinds = _NEEDS[report.kind]
+    kind, needs = FIGURES[report.kind], FIGURES[report.kind].needs
     if report.kind == KPCA_FIGURE:
-        kinds = {2: (FINDINGS,), 3: (FINDINGS, DATA)}.get(config["experiments"][report.name]["figure"], ())
-    drawn = [path for kind in kinds if kind != DATA for name in report.experiments for path in paths(name, kind)]
-    shown = [config["experiments"][name] for name in report.experiments if DATA in kinds]
-    drawn += _optima(config, stored) if report.kind in ABOVE_BEST else []
+        needs = _KPCA_NEEDS.get(config["experiments"][report.name]["figure"], ())
+    drawn = [path for needed in needs if needed != DATA for name in report.experiments for path in paths(name, needed)]
+    shown = [config["experiments"][name] for name in report.experiments if DATA in needs]
+    drawn += _optima(config, stored) if kind.above_best else []
     drawn += [f"results/data/{dataset}.npz" for experiment in shown for dataset in experiment["datasets"]]
     pictures = shown if report.kind == "segmentation" else []
     return drawn + [f"results/data/{dataset}.png" for experiment in pictures for dataset in pictures_of(experiment)]
@@ -228,12 +291,6 @@ def experiment_outputs(config: Config, name: str, *, typeset: bool = False) -> l
     return table_files(config, tables, typeset=typeset) + figure_files(config, figures)
 
 
-def overall_outputs(config: Config) -> list[str]:
-    """Return the lists of published numbers and of claims."""
-    folder, lists = report_folder(config), {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
-    return [f"{folder}/{name}.{kind}" for name, kinds in lists.items() for kind in kinds]
-
-
 def included(config: Config) -> list[str]:
     """Return the manifest of the packed record whose rows reports show beside one's own, if there is one."""
     return [str(manifest_of(config["include"]))] if config.get("include") else []
@@ -242,7 +299,8 @@ def included(config: Config) -> list[str]:
 def outputs(config: Config, *, typeset: bool = False) -> list[str]:
     """Return all report files of a configuration but the dashboard, which shows them."""
     tables, figures = table_files(config, tables_of(config), typeset=typeset), figure_files(config, figures_of(config))
-    return tables + figures + overall_outputs(config)
+    lists = {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
+    return tables + figures + [f"{report_folder(config)}/{name}.{kind}" for name in lists for kind in lists[name]]
 
 
 def dashboard_parts(config: Config) -> list[str]:

@@ -1,7 +1,7 @@
-"""Which tables and figures one job of the workflow makes: all that wait for the same runs.
+"""How the workflow makes reports: by which names they are asked for, which one process makes, and their captions.
 
-A process takes longer to load pandas and matplotlib than to make most reports, so it makes several. The rows of an
-experiment are merged by the job of those reports that wait for that experiment alone.
+A process takes longer to load pandas and matplotlib than to make most reports, so one job makes all that wait for the
+same runs. The rows of an experiment are merged by the job of those reports that wait for that experiment alone.
 """
 
 from __future__ import annotations
@@ -9,10 +9,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
 
 from kdrbench.suite.reports.outputs import (
+    COMPLEXITY,
+    FIGURE_1B,
+    FIGURES,
+    LOW_RANK_TEXT,
+    OTHER_TABLE,
+    PROFILE,
+    SCALING,
+    TABLES,
     Paths,
     Report,
+    awaited_experiments,
+    experiment_figures,
+    experiment_tables,
     figure_files,
     figure_sources,
     figures_of,
@@ -23,11 +36,102 @@ from kdrbench.suite.reports.outputs import (
     table_sources,
     tables_of,
 )
-from kdrbench.suite.reports.records import ATLAS, Config, experiments_of
-from kdrbench.suite.reports.targets import awaited_experiments
+from kdrbench.suite.reports.records import (
+    ATLAS,
+    IKDR,
+    KPCA_FIGURES,
+    KPCA_TRICK,
+    Config,
+    experiments_of,
+    is_scaling,
+    system_of,
+)
+from kdrbench.suite.reports.tables.kpca_cells import TABLES as KPCA_TABLES
 
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"
+# Papers whose targets have other names than their published numbers.
+_PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
+# Pages on all that is run in Snakemake's report: chapter, what it shows.
+_PAGES = {
+    "published_vs_ours": ("Published and ours", "every published number"),
+    "claims": ("Published and ours", "claims of the papers"),
+    "dashboard": ("Dashboard", "everything on one page"),
+}
+
+
+@dataclass
+class _Target:
+    """The names of the tables and figures of a target, each once."""
+
+    tables: dict[str, None] = field(default_factory=dict)
+    figures: dict[str, None] = field(default_factory=dict)
+
+    def add(self, tables: Iterable[str] = (), figures: Iterable[str] = ()) -> None:
+        self.tables |= dict.fromkeys(tables)
+        self.figures |= dict.fromkeys(figures)
+
+
+def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
+    """Return what can be asked for by name, with the files that it makes."""
+    return {
+        name: table_files(config, target.tables, typeset=typeset) + figure_files(config, target.figures)
+        for name, target in _targets(config).items()
+    }
+
+
+def experiments_by_target(config: Config) -> dict[str, list[str]]:
+    """Return for each target the experiments whose runs it waits for, in the order of ``run``.
+
+    Beside an experiment these can be others: those whose partitions its table shows, and atlases of best known costs.
+    """
+    tables, figures = tables_of(config), figures_of(config)
+    by_target = {}
+    for name, target in _targets(config).items():
+        awaited = [awaited_experiments(config, tables[table], TABLES) for table in target.tables]
+        # The page of a table shows figures.
+        on_pages = [figure for table in target.tables for figure in tables[table].figures]
+        awaited += [awaited_experiments(config, figures[one], FIGURES) for one in [*target.figures, *on_pages]]
+        behind = frozenset[str]().union(*awaited)
+        by_target[name] = [experiment for experiment in config["run"] if experiment in behind]
+    return by_target
+
+
+def _targets(config: Config) -> dict[str, _Target]:
+    named: dict[str, _Target] = {name: _Target() for name in config["run"]}
+    for name in config["run"]:
+        # A target that is called like an experiment is that experiment.
+        papers = [one for one in _paper_targets(name, config["experiments"][name]) if one not in config["run"]]
+        for target in (name, *papers):
+            named.setdefault(target, _Target()).add(
+                [report.name for report in experiment_tables(config, name)],
+                [report.name for report in experiment_figures(config, name)],
+            )
+    tables, figures = tables_of(config), figures_of(config)
+    for number in KPCA_TABLES.values():
+        of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
+        if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
+            named.setdefault(f"kpca_table{number}", _Target()).add(chosen)
+    if COMPLEXITY in tables:
+        named.setdefault("ismplus_table4", _Target()).add([COMPLEXITY])
+        named.setdefault("neurips2019_figure1b", _Target()).add(figures=[SCALING, FIGURE_1B])
+    if LOW_RANK_TEXT in tables:
+        named.setdefault("lowrank_text", _Target()).add([LOW_RANK_TEXT])
+    if PROFILE in figures:
+        named.setdefault(PROFILE, _Target()).add(figures=[PROFILE])
+    return named
+
+
+def _paper_targets(name: str, experiment: Config) -> list[str]:
+    """Return the tables and figures of papers that an experiment makes, as targets are named."""
+    published, system = experiment.get("published", {}), system_of(experiment)
+    paper = _PAPERS.get(published.get("paper", ""), published.get("paper", ""))
+    names = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
+    if system == KPCA_FIGURES:
+        names.append(f"kpca_figure{experiment['figure']}")
+    if system == IKDR and is_scaling(name):
+        names.append("neurips2019_figure1b")
+    return list(dict.fromkeys(names))
 
 
 @dataclass
@@ -43,15 +147,15 @@ class ReportJob:
 def report_jobs(config: Config) -> list[ReportJob]:
     """Return the jobs of a configuration: one for each experiment, and those whose reports wait for several."""
     jobs = {frozenset({name}): ReportJob(f"experiment_{name}", name) for name in config["run"]}
+
+    def job_of(report: Report, awaited: frozenset[str]) -> ReportJob:
+        return jobs.setdefault(awaited, ReportJob(f"compared_{report.name}"))
+
     for table in tables_of(config).values():
-        _job_of(table, config, jobs).tables.append(table)
+        job_of(table, awaited_experiments(config, table, TABLES)).tables.append(table)
     for figure in figures_of(config).values():
-        _job_of(figure, config, jobs).figures.append(figure)
+        job_of(figure, awaited_experiments(config, figure, FIGURES)).figures.append(figure)
     return list(jobs.values())
-
-
-def _job_of(report: Report, config: Config, jobs: dict[frozenset[str], ReportJob]) -> ReportJob:
-    return jobs.setdefault(awaited_experiments(config, report), ReportJob(f"compared_{report.name}"))
 
 
 def merged_table(config: Config, name: str) -> str:
@@ -91,3 +195,32 @@ def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
     words += ["--merge", job.merged] if job.merged else []
     words += [word for path in stored_optima(config, job) for word in ("--optima", path)]
     return shlex.join([*words, *(["--typeset"] if typeset else [])])
+
+
+def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
+    """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
+    flags = {}
+    for table in job.tables:
+        kind = table.kind if table.kind in TABLES else "other"
+        shows = TABLES.get(table.kind, OTHER_TABLE).shows
+        flags[f"{report_folder(config)}/{table.name}.html"] = _flags("Tables", f"table_{kind}", _shown(table), shows)
+    for figure in job.figures:
+        file, caption = f"{report_folder(config)}/{FIGURE_FOLDER}{figure.name}.png", f"figure_{figure.kind}"
+        flags[file] = _flags("Figures", caption, _shown(figure), FIGURES[figure.kind].shows)
+    return flags
+
+
+def page_caption(name: str) -> dict[str, Any]:
+    """Return what ``report`` takes beside one of the pages on all that is run."""
+    chapter, shows = _PAGES[name]
+    return _flags(chapter, f"page_{name}", "all", shows)
+
+
+def _shown(report: Report) -> str:
+    alone = len(report.experiments) == 1 or report.name in report.experiments
+    return report.experiments[0] if alone else "all"
+
+
+def _flags(category: str, caption: str, experiment: str, shows: str) -> dict[str, Any]:
+    path = files("kdrbench.suite.reports").joinpath("templates", "captions", f"{caption}.rst")
+    return {"caption": str(path), "category": category, "labels": {"of": experiment, "shows": shows}}

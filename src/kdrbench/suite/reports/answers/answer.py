@@ -12,8 +12,7 @@ from kdrbench.suite.reports.answers.learners import atlas_sentences, sentences_o
 from kdrbench.suite.reports.answers.matrix import Matrix, matrix_of
 from kdrbench.suite.reports.answers.nearness import known_beside, nearness
 from kdrbench.suite.reports.answers.solvers import largest_sentences, solver_sentences
-from kdrbench.suite.reports.leagues import fixed_beside
-from kdrbench.suite.reports.outputs import FINDINGS
+from kdrbench.suite.reports.outputs import FINDINGS, fixed_beside
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,

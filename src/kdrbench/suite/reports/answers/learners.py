@@ -10,7 +10,7 @@ from kdrbench.errors import count_of, counted, joined
 from kdrbench.suite.reports.figures.kpca_figures import QZ, beside_kpca
 from kdrbench.suite.reports.records import NOISE, Config
 from kdrbench.suite.reports.tables.kpca_cells import kpca_cells
-from kdrbench.suite.reports.tables.kpca_tests import differences_of
+from kdrbench.suite.reports.tables.kpca_trick import differences_of
 from kdrbench.suite.reports.tables.labels import dataset_label, learner_name, low_rank_label
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 
@@ -122,8 +122,8 @@ def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
 
 def league_sentences(runs: pd.DataFrame) -> list[str]:
     """Return how often our own kernel projection and the best one win, the first three methods, and controls."""
-    from kdrbench.suite.reports.tables.league.controls import controls_sentence
     from kdrbench.suite.reports.tables.league.rows import League, best_projection, headlines
+    from kdrbench.suite.reports.tables.league.tables import controls_sentence
 
     league = League(runs)
     first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]
@@ -134,7 +134,7 @@ def league_sentences(runs: pd.DataFrame) -> list[str]:
 
 def atlas_sentences(runs: pd.DataFrame, config: Config, findings: Path) -> list[str]:
     """Return the answers to the three questions of an atlas, whose optima are in ``findings``."""
-    from kdrbench.suite.reports.tables.atlas_rows import cells_of_atlas, sentences
+    from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
 
     return sentences(cells_of_atlas(runs, findings), config)
 

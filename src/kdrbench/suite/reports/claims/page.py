@@ -21,9 +21,9 @@ from kdrbench.suite.reports.claims import (
 )
 from kdrbench.suite.reports.claims.claim import DECISION_RULES, Claim, Decision, Found, Records
 from kdrbench.suite.reports.protocol import departures_in_words
-from kdrbench.suite.reports.tables.html import render
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN
 from kdrbench.suite.reports.tables.published_numbers import paper_label
+from kdrbench.suite.reports.tables.table import render
 
 # In the order of the papers: those of ISM first.
 CLAIMS: tuple[Claim, ...] = (

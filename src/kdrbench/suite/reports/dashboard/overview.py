@@ -10,9 +10,9 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.reports.answers.answer import Answer
-from kdrbench.suite.reports.dashboard.bars import Bar, bar_of
-from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.claims.claim import Decision
 from kdrbench.suite.reports.ledger.comparison import Comparison
+from kdrbench.suite.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.reports.records import (
     IKDR,
     NO_KERNEL,
@@ -26,9 +26,87 @@ from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
 _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
-_LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
-
 _ASKED_AGAIN = "The question above, of other experiments"
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a bar: ``name`` chooses its colour, ``percent`` its width."""
+
+    name: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a bar is of, and its parts, empty ones too."""
+
+    title: str
+    total: int
+    shares: list[Share]
+
+
+def touched(comparisons: list[Comparison]) -> list[Comparison]:
+    """Return the lines of those papers of which an experiment that was run has a number."""
+    papers = {one.paper for one in comparisons if one.verdict is not Verdict.NOT_RUN and one.experiment}
+    return [one for one in comparisons if one.paper in papers]
+
+
+def shares_of(comparisons: list[Comparison]) -> list[Bar]:
+    """Return a paper's published numbers by verdict: all, then a table at a time. Times have no verdict.
+
+    Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
+    """
+    counted = judged(one for one in comparisons if one.first)
+    verdicts = [str(verdict) for verdict in COUNTED]
+    bars = []
+    for paper in dict.fromkeys(one.paper for one in counted):
+        name = paper_label(paper)
+        groups = {name: [one for one in counted if one.paper == paper]}
+        for one in groups[name]:
+            groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
+        run = {
+            title: group for title, group in groups.items() if any(one.verdict is not Verdict.NOT_RUN for one in group)
+        }
+        shown = {name: groups[name]} | (run if len(groups) > 2 else {})
+        bars += [bar_of(title, [str(one.verdict) for one in group], verdicts) for title, group in shown.items()]
+    return bars
+
+
+def effects_of(comparisons: list[Comparison]) -> list[Bar]:
+    """Return whether the differences that the papers' tables show come out, a paper at a time."""
+    shown = [one for one in comparisons if one.first and one.effect]
+    order = [str(effect) for effect in EFFECTS]
+    groups: dict[str, list[str]] = {}
+    for one in shown:
+        what = "ratios of times" if one.metric == "time_s" else "other effects"
+        groups.setdefault(f"{paper_label(one.paper)}, {what}", []).append(str(one.effect))
+    return [bar_of(title, effects, order) for title, effects in groups.items()]
+
+
+def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
+    """Return the claims by decision: all, then a paper at a time."""
+    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
+    for claim in claims:
+        groups["All claims"].append(claim["verdict"])
+        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
+    order = [str(decision) for decision in Decision]
+    return [bar_of(title, verdicts, order) for title, verdicts in groups.items()]
+
+
+def percent_label(percent: float) -> str:
+    """Return a share of what is there: of something never nothing, of a part never all."""
+    if 0 < percent < 1:
+        return "< 1 %"
+    return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
+
+
+def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
+    """Return a bar of how often each name of ``order`` comes."""
+    counts = Counter(names)
+    total = len(names)
+    return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
@@ -70,54 +148,14 @@ def endings_of(runs: pd.DataFrame) -> list[Bar]:
     return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question in words, and the answers of the experiments that ask it."""
-
-    words: str
-    answers: list[Answer]
-
-
-def questions_of(answers: list[Answer], leading: Answer | None) -> list[Question]:
+def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, list[Answer]]:
     """Return each question once with its answers, without the leading one, which pages show above the others."""
     asked: dict[str, list[Answer]] = {}
     for one in answers:
         if one is not leading:
             asked.setdefault(one.question, []).append(one)
     repeated = leading.question if leading else ""
-    return [Question(_ASKED_AGAIN if words == repeated else words, found) for words, found in asked.items()]
-
-
-@dataclass(frozen=True)
-class ContentsLine:
-    """What the figures of a line are of, empty for a figure alone, and (words, name) of each."""
-
-    title: str
-    links: list[tuple[str, str]]
-
-
-def contents_of(charts: list[Chart]) -> list[ContentsLine]:
-    """Return the charts in the order they come; those whose titles have the same words after a colon together."""
-    counts = Counter(_parts(chart)[1] for chart in charts)
-    lines: dict[str, ContentsLine] = {}
-    for chart in charts:
-        kind, of = _parts(chart)
-        if of and counts[of] > 1:
-            lines.setdefault(of, ContentsLine(of, [])).links.append((kind, chart.name))
-        else:
-            lines[chart.name] = ContentsLine("", [(chart.title, chart.name)])
-    return list(lines.values())
-
-
-def repeated_captions(charts: list[Chart]) -> set[str]:
-    """Return the names of the charts whose caption an earlier one has: on paper it is said once."""
-    firsts: dict[str, str] = {}
-    return {chart.name for chart in charts if firsts.setdefault(chart.caption, chart.name) != chart.name}
-
-
-def _parts(chart: Chart) -> tuple[str, str]:
-    kind, _, of = chart.title.partition(": ")
-    return kind, of
+    return {_ASKED_AGAIN if words == repeated else words: found for words, found in asked.items()}
 
 
 def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]) -> list[str]:

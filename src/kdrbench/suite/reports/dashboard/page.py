@@ -7,29 +7,30 @@ import gzip
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.suite.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.claims.claim import DECISION_RULES
-from kdrbench.suite.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
-from kdrbench.suite.reports.dashboard.citation import citation_of
 from kdrbench.suite.reports.dashboard.overview import (
-    contents_of,
+    claims_of,
     counts_of,
+    effects_of,
     endings_of,
     not_run_of,
     questions_of,
-    repeated_captions,
+    shares_of,
+    touched,
 )
-from kdrbench.suite.reports.dashboard.printing import BROAD, LONG, not_printed, printed_tables
 from kdrbench.suite.reports.dashboard.rendering import environment
 from kdrbench.suite.reports.dashboard.runs import environment_of, run_data
 from kdrbench.suite.reports.figures.chart import Chart
@@ -37,11 +38,12 @@ from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
 from kdrbench.suite.reports.ledger.published_vs_ours import not_comparable
+from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.html import provenance
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
+from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
 
@@ -49,6 +51,8 @@ _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
 # Of one check; a reader looks at the first, and thousands slow a browser down.
 _MOST_FINDINGS = 500
+# Tables of more rows are unpacked when they are opened.
+_LONG = 40
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -103,7 +107,7 @@ def render_dashboard(
     leading = leading_of(answers)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return (
-        environment("kdrbench.suite.reports.dashboard")
+        environment()
         .get_template("page.html.j2")
         .render(
             chapters=[name for name in _CHAPTERS if shown.get(name, True)],
@@ -118,10 +122,7 @@ def render_dashboard(
             cells=Cells(config),
             pack=pack,
             late=Late(),
-            not_printed=not_printed(parts.tables, parts.charts),
-            printed=printed_tables(parts.tables, config),
-            long_rows=LONG,
-            broad_columns=BROAD,
+            long_rows=_LONG,
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
@@ -135,8 +136,6 @@ def render_dashboard(
             provenance=provenance(runs),
             comparisons=comparisons,
             parts=parts,
-            contents=contents_of(parts.charts),
-            repeated=repeated_captions(parts.charts),
             legends={chart.name: legend_of(chart) for chart in parts.charts},
             checks=[*checks_of(runs, config), check_of_plugins(parts.plugins)],
             metric_titles=METRIC_TITLES,
@@ -145,8 +144,8 @@ def render_dashboard(
             verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
             packs={
                 "plotly": pack(plotly_script()),
-                "tables": pack(tables_script()),
-                "style": pack(tables_style()),
+                "tables": pack(datatables("dt_bundle.js")),
+                "style": pack(datatables("dt_bundle.css")),
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
@@ -201,15 +200,35 @@ def plotly_script() -> str:
     return str(get_plotlyjs())
 
 
-def tables_script() -> str:
-    """Return the module of DataTables that itables ships; its default export is the constructor."""
-    return _of_itables("dt_bundle.js")
-
-
-def tables_style() -> str:
-    """Return the style sheet that belongs to :func:`tables_script`."""
-    return _of_itables("dt_bundle.css")
-
-
-def _of_itables(name: str) -> str:
+def datatables(name: str) -> str:
+    """Return a file of DataTables that itables ships; the default export of its module is the constructor."""
     return files("itables").joinpath("html", name).read_text(encoding="utf-8")
+
+
+_TITLE = "kdrbench: solvers and a benchmark for learning projections and kernels"
+_ADDRESS = "Repository"
+
+
+def citation_of(comparisons: list[Comparison]) -> str:
+    """Return the software as an entry of BibTeX, and which papers to cite beside it.
+
+    Author and address are those of the installed package, and are left out where it has none. It has no year: a
+    version that is not released has no date.
+    """
+    papers = dict.fromkeys(paper_label(one.paper) for one in comparisons)
+    beside = f"\n\nCite beside it the papers whose methods you use: {', '.join(papers)}." if papers else ""
+    author, address = _installed()
+    # Two pairs of braces: the name of a group is not split into first and last names.
+    fields = {"author": author and f"{{{author}}}", "title": _TITLE, "version": __version__, "url": address}
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+    return "@software{kdrbench,\n" + ",\n".join(lines) + f"\n}}{beside}"
+
+
+def _installed() -> tuple[str, str]:
+    """Return author and address of the package's code, empty where it is not installed or does not say."""
+    try:
+        said = metadata("kdrbench")
+    except PackageNotFoundError:
+        return "", ""
+    urls = dict(line.split(", ", 1) for line in said.get_all("Project-URL", []))
+    return (said.get_all("Author") or [""])[0], urls.get(_ADDRESS, "")

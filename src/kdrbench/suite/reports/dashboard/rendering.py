@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from kdrbench.suite.reports.answers.words import gap_text, meaning, ratio_text, wins_text
-from kdrbench.suite.reports.dashboard.bars import percent_label
+from kdrbench.suite.reports.dashboard.overview import percent_label
 from kdrbench.suite.reports.ledger.published_vs_ours import interval_text, labels_of, place_label
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS
 from kdrbench.suite.reports.tables.published_numbers import paper_label
-from kdrbench.suite.reports.tables.table import Entry
+from kdrbench.suite.reports.tables.table import Entry, plain_environment
 
 if TYPE_CHECKING:
     import jinja2
@@ -21,17 +21,9 @@ _LAST = 1e300
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def environment(*packages: str) -> jinja2.Environment:
-    """Return what fills in the templates of these packages, earlier ones first; words that are given are no markup."""
-    import jinja2
-
-    made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def environment() -> jinja2.Environment:
+    """Return what fills in the templates of the dashboard and the site."""
+    made = plain_environment()
     made.filters.update(
         paper=paper_label,
         percent=percent_label,

@@ -150,7 +150,9 @@ def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | Non
     """Return each run's trace, but for those of redrawn partitions, which are many; files are read once each."""
     traces: list[list[list[float | None]] | None] = [None] * len(runs)
     redrawn = runs["partition"].to_numpy(dtype=float) > 0 if "partition" in runs else np.zeros(len(runs), dtype=bool)
-    shown = np.flatnonzero(~redrawn)
+    # A record of another may have come without its traces.
+    there = {name: (folder / str(name)).is_file() for name in runs["trace_file"].unique()}
+    shown = np.flatnonzero(~redrawn & runs["trace_file"].map(there).to_numpy(dtype=bool))
     for place, points in read_traces(runs.iloc[shown], folder):
         lines = [(point["time_s"], point["cost"], point["stationarity"]) for point in points]
         traces[shown[place]] = _thin(np.array(lines, dtype=float))

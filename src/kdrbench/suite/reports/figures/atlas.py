@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.reports.tables.atlas_rows import AtlasCell, cells_of_atlas
+from kdrbench.suite.reports.tables.atlas import AtlasCell, cells_of_atlas
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.figures.making import Source
+    from kdrbench.suite.reports.making import Source
 
 # Gaps below this are rounding of the cost, or the tolerance of a converged solver; a logarithmic axis has no zero.
 _SMALLEST = 1e-10

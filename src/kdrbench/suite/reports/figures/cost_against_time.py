@@ -27,7 +27,7 @@ from kdrbench.suite.reports.tables.labels import (
 )
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.figures.making import Source
+    from kdrbench.suite.reports.making import Source
 
 _CAPTION = (
     "How far the lowest cost so far of each solver is above the best known of the run's problem, "

@@ -24,7 +24,7 @@ from kdrbench.suite.reports.tables.labels import dataset_label
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
-    from kdrbench.suite.reports.figures.making import Source
+    from kdrbench.suite.reports.making import Source
 
 # Methods of the rows: the KPCA trick, and the ways to solve the kernel trick.
 KPCA, EXACT, RIDGE, QZ = "kpca", "exact", "ridge", "qz"

@@ -16,7 +16,7 @@ from kdrbench.suite.systems.league.ranks import bootstrap_mean_ranks, not_differ
 from kdrbench.suite.systems.league.rules import JUDGES
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.figures.making import Source
+    from kdrbench.suite.reports.making import Source
 
 # A colour for each kind of method, in the order of the palette, black for controls; a symbol for each method of a kind.
 _KINDS = (

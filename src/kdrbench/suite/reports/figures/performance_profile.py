@@ -31,7 +31,7 @@ from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE
 from kdrbench.suite.reports.tables.labels import SOLVER_TIME, TIMES_MEAN, by_method, method_label
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.figures.making import Source
+    from kdrbench.suite.reports.making import Source
 
 # Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
 ACCURACIES = (1e-2, 1e-4)

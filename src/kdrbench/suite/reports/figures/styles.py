@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.suite.reports.figures.chart import COLOURS
-from kdrbench.suite.reports.figures.lines import Line, Symbol
+from kdrbench.suite.reports.figures.chart import COLOURS, Line, Symbol
 from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables.labels import CONVERGED, stem_of
 

@@ -11,7 +11,7 @@ from kdrbench.suite.reports.ledger.comparison import Axes, Ours
 from kdrbench.suite.reports.ledger.effects import EffectFound, effect_of, our_difference
 from kdrbench.suite.reports.records import IKDR, Config, Metric, experiments_of
 from kdrbench.suite.reports.tables.cells import summarise
-from kdrbench.suite.reports.tables.ikdr_cells import IkdrCell, compared_cells, published_axes
+from kdrbench.suite.reports.tables.ikdr import IkdrCell, compared_cells, published_axes
 from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import percentage
 from kdrbench.suite.reports.tables.partitions import Partitions

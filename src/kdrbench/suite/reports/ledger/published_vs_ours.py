@@ -21,7 +21,6 @@ from kdrbench.suite.reports.ledger.kernel_lines import kpca_lines, low_rank_line
 from kdrbench.suite.reports.ledger.text_lines import text_lines
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.suite.reports.tables import low_rank
-from kdrbench.suite.reports.tables.html import render
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -31,6 +30,7 @@ from kdrbench.suite.reports.tables.labels import (
 )
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.significance import interval_words
+from kdrbench.suite.reports.tables.table import render
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
 
 # What shares are counted of, in the order in which they are printed.

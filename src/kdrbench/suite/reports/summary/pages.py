@@ -16,7 +16,7 @@ from kdrbench.suite.reports.summary.markdown import Markdown, as_markdown, link,
 from kdrbench.suite.reports.summary.print import page_in_latex
 from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.summary.story import Story
-from kdrbench.suite.reports.tables.latex import compile_page
+from kdrbench.suite.reports.tables.table import compile_page
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ: this many reasons are named, those of most numbers first.

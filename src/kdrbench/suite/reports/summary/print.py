@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from kdrbench.suite.reports.tables.latex import escape
+from kdrbench.suite.reports.tables.table import escape
 
 _PAGE = r"""\documentclass[twocolumn]{article}
 \usepackage[a4paper,margin=1.5cm,columnsep=7mm]{geometry}

@@ -7,16 +7,46 @@ has a group of columns for each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.suite.paired import holm, signed_rank_p
+from kdrbench.suite.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.reports.clean_times import SCALED, UNTIMED
-from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, Settings, Split, split_of
-from kdrbench.suite.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, Cell
-from kdrbench.suite.reports.tables.html import Section
-from kdrbench.suite.reports.tables.ikdr_cells import IkdrCell
+from kdrbench.suite.reports.making import sections_of_runs
+from kdrbench.suite.reports.protocol import departure
+from kdrbench.suite.reports.records import (
+    ALTERNATIVE,
+    EIGENGAP,
+    NO_KERNEL,
+    REFERENCE,
+    Config,
+    Metric,
+    Settings,
+    Split,
+    controls_of,
+    is_redrawn,
+    settings_of,
+    split_of,
+)
+from kdrbench.suite.reports.tables.cells import (
+    BOLD_MEANS,
+    COMPONENTS,
+    CONVERGED_MEANS,
+    GAP,
+    METRICS,
+    NMI_GIVEN,
+    TIMES,
+    Cell,
+    ikdr_cells,
+)
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
     METRIC_TITLES,
@@ -28,9 +58,178 @@ from kdrbench.suite.reports.tables.labels import (
     method_alone,
     method_label,
 )
-from kdrbench.suite.reports.tables.significance import meaning_of_cell
-from kdrbench.suite.reports.tables.table import FLAGGED, UNCONVERGED, WARNED, Entry, Group, Table, blocks_by, entries
-from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
+from kdrbench.suite.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
+from kdrbench.suite.reports.tables.partitions import Partitions, spread_table
+from kdrbench.suite.reports.tables.published_numbers import (
+    check_published,
+    find_published,
+    printed_table,
+    published_name,
+)
+from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning_of_cell
+from kdrbench.suite.reports.tables.table import (
+    FLAGGED,
+    UNCONVERGED,
+    WARNED,
+    Entry,
+    Group,
+    Section,
+    Table,
+    blocks_by,
+    entries,
+)
+from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
+
+if TYPE_CHECKING:
+    from kdrbench.suite.reports.making import Page, Source
+
+
+# Of these the highest is the best, of all else the lowest.
+_HIGHEST = (Metric.ACCURACY, Metric.NMI)
+_METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IkdrCell(Compared):
+    """A cell of the table with its axes; ``method`` is a baseline's name where ``kernel`` is ``none``.
+
+    ``control`` marks a control's cell, which is never the best: a random start takes no time. ``settings`` are those
+    that the solver declares.
+    """
+
+    dataset: str
+    kernel: str
+    method: str
+    metric: str
+    best: bool
+    control: bool = False
+    settings: Settings = Settings.OTHER
+
+
+def compared_cells(
+    runs: pd.DataFrame,
+    experiment: Config,
+    controls: Collection[str] = (),
+    partitions: Partitions | None = None,
+    settings: Mapping[str, Settings] | None = None,
+    config: Config | None = None,
+    gaps: pd.Series | None = None,
+) -> list[IkdrCell]:
+    """Return a cell for each data set, kernel, method and metric the experiment names, in its order.
+
+    The cells of a data set end with its baselines', which have the kernel ``none`` and no cost. A cell without runs is
+    there too, with the text "not run". ``controls`` are the solvers that do not compete for the best;
+    ``partitions`` say how means vary over redrawn folds; ``settings`` are those that solvers declare;
+    ``config`` defines kernels and methods, which may depart from those of the papers; ``gaps`` are the runs' distances
+    above the best known cost (:func:`.nearness.gaps_of`), without which no cell says them.
+
+    Raises ``InputError`` when the experiment names a published table of which no number is known.
+    """
+    if table := printed_table(experiment):
+        check_published(**table)
+    runs = runs if gaps is None else runs.assign(**{GAP: gaps})
+    cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment, with_gaps=gaps is not None)
+    names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
+    groups: list[tuple[str, list[str], tuple[str, ...]]]
+    groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
+    groups.append((NO_KERNEL, experiment.get("baselines", []), _METRICS_OF_BASELINES))
+    compared = []
+    for dataset in experiment["datasets"]:
+        for kernel, methods, metrics in groups:
+            for metric in metrics:
+                ours = {name: cells.get((dataset, kernel, name), {}).get(metric, _absent(metric)) for name in methods}
+                competing = {name: cell for name, cell in ours.items() if name not in controls}
+                # Of numbers of components none is the best, and gaps are costs once more.
+                competing = {} if metric in (COMPONENTS, GAP) else competing
+                values = _by_run(runs, dataset, kernel, metric)
+                best = _best(competing, values, metric, lowest=names[metric] not in _HIGHEST)
+                for name, cell in ours.items():
+                    axes = {"dataset": dataset, "kernel": kernel, "method": name}
+                    departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""
+                    printed = find_published(**table, **published_axes(axes), metric=names[metric]) if table else None
+                    compared.append(
+                        IkdrCell(
+                            ours=cell,
+                            published=printed,
+                            error=_error(cell, (dataset, kernel, name), experiment, partitions),
+                            departure=departs,
+                            **axes,
+                            metric=names[metric],
+                            best=name in best,
+                            control=name in controls,
+                            settings=(settings or {}).get(name, Settings.OTHER),
+                        )
+                    )
+    return compared
+
+
+def _error(cell: Cell, place: tuple[str, str, str], experiment: Config, partitions: Partitions | None) -> float | None:
+    """Return the standard error of a cell's mean: by redrawn partitions, or of independent draws."""
+    if cell.mean is None or cell.std is None or cell.metric not in ("cost", "quality"):
+        return None
+    if split_of(experiment) is Split.SUBSETS and cell.counted > 1:
+        return cell.std / math.sqrt(cell.counted - 1)
+    if split_of(experiment) is not Split.FOLDS or partitions is None:
+        return None
+    spread = partitions.of(experiment, *place, cell.metric)
+    return spread.error if spread else None
+
+
+def published_axes(axes: dict[str, str]) -> dict[str, str]:
+    """Return the names that published numbers have for our data set, kernel and method."""
+    return {axis: published_name(axis, name) for axis, name in axes.items()}
+
+
+def _metrics_of(experiment: Config, *, with_gaps: bool) -> tuple[str, ...]:
+    """Return the metrics of solvers."""
+    by_rule = EIGENGAP in experiment.get("components", {}).values()
+    differs = experiment.get("paradigm") == ALTERNATIVE
+    compared = with_gaps and len(experiment["solvers"]) > 1
+    costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and compared else (one,))]
+    return ((COMPONENTS,) if by_rule else ()) + tuple(costs) + ((NMI_GIVEN,) if differs else ())
+
+
+def _by_run(runs: pd.DataFrame, dataset: str, kernel: str, metric: str) -> pd.DataFrame:
+    """Return a metric of one data set and kernel, runs x methods."""
+    here = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
+    return here.pivot(index="run", columns="method", values=metric)
+
+
+def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
+    """Return the methods that are significantly best, as :data:`.cells.BOLD_MEANS` says.
+
+    Cells compete as :class:`Cell` says, and those of controls not at all. ``values`` are the metric's, runs x methods.
+    """
+    competing = {name: cell for name, cell in cells.items() if cell.competes and cell.mean is not None}
+    if len(competing) < 2:
+        return set()
+    sign = 1.0 if lowest else -1.0
+    winner = min(competing, key=lambda name: sign * (competing[name].mean or 0.0))
+    others = [name for name in competing if name != winner]
+    pairs = [values[[winner, name]].dropna().to_numpy(dtype=float) for name in others]
+    if any(len(pair) < FEWEST_PAIRS for pair in pairs):
+        return set()
+    differ = without_ties if metric == "cost" else np.subtract
+    corrected = holm([signed_rank_p(np.round(differ(pair[:, 0], pair[:, 1]), 12)) for pair in pairs])
+    behind = {name for name, p in zip(others, corrected, strict=True) if p <= SIGNIFICANT}
+    return set(competing) - behind if behind else set()
+
+
+def _absent(metric: str) -> Cell:
+    return Cell(metric, None, None, NO_CELL if metric == "warm_s" else "not run", "", 0, 0, complete=False)
+
+
+def _metric_name(metric: str, runs: pd.DataFrame, experiment: Config) -> str:
+    """Return ``metric``, or what quality is: as the runs say, or as the experiment promises where there are none."""
+    if metric != "quality":
+        return metric
+    names = runs["quality_metric"].unique()
+    if len(names):
+        return str(names[0])
+    if experiment.get("paradigm", "supervised") != "supervised":
+        return Metric.NMI
+    return Metric.ACCURACY if split_of(experiment) is Split.FOLDS else Metric.ERROR
+
 
 # What the numbers of a cell are.
 _LEGENDS = {
@@ -51,6 +250,21 @@ _OF_FLAGS = (
 # Headings of columns where solvers declare different settings.
 _HEADINGS = {Settings.PUBLISHED: "as published", Settings.CONVERGED: "converged", Settings.OTHER: "others"}
 _AXES = ("dataset", "kernel", "method", "metric")
+
+
+def page(source: Source) -> Page:
+    """Return the table of an experiment, and on its page each cell beside its published number."""
+    runs, config, name = source.runs, source.config, source.report.name
+    experiment, own = source.experiment, runs[runs["experiment"] == name]
+    traces = traces_of(own, source.traces)
+    gaps = gaps_of(own, traces, known_beside(traces, config))
+    settings, partitions = settings_of(config), Partitions(runs, config)
+    cells = compared_cells(own, experiment, controls_of(name, config), partitions, settings, config, gaps)
+    sections = [beside_published(cells)] if printed_table(experiment) else []
+    if is_redrawn(experiment):
+        alone = Partitions(own, {**config, "run": [name]})
+        sections.append(Section("How the means vary", spread_table(alone)))
+    return ikdr_table(name, cells, experiment), [*sections, *sections_of_runs(own)]
 
 
 def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:

@@ -26,7 +26,7 @@ from kdrbench.errors import counted
 from kdrbench.status import Status
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.clean_times import clean_times
-from kdrbench.suite.reports.records import NO_KERNEL, Settings
+from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
 from kdrbench.suite.reports.tables.cells import FORMATS
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
@@ -43,6 +43,7 @@ from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
+    from kdrbench.suite.reports.making import Page, Source
 
 # Of five pairs even the most extreme signs have p = 1/16.
 FEWEST_PAIRS = 6
@@ -161,6 +162,11 @@ def without_ties(ours: FloatArray, theirs: FloatArray) -> FloatArray:
     """Return the differences of costs, zero where they are the same cost."""
     differences = ours - theirs
     return np.where(np.abs(differences) <= SAME_COST * np.maximum(np.abs(ours), np.abs(theirs)), 0.0, differences)
+
+
+def page(source: Source) -> Page:
+    """Return the table of all tests."""
+    return paired_table(paired_tests(source.runs, settings=settings_of(source.config))), []
 
 
 def paired_table(tests: list[PairedTest]) -> Table:

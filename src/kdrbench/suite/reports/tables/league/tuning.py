@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted, joined
 from kdrbench.status import Status
+from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.tables.league.rows import ACCURACIES, League, leading_to
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
 from kdrbench.suite.systems.league.duels import SIGNIFICANT, Verdict
 from kdrbench.suite.systems.league.ranks import wilcoxon_holm
 from kdrbench.suite.systems.league.rules import JUDGES
+
+if TYPE_CHECKING:
+    from kdrbench.suite.reports.making import Page, Source
+
 
 _RUN = ["dataset", "n_components", "run"]
 _CALIBRATION = ["calibration_before_s", "calibration_after_s"]
@@ -80,6 +86,13 @@ class Tuning:
         """Return the median CPU time of a fit over that of the calibration kernel beside it, NaN without one."""
         runs = self.league.runs[self.league.runs["method"] == method]
         return float((runs["cpu_s"] / runs[_CALIBRATION].astype(float).mean(axis=1)).median())
+
+
+def page(source: Source) -> Page:
+    """Return the table of a tuned league beside the league with default parameters on its folds."""
+    tuned, fixed = (source.runs[source.runs["experiment"] == name] for name in source.report.experiments)
+    table = tuning_table(source.report.name, source.experiment["title"], Tuning(fixed, tuned))
+    return table, sections_of_runs(tuned)
 
 
 def tuning_table(name: str, title: str, tuning: Tuning) -> Table:

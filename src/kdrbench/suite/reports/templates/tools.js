@@ -32,8 +32,7 @@ const isDark = () => "dark" in document.documentElement.dataset;
 
 function applyTheme() {
   const theme = readAddress().state.get("theme");
-  const onPaper = printing.matches || "alone" in document.documentElement.dataset;
-  const dark = !onPaper && (theme === "dark" || (theme !== "light" && systemDark.matches));
+  const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
   document.documentElement.toggleAttribute("data-dark", dark);
   document.documentElement.classList.toggle("dark", dark);
   const button = one("#theme");
@@ -50,21 +49,7 @@ function prepareTheme(redraw) {
     keep("theme", order[(order.indexOf(readAddress().state.get("theme") || "") + 1) % order.length]);
     change();
   });
-  systemDark.addEventListener("change", change);
-}
-
-// Paper cannot be unfolded: answers are printed open, and folded again afterwards.
-function unfoldOnPaper() {
-  const opened = [];
-  const unfold = () => {
-    const folded = all("details.answer:not([open])");
-    opened.push(...folded);
-    folded.forEach((one) => (one.open = true));
-  };
-  const change = () => (printing.matches ? unfold() : opened.splice(0).forEach((one) => (one.open = false)));
-  window.addEventListener("beforeprint", unfold);
-  printing.addEventListener("change", change);
-  if (printing.matches) change();
+  for (const media of [systemDark, printing]) media.addEventListener("change", change);
 }
 
 // A table that is wider than its place says so.

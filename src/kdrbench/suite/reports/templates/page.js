@@ -31,7 +31,7 @@ function make(tag, text = "", name = "") {
 // Tables of a chapter are made when it is first opened; until the scripts are unpacked there is nothing to make.
 let prepareChapter = () => {};
 
-// Chapters: the address after # names one, or an entry of one. On paper all of them are shown.
+// Chapters: the address after # names one, or an entry of one.
 function showChapter(moved) {
   const target = document.getElementById(readAddress().place) || one("#overview");
   const chapter = target.closest(".chapter") || one("#overview");
@@ -61,12 +61,12 @@ const PLOT = {
   toImageButtonOptions: { format: "svg" },
 };
 
-function draw(place, panel, size = {}) {
+function draw(place, panel) {
   place.dataset.drawn = "yes";
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
   const { data, layout } = themed(chosen(panel));
-  return Plotly.react(place, data, { ...layout, dragmode, ...(typeof size === "function" ? size(place) : size) }, PLOT);
+  return Plotly.react(place, data, { ...layout, dragmode }, PLOT);
 }
 
 // Black lines are white ones in the dark; the other colours are seen on both.
@@ -98,19 +98,10 @@ function chosen({ data, layout }) {
   return { data: shown, layout: { ...layout, xaxis, yaxis, uirevision } };
 }
 
-// Let a plot that had the size of paper fill its place again; one that is not shown does so when its chapter is opened.
-// Not by a width of null: of a plot that was drawn for paper first, Plotly knows no size to go back to.
+// A plot that is not shown gets the size of its place when its chapter is opened: the window may have changed.
 function fit(place) {
-  if (!place.offsetParent || !place.layout) return;
-  if (!place.layout.width) {
-    // The window may have changed while the chapter was hidden.
-    const drawn = one(".main-svg", place)?.getBoundingClientRect().width;
-    if (drawn && Math.abs(drawn - place.clientWidth) > 1) Plotly.Plots.resize(place);
-    return;
-  }
-  delete place.layout.width;
-  delete place.layout.height;
-  Plotly.relayout(place, { autosize: true });
+  const drawn = place.offsetParent && one(".main-svg", place)?.getBoundingClientRect().width;
+  if (drawn && Math.abs(drawn - place.clientWidth) > 1) Plotly.Plots.resize(place);
 }
 
 function prepareFigures(charts) {
@@ -119,9 +110,9 @@ function prepareFigures(charts) {
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
     { rootMargin: "300px" },
   );
-  const drawOnce = (place, size) => {
+  const drawOnce = (place) => {
     seen.unobserve(place);
-    if (!place.dataset.drawn) draw(place, panels.get(place), size);
+    if (!place.dataset.drawn) draw(place, panels.get(place));
   };
   for (const figure of all("figure.chart")) {
     const places = all(".plot", figure);
@@ -134,10 +125,9 @@ function prepareFigures(charts) {
     prepareLegend(figure, places, panels);
     prepareFigureForms(figure, places, panels);
   }
-  const redraw = (size) => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel, size));
-  prepareChoices(() => redraw());
-  prepareTheme(() => redraw());
-  return { redraw, drawAll: (size) => [...panels.keys()].filter((place) => place.checkVisibility()).forEach((place) => drawOnce(place, size)) };
+  const redraw = () => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel));
+  prepareChoices(redraw);
+  prepareTheme(redraw);
 }
 
 function prepareChoices(redraw) {
@@ -250,7 +240,6 @@ document.addEventListener("keypress", (event) => {
 const nameOf = (table) => one("caption", table)?.textContent || "";
 
 function makeTables(DataTable, within = document) {
-  // Paper may have shown some tables of a chapter before.
   const wanted = (table) => !table.dataset.made;
   for (const table of all("table.data", within).filter(wanted)) {
     table.dataset.made = "yes";

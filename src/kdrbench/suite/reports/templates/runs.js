@@ -155,39 +155,6 @@ function drawTrace(trace, time) {
   plots.forEach(({ place, panel }) => draw(place, panel));
 }
 
-// On paper answers, claims, and where they are not too many tables and figures are shown, three figures side by side.
-function preparePrinting({ redraw, drawAll }, makeEntry) {
-  // The profile beside the matrix fills its place, which has the width of paper by now.
-  const PRINTED = (place) => {
-    const width = place.closest(".compact") ? Math.min(Math.max(place.clientWidth, 320), 900) : 320;
-    return { width, height: 0.625 * width };
-  };
-  const makePrinted = () => {
-    const isLong = "long" in document.documentElement.dataset;
-    if (isLong) all("#tables .printed").forEach(makeEntry);
-    all(isLong ? "#overview, #claims" : "#overview, #tables, #claims").forEach(prepareChapter);
-  };
-  const change = () => {
-    applyTheme();
-    if ("alone" in document.documentElement.dataset) return;
-    if (printing.matches) {
-      makePrinted();
-      // Each plot measures the page, which is quick while the long tables are not on it.
-      document.documentElement.dataset.drawing = "yes";
-      redraw(PRINTED);
-      drawAll(PRINTED);
-      delete document.documentElement.dataset.drawing;
-    } else {
-      if (isDark()) redraw();
-      all("figure .plot[data-drawn]").forEach(fit);
-    }
-  };
-  printing.addEventListener("change", change);
-  // Before pages are counted: what grows later leaves blank ones behind.
-  window.addEventListener("beforeprint", () => "alone" in document.documentElement.dataset || makePrinted());
-  if (printing.matches) change();
-}
-
 async function start() {
   applyTheme();
   showChapter(false);
@@ -216,8 +183,7 @@ async function start() {
   };
   prepareChapter(one(".chapter:not([hidden])"));
   hintAtWidth();
-  unfoldOnPaper();
-  preparePrinting(prepareFigures(charts), (entry) => makeTables(DataTable, entry));
+  prepareFigures(charts);
   document.documentElement.dataset.ready = "yes";
 }
 

@@ -1,0 +1,263 @@
+"""From the name of a table or figure to what it shows: its runs, the function that makes it, and the parts of its page.
+
+The function of each kind is named in :mod:`kdrbench.suite.reports.outputs`; of no other anything is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.datasets.card import facts_of
+from kdrbench.datasets.registry import load_registry
+from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
+from kdrbench.suite.reports.clean_times import n_drifted, n_unaccounted, n_untimed
+from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.optima import BestKnown
+from kdrbench.suite.reports.outputs import (
+    DATA,
+    FIGURES,
+    FINDINGS,
+    OTHER_TABLE,
+    TABLES,
+    TRACES,
+    Kind,
+    Report,
+    experiment_tables,
+    figures_of,
+    shown_data,
+    tables_of,
+)
+from kdrbench.suite.reports.records import Config, n_runs, read_runs, stage_table, system_of
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
+from kdrbench.suite.reports.tables.labels import method_label
+from kdrbench.suite.reports.tables.significance import meaning_of_mean
+from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries
+
+# Where figures that show samples are kept below a folder of results, and the digits of their numbers.
+_CHARTS, _DIGITS = "charts", 6
+# Numbers of the provenance, which a plain table leaves out.
+_NO_RESULTS = {"schema_version", "run", "seed", "wall_s", "unclocked_s", "evaluation_s", "memory_mib", "cores", "load"}
+_NO_RESULTS |= {"drift", "blas_threads"}
+_BY_RULE = "Converged means that the method's own rule was met."
+_ENDING = "ending"
+# Digits that tell commits apart; the records have all.
+_COMMIT = 10
+_OPTIMALITY = (
+    "Of the final projections, evaluated exactly: whether they are stationary to 1e-6, and, where it is known, whether "
+    "a direction of ascent is left (a saddle)."
+)
+Page = tuple[Table, list[Section]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a report is made of: the configuration, its runs, and the folder with traces, findings and data."""
+
+    report: Report
+    runs: pd.DataFrame
+    config: Config
+    store: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment of a report on one."""
+        return self.report.experiments[0]
+
+    @property
+    def experiment(self) -> Config:
+        """The experiment of a report on one."""
+        experiment: Config = self.config["experiments"][self.name]
+        return experiment
+
+    @property
+    def traces(self) -> Path:
+        """The folder of traces."""
+        return self.store / TRACES
+
+    @property
+    def known(self) -> BestKnown:
+        """The best solutions known of problems."""
+        return BestKnown.of(self.store, self.config)
+
+    @property
+    def stored(self) -> tuple[Path, Path]:
+        """The folders of findings and of prepared data."""
+        return self.store / FINDINGS, self.store / DATA
+
+
+def _make(kind: Kind, report: Report, config: Config, results: Path, store: Path) -> Any:
+    runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
+    module, _, function = kind.maker.partition(":")
+    maker: Callable[[Source], Any] = getattr(import_module(f"kdrbench.suite.reports.{module}"), function)
+    return maker(Source(report, runs, config, store))
+
+
+def reports_named(name: str, config: Config) -> list[Report]:
+    """Return the table called ``name``, or all tables of the experiment of that name.
+
+    Raises ``InputError`` for a name of neither.
+    """
+    tables = tables_of(config)
+    if name in tables:
+        return [tables[name]]
+    if name in config["run"]:
+        return experiment_tables(config, name) or [Report(name, system_of(config["experiments"][name]), (name,))]
+    raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
+
+
+def make_table(report: Report, config: Config, results: Path, store: Path = Path("results")) -> Page:
+    """Return a table and the sections below it on its page.
+
+    ``results`` is the folder of merged tables, ``store`` that of traces and findings.
+    """
+    page: Page = _make(TABLES.get(report.kind, OTHER_TABLE), report, config, results, store)
+    return page
+
+
+def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
+    """Return a figure; one without panels, saying so, where the runs have left nothing to show.
+
+    ``results`` is the folder of merged tables, ``store`` that of traces, findings and prepared data. A figure that
+    shows samples of data that are not prepared is the one that is stored (:func:`charts_to_store`), if any is. Raises
+    ``InputError`` for an unknown name.
+    """
+    reports = figures_of(config)
+    if name not in reports:
+        raise InputError(unknown_name("figure", name, sorted(reports)))
+    report, stored = reports[name], store / _CHARTS / f"{name}.json"
+    if stored.is_file() and _lacks_data(config, report, store):
+        return read_chart(stored)
+    chart: Chart | None = _make(FIGURES[report.kind], report, config, results, store)
+    empty = f"No run of {', '.join(report.experiments)} has left what this figure shows."
+    return chart or Chart(name, "", empty, [])
+
+
+def read_chart(path: Path) -> Chart:
+    """Return a figure that is stored; ``DamagedError`` for what is none."""
+    try:
+        return Chart.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise DamagedError(f"{path} is no figure ({in_words(error)}); take the record again") from error
+
+
+def charts_to_store(config: Config, results: Path, store: Path) -> tuple[dict[str, str], list[str]]:
+    """Return as JSON the figures that show samples of data, and what is to be said of those that cannot be drawn.
+
+    With them figures of a record are drawn without data. Their numbers have six digits, far less than a pixel.
+    """
+    charts, missing = {}, []
+    for name, report in figures_of(config).items():
+        merged = (results / "merged" / f"{experiment}.csv" for experiment in report.experiments)
+        if not shown_data(config, report) or not all(path.is_file() for path in merged):
+            continue
+        if not can_be_drawn(report, config, store):
+            missing.append(f"the figure {name} is not stored: data that it shows are not in {store / DATA}")
+            continue
+        text = make_chart(name, config, results, store).to_json()
+        charts[name] = json.dumps(json.loads(text, parse_float=lambda word: float(f"{float(word):.{_DIGITS}g}")))
+    return charts, missing
+
+
+def can_be_drawn(report: Report, config: Config, store: Path) -> bool:
+    """Return whether the data that a figure shows are prepared, or the figure is stored."""
+    return (store / _CHARTS / f"{report.name}.json").is_file() or not _lacks_data(config, report, store)
+
+
+def _lacks_data(config: Config, report: Report, store: Path) -> bool:
+    return not all((store / path).is_file() for path in shown_data(config, report))
+
+
+def plain_page(source: Source) -> Page:
+    """Return the table that the stage of a system of the user's own lays out, or one of means."""
+    name = source.report.name
+    experiment = source.config["experiments"][name]
+    table = stage_table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
+    return table, sections_of_runs(source.runs)
+
+
+def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+    """Return the means of all numeric results by data set and method, for a system without a table of its own."""
+    axes = [column for column in ("dataset", "kernel", "method", "learner", "variant") if column in runs]
+    measured = [
+        column
+        for column in runs.select_dtypes("number").columns
+        if (column not in (*axes, *_NO_RESULTS) and not column.endswith(("_s", "_mib"))) or column == "time_s"
+    ]
+    rows = []
+    for labels, group in runs.groupby(axes, sort=False, dropna=False):
+        named = dict(zip(axes, map(str, labels), strict=True))
+        of_runs = ("", named["dataset"], "", named.get("method", ""))
+        numbers = [_mean(group[column], of_runs) for column in measured]
+        rows.append([*entries(labels), Entry(str(len(group))), *numbers])
+    columns = [*(axis.capitalize() for axis in axes), "Runs", *measured]
+    return Table(name, experiment["title"], columns, [rows], ["Means over runs."], n_labels=len(axes))
+
+
+def _mean(values: pd.Series, axes: tuple[str, ...]) -> Entry:
+    mean = float(values.mean())
+    # In the unit of the column, as the mean is.
+    words = meaning_of_mean(f"{values.name}: mean", "", values)
+    return Entry("-" if pd.isna(mean) else f"{mean:.4g}", value=mean, detail=words, axes=axes)
+
+
+def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
+    """Return what the page of any system tells about its runs: the data, how runs ended, where they were made."""
+    registry = load_registry()
+    registered = [registry[name] for name in dict.fromkeys(runs["dataset"]) if name in registry]
+    cards = [(entry.title, facts_of(entry)) for entry in registered]
+    sections = [
+        Section("The data", cards=cards),
+        Section(
+            "How the runs ended",
+            _counted(runs.assign(**{_ENDING: endings_found(runs)}), _ENDING),
+            paragraphs=[CONVERGED_MEANS if "optimality" in runs else _BY_RULE, provenance(runs)],
+        ),
+    ]
+    if "optimality" in runs and len(
+        judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]
+    ):
+        sections.append(Section("What the referee found", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
+    return sections
+
+
+def _counted(runs: pd.DataFrame, column: str) -> Table:
+    """Return how many runs of each method have each word of a column."""
+    # A system without methods or learners is divided by its data sets.
+    axis = next(column for column in ("method", "learner", "dataset") if column in runs)
+    statuses = sorted(map(str, runs[column].unique()))
+    rows = [
+        [Entry(method_label(str(method))), *entries(int((group[column] == status).sum()) for status in statuses)]
+        for method, group in runs.groupby(axis, sort=False)
+    ]
+    titles = [status.replace("_", " ") for status in statuses]
+    return Table(column, "How the runs ended", [axis.capitalize(), *titles], [rows])
+
+
+def provenance(runs: pd.DataFrame) -> str:
+    """Return one paragraph on where, with what and within what limits the runs were made."""
+
+    def each(column: str) -> str:
+        values = {f"{value:g}" if isinstance(value, float) else str(value) for value in runs[column].dropna()}
+        return ", ".join(sorted(values)) or "unknown"
+
+    commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
+    changed = (runs["git_dirty"].astype(str) == "True").any()
+    contaminated = int((runs["contaminated"].astype(str) == "True").sum())
+    return (
+        f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
+        f"{each('blas')}; Python "
+        f"{each('python_version')}, NumPy {each('numpy_version')}, SciPy {each('scipy_version')}; kdrbench "
+        f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
+        f"Limits: {each('time_limit_s')} s, "
+        f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
+        f"whose cores were not as fast (10 %) as for other methods on the same problem: {n_drifted(runs)}; "
+        f"that did not own their cores: {n_untimed(runs)}; "
+        f"that worked while their clock was stopped: {n_unaccounted(runs)}."
+    )

@@ -1,1 +1,0 @@
-"""A static site of several records: machines, versions, users' submissions side by side."""
