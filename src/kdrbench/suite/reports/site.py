@@ -20,7 +20,7 @@ import pandas as pd
 from kdrbench.errors import DamagedError, counted, in_words
 from kdrbench.files import write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.provenance import Provenance
+from kdrbench.suite.engine.record import Provenance
 from kdrbench.suite.reports.answers.answer import Answer, answers_of
 from kdrbench.suite.reports.answers.nearness import traces_of
 from kdrbench.suite.reports.claims.claim import DECISION_RULES, Decision, Records
