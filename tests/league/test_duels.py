@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.suite.paired import corrected_t_p
-from kdrbench.suite.systems.league.duels import Verdict, duel_of, headline, verdict_of
-from kdrbench.suite.systems.league.scores import Scores
+from kdrbench.suite.systems.league.scores import Scores, Verdict, duel_of, headline, verdict_of
 
 BASE = np.linspace(0.7, 0.8, 10)
 NOISE = 0.01 * np.array([1, -1, 2, -2, 0, 1, -1, 0, 2, -2])

@@ -11,9 +11,8 @@ from kdrbench.errors import InputError
 from kdrbench.reduction.methods import METHODS, ReducerEntry, build_reducer
 from kdrbench.suite.systems.league import protocol
 from kdrbench.suite.systems.league.protocol import fewer_rows, fold_of, learn, play, projection_of, tune
-from kdrbench.suite.systems.league.ranks import controls_ahead
 from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import Scores
+from kdrbench.suite.systems.league.scores import Scores, controls_ahead
 
 X, Y = load_wine(return_X_y=True)
 

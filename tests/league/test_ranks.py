@@ -6,7 +6,7 @@ from scipy.stats import friedmanchisquare, rankdata
 
 from kdrbench.errors import InputError
 from kdrbench.suite.paired import signed_rank_p
-from kdrbench.suite.systems.league.ranks import (
+from kdrbench.suite.systems.league.scores import (
     bootstrap_mean_ranks,
     controls_ahead,
     critical_difference,

@@ -19,8 +19,8 @@ from kdrbench.suite.reports.tables.league.rows import KERNEL_PROJECTIONS, League
 from kdrbench.suite.reports.tables.league.tables import controls_sentence, league_table
 from kdrbench.suite.reports.tables.table import render_html, render_latex
 from kdrbench.suite.systems.league.judges import largest_angle
-from kdrbench.suite.systems.league.ranks import critical_difference
 from kdrbench.suite.systems.league.rules import JUDGES
+from kdrbench.suite.systems.league.scores import critical_difference
 from support.configs import whole_config
 from support.league_rows import made_up
 

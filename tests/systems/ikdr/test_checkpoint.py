@@ -25,8 +25,7 @@ from kdrbench.suite.engine.run_files import (
     write_checkpoint,
 )
 from kdrbench.suite.systems.ikdr import monitor
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor
-from kdrbench.suite.systems.ikdr.rounds import Rounds
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor, Rounds
 from support.helpers import small_problem
 from support.one_batch import IKDR, batch_of, context_of, files_in, referee_in, run_batch, wait_until_free, workspace_of
 

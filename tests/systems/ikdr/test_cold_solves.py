@@ -26,7 +26,7 @@ from kdrbench.solvers import build_solver, solve
 from kdrbench.solvers.monitor import IterationMonitor
 from kdrbench.suite.systems import build_stage
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 
 stage, data, found = build_stage("ikdr"), load_prepared(Path(sys.argv[1])), {}

@@ -5,8 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
-from kdrbench.suite.systems.ikdr.rounds import OutOfTimeError, Rounds
+from kdrbench.suite.systems.ikdr.monitor import OutOfTimeError, Rounds, TimedMonitor
 from support.one_batch import referee_in
 
 START = np.eye(3)[:, :1]

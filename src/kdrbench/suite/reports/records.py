@@ -26,8 +26,7 @@ from kdrbench.suite.systems.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, probl
 from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
-from kdrbench.suite.systems.ikdr.fold import Fold
-from kdrbench.suite.systems.ikdr.folds import Split
+from kdrbench.suite.systems.ikdr.folds import Fold, Split
 from kdrbench.suite.systems.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
 from kdrbench.suite.systems.ikdr.scores import OWN_RULE, Metric, ending_of
 from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE, Settings, settings_of

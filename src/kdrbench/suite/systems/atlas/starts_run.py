@@ -31,7 +31,7 @@ from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.atlas.chart import End, chart_ends
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import SUPERVISED, CellDefinition, problem_sha256
-from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, SolverRun, make_solver_run
 

@@ -19,7 +19,7 @@ from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
-from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold
+from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
     Scores,

@@ -30,9 +30,15 @@ from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
-from kdrbench.suite.systems.ikdr.fold import CLASSES, Fold
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
-from kdrbench.suite.systems.ikdr.rounds import OutOfTimeError, Rounds
+from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
+from kdrbench.suite.systems.ikdr.monitor import (
+    PROJECTION,
+    Ended,
+    OutOfTimeError,
+    ProjectionMonitor,
+    Rounds,
+    TimedMonitor,
+)
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
     Scores,

@@ -27,7 +27,7 @@ from kdrbench.suite.systems.ikdr.definition import (
     SUPERVISED,
     UNSUPERVISED,
 )
-from kdrbench.suite.systems.ikdr.fold import CLASSES
+from kdrbench.suite.systems.ikdr.folds import CLASSES
 from kdrbench.suite.systems.ikdr.sampling import check_samples, check_split
 from kdrbench.suite.systems.ikdr.solver_definitions import check_names
 

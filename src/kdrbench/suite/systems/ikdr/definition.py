@@ -13,8 +13,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.ikdr.fold import Fold
-from kdrbench.suite.systems.ikdr.folds import Sampling, Scaling, Split, with_hidden_labels
+from kdrbench.suite.systems.ikdr.folds import Fold, Sampling, Scaling, Split, with_hidden_labels
 
 # In place of a kernel's name, where a method has none.
 NO_KERNEL = "none"

@@ -16,7 +16,7 @@ from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary
 from kdrbench.status import Status
 from kdrbench.suite.engine.run_files import RunFiles, read_array
-from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION
 
 

@@ -28,7 +28,7 @@ from kdrbench.suite.engine.run import RunResult, repeated
 from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, trace_lines
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
-from kdrbench.suite.systems.ikdr.fold import Fold
+from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import (
     Scores,

@@ -20,10 +20,8 @@ from kdrbench.errors import DamagedError, count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.records import read_arrays
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.systems.league.duels import Verdict, headline
-from kdrbench.suite.systems.league.ranks import critical_difference, not_different
 from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import Scores
+from kdrbench.suite.systems.league.scores import Scores, Verdict, critical_difference, headline, not_different
 
 # Whose wins the headline counts, our own first, and against whom.
 KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination", "kernel_discriminant", "kpca_trick")

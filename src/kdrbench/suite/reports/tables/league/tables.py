@@ -23,16 +23,20 @@ from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.league.rows import ACCURACIES, KERNEL_PROJECTIONS, League, headlines, leading_to
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries
-from kdrbench.suite.systems.league.duels import SIGNIFICANT, Duel, Verdict, effect_size
-from kdrbench.suite.systems.league.ranks import (
+from kdrbench.suite.systems.league.rules import JUDGES
+from kdrbench.suite.systems.league.scores import (
+    SIGNIFICANT,
+    Cell,
+    Duel,
+    Scores,
+    Verdict,
     bootstrap_mean_ranks,
     controls_ahead,
     critical_difference,
+    effect_size,
     friedman,
     wilcoxon_holm,
 )
-from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import Cell, Scores
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

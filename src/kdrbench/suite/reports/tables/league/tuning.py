@@ -16,9 +16,8 @@ from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.tables.league.rows import ACCURACIES, League, leading_to
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
-from kdrbench.suite.systems.league.duels import SIGNIFICANT, Verdict
-from kdrbench.suite.systems.league.ranks import wilcoxon_holm
 from kdrbench.suite.systems.league.rules import JUDGES
+from kdrbench.suite.systems.league.scores import SIGNIFICANT, Verdict, wilcoxon_holm
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
