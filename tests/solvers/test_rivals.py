@@ -1,4 +1,4 @@
-"""The rivals' two variants: written-out references of the published ones, what their theory promises, and their steps."""
+"""The rivals' two variants: written-out references of the published ones, what their theory promises, their steps."""
 
 import re
 from itertools import pairwise
