@@ -11,21 +11,19 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kdrbench.datasets import (
     Dataset,
-    KernelSet,
     Labelling,
     PreparedFolder,
     Standardiser,
     check_dataset,
-    check_kernel_set,
     load_dataset,
-    load_kernel_set,
     load_prepared,
     load_registry,
     save_prepared,
     synthetic,
 )
+from kdrbench.datasets.dataset import check_kernel
 from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import is_picture, picture_bytes, read_entry, read_kernel_entry
+from kdrbench.datasets.load import is_picture, picture_bytes, read_entry
 from kdrbench.datasets.parsers import PARSERS
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DataError, InputError
@@ -50,13 +48,6 @@ def test_unknown_sets_are_named():
         DataError, match=r"unknown data set 'wines'\. Did you mean 'wine'\? Allowed: .*, wine, .* more\.$"
     ):
         load_dataset("wines")
-
-
-def test_kernels_and_features_are_not_mistaken_for_each_other():
-    with pytest.raises(DataError, match="'gyrb-standin' is a kernel matrix without features; load_kernel_set reads"):
-        load_dataset("gyrb-standin")
-    with pytest.raises(DataError, match="'wine' has features and is no kernel matrix; load_dataset reads it"):
-        load_kernel_set("wine")
 
 
 @pytest.mark.parametrize(
@@ -158,15 +149,15 @@ def test_bad_sets_are_refused(dataset, message):
 
 
 def test_the_standin_is_a_kernel_and_says_that_it_is_one():
-    data, entry = load_kernel_set("gyrb-standin"), REGISTRY["gyrb-standin"]
-    assert data.kernel.shape == (52, 52)
-    assert data.kernel.flags.c_contiguous
-    assert np.diag(data.kernel).tolist() == [1.0] * 52
+    data, entry = load_dataset("gyrb-standin"), REGISTRY["gyrb-standin"]
+    assert data.features.shape == (52, 52)
+    assert data.features.flags.c_contiguous
+    assert np.diag(data.features).tolist() == [1.0] * 52
     assert np.bincount(data.labels).tolist() == [10, 31, 11]
     # Shares of 400 sites; members of one species are more alike than those of two.
-    assert np.array_equal(data.kernel, np.round(data.kernel * 400) / 400)
+    assert np.array_equal(data.features, np.round(data.features * 400) / 400)
     same = data.labels[:, None] == data.labels
-    assert data.kernel[same].min() > data.kernel[~same].max()
+    assert data.features[same].min() > data.features[~same].max()
     assert entry.label == "gyrb-standin"
     assert "Synthetic" in entry.title
     assert not [other for other in REGISTRY if "gyrb" in other and other not in {"gyrb", "gyrb-standin"}]
@@ -175,11 +166,13 @@ def test_the_standin_is_a_kernel_and_says_that_it_is_one():
 @pytest.fixture
 def own_kernel(tmp_path):
     """Write the stand-in as a user's file and return its folder's sources and the file."""
-    data = load_kernel_set("gyrb-standin")
+    data = load_dataset("gyrb-standin")
     path = tmp_path / "mirror" / "gyrb" / "gyrb.csv"
     path.parent.mkdir(parents=True)
     species = ["E. coli", "B. subtilis", "A. baumannii"]
-    lines = [f"{species[code]}," + ",".join(map(str, row)) for code, row in zip(data.labels, data.kernel, strict=True)]
+    lines = [
+        f"{species[code]}," + ",".join(map(str, row)) for code, row in zip(data.labels, data.features, strict=True)
+    ]
     path.write_text("\n".join(lines) + "\n")
     return Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True), path
 
@@ -187,8 +180,8 @@ def own_kernel(tmp_path):
 @pytest.mark.usefixtures("no_mirror")
 def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
     sources, path = own_kernel
-    data = read_kernel_entry(REGISTRY["gyrb"], sources)
-    np.testing.assert_array_equal(data.kernel, load_kernel_set("gyrb-standin").kernel)
+    data = read_entry(REGISTRY["gyrb"], sources)
+    np.testing.assert_array_equal(data.features, load_dataset("gyrb-standin").features)
     # Class names are sorted: the codes are others than the stand-in's.
     assert data.class_names == ("A. baumannii", "B. subtilis", "E. coli")
     text = path.read_text()
@@ -203,13 +196,13 @@ def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
     ):
         path.write_text(changed)
         with pytest.raises(DataError, match=words):
-            read_kernel_entry(REGISTRY["gyrb"], sources)
+            read_entry(REGISTRY["gyrb"], sources)
 
 
 @pytest.mark.usefixtures("no_mirror")
 def test_without_a_file_gyrb_says_how_to_supply_one(tmp_path):
     with pytest.raises(DataError, match=r"holds gyrb/gyrb\.csv\. No public copy is known\. .* gyrb-standin needs no"):
-        read_kernel_entry(REGISTRY["gyrb"], Sources(cache=tmp_path))
+        read_entry(REGISTRY["gyrb"], Sources(cache=tmp_path))
 
 
 def test_rounded_kernels_pass_and_indefinite_ones_do_not():
@@ -220,9 +213,9 @@ def test_rounded_kernels_pass_and_indefinite_ones_do_not():
     rounded = np.round(kernel / scale, 6) * scale
     rounded = (rounded + rounded.T) / 2
     labels = np.arange(52) % 2
-    check_kernel_set(KernelSet("k", rounded, labels, ("a", "b")))
+    check_kernel(Dataset("k", rounded, labels, (), ("a", "b")))
     with pytest.raises(DataError, match="kernel 'k' is not positive semidefinite"):
-        check_kernel_set(KernelSet("k", rounded - 1e-4 * scale * np.eye(52), labels, ("a", "b")))
+        check_kernel(Dataset("k", rounded - 1e-4 * scale * np.eye(52), labels, (), ("a", "b")))
 
 
 @settings(deadline=None, max_examples=50)

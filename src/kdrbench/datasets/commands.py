@@ -10,7 +10,7 @@ import click
 from kdrbench.datasets.card import render_markdown
 from kdrbench.datasets.croissant import croissant_text
 from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import find_entry, read_entry, read_kernel_entry
+from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
 
@@ -45,7 +45,7 @@ def check_sets(names: Iterable[str], sources: Sources) -> Iterator[tuple[str, st
         if not named and place in ({"to supply", "to download"} if sources.offline else {"to supply"}):
             continue
         try:
-            (read_kernel_entry if entry.kind == "kernel" else read_entry)(entry, sources)
+            read_entry(entry, sources)
         except DataError as error:
             yield entry.name, str(error)
         else:
