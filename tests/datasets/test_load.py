@@ -1,27 +1,32 @@
-"""From a name to a checked set; what is in a prepared file."""
+"""From a name to a checked set; standardised features, made sets, and prepared files."""
 
 import dataclasses
 import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
 
 from kdrbench.datasets import (
     Dataset,
-    KernelSet,
     Labelling,
+    PreparedFolder,
+    Standardiser,
     check_dataset,
-    check_kernel_set,
     load_dataset,
-    load_kernel_set,
     load_prepared,
     load_registry,
     save_prepared,
+    synthetic,
 )
+from kdrbench.datasets.dataset import check_kernel
 from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import is_picture, picture_bytes, read_entry, read_kernel_entry
+from kdrbench.datasets.load import is_picture, picture_bytes, read_entry
 from kdrbench.datasets.parsers import PARSERS
-from kdrbench.errors import DataError
+from kdrbench.datasets.prepared import load_defined
+from kdrbench.errors import DataError, InputError
 
 REGISTRY = load_registry()
 
@@ -43,13 +48,6 @@ def test_unknown_sets_are_named():
         DataError, match=r"unknown data set 'wines'\. Did you mean 'wine'\? Allowed: .*, wine, .* more\.$"
     ):
         load_dataset("wines")
-
-
-def test_kernels_and_features_are_not_mistaken_for_each_other():
-    with pytest.raises(DataError, match="'gyrb-standin' is a kernel matrix without features; load_kernel_set reads"):
-        load_dataset("gyrb-standin")
-    with pytest.raises(DataError, match="'wine' has features and is no kernel matrix; load_dataset reads it"):
-        load_kernel_set("wine")
 
 
 @pytest.mark.parametrize(
@@ -151,15 +149,15 @@ def test_bad_sets_are_refused(dataset, message):
 
 
 def test_the_standin_is_a_kernel_and_says_that_it_is_one():
-    data, entry = load_kernel_set("gyrb-standin"), REGISTRY["gyrb-standin"]
-    assert data.kernel.shape == (52, 52)
-    assert data.kernel.flags.c_contiguous
-    assert np.diag(data.kernel).tolist() == [1.0] * 52
+    data, entry = load_dataset("gyrb-standin"), REGISTRY["gyrb-standin"]
+    assert data.features.shape == (52, 52)
+    assert data.features.flags.c_contiguous
+    assert np.diag(data.features).tolist() == [1.0] * 52
     assert np.bincount(data.labels).tolist() == [10, 31, 11]
     # Shares of 400 sites; members of one species are more alike than those of two.
-    assert np.array_equal(data.kernel, np.round(data.kernel * 400) / 400)
+    assert np.array_equal(data.features, np.round(data.features * 400) / 400)
     same = data.labels[:, None] == data.labels
-    assert data.kernel[same].min() > data.kernel[~same].max()
+    assert data.features[same].min() > data.features[~same].max()
     assert entry.label == "gyrb-standin"
     assert "Synthetic" in entry.title
     assert not [other for other in REGISTRY if "gyrb" in other and other not in {"gyrb", "gyrb-standin"}]
@@ -168,11 +166,13 @@ def test_the_standin_is_a_kernel_and_says_that_it_is_one():
 @pytest.fixture
 def own_kernel(tmp_path):
     """Write the stand-in as a user's file and return its folder's sources and the file."""
-    data = load_kernel_set("gyrb-standin")
+    data = load_dataset("gyrb-standin")
     path = tmp_path / "mirror" / "gyrb" / "gyrb.csv"
     path.parent.mkdir(parents=True)
     species = ["E. coli", "B. subtilis", "A. baumannii"]
-    lines = [f"{species[code]}," + ",".join(map(str, row)) for code, row in zip(data.labels, data.kernel, strict=True)]
+    lines = [
+        f"{species[code]}," + ",".join(map(str, row)) for code, row in zip(data.labels, data.features, strict=True)
+    ]
     path.write_text("\n".join(lines) + "\n")
     return Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True), path
 
@@ -180,8 +180,8 @@ def own_kernel(tmp_path):
 @pytest.mark.usefixtures("no_mirror")
 def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
     sources, path = own_kernel
-    data = read_kernel_entry(REGISTRY["gyrb"], sources)
-    np.testing.assert_array_equal(data.kernel, load_kernel_set("gyrb-standin").kernel)
+    data = read_entry(REGISTRY["gyrb"], sources)
+    np.testing.assert_array_equal(data.features, load_dataset("gyrb-standin").features)
     # Class names are sorted: the codes are others than the stand-in's.
     assert data.class_names == ("A. baumannii", "B. subtilis", "E. coli")
     text = path.read_text()
@@ -196,13 +196,13 @@ def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
     ):
         path.write_text(changed)
         with pytest.raises(DataError, match=words):
-            read_kernel_entry(REGISTRY["gyrb"], sources)
+            read_entry(REGISTRY["gyrb"], sources)
 
 
 @pytest.mark.usefixtures("no_mirror")
 def test_without_a_file_gyrb_says_how_to_supply_one(tmp_path):
     with pytest.raises(DataError, match=r"holds gyrb/gyrb\.csv\. No public copy is known\. .* gyrb-standin needs no"):
-        read_kernel_entry(REGISTRY["gyrb"], Sources(cache=tmp_path))
+        read_entry(REGISTRY["gyrb"], Sources(cache=tmp_path))
 
 
 def test_rounded_kernels_pass_and_indefinite_ones_do_not():
@@ -213,6 +213,194 @@ def test_rounded_kernels_pass_and_indefinite_ones_do_not():
     rounded = np.round(kernel / scale, 6) * scale
     rounded = (rounded + rounded.T) / 2
     labels = np.arange(52) % 2
-    check_kernel_set(KernelSet("k", rounded, labels, ("a", "b")))
+    check_kernel(Dataset("k", rounded, labels, (), ("a", "b")))
     with pytest.raises(DataError, match="kernel 'k' is not positive semidefinite"):
-        check_kernel_set(KernelSet("k", rounded - 1e-4 * scale * np.eye(52), labels, ("a", "b")))
+        check_kernel(Dataset("k", rounded - 1e-4 * scale * np.eye(52), labels, (), ("a", "b")))
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 2**31), scale=st.floats(1e-150, 1e150), shift=st.floats(-10, 10))
+def test_training_columns_get_mean_zero_and_spread_one(seed, scale, shift):
+    features = scale * (np.random.default_rng(seed).standard_normal((20, 3)) + shift)
+    standard = Standardiser.fit(features).transform(features)
+    np.testing.assert_allclose(standard.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(standard.std(axis=0), 1.0, rtol=1e-12)
+
+
+def test_constant_columns_stay_zero_in_other_samples():
+    features = np.column_stack([np.arange(5.0), np.full(5, 0.1), np.zeros(5)])
+    assert np.abs(Standardiser.fit(features).transform(features + 3.0)[:, 1:]).max() == 0.0
+
+
+def test_bad_features_are_refused():
+    with pytest.raises(InputError, match="hold 1 NaN or infinite values, the first at row 1, column 0"):
+        Standardiser.fit(np.array([[1.0], [np.nan]]))
+    with pytest.raises(InputError, match="non-empty n x d array"):
+        Standardiser.fit(np.empty((0, 3)))
+    with pytest.raises(InputError, match=r"expected n x 2 features as fitted, got shape \(4, 3\)"):
+        Standardiser.fit(np.eye(4, 2)).transform(np.eye(4, 3))
+
+
+def random_features(seed):
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(2, 40), rng.integers(1, 8)
+    return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.uniform(-5, 5, d)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_units_and_origins_of_features_do_not_matter(seed):
+    features = random_features(seed)
+    standard = Standardiser.fit(features).transform(features)
+    # Powers of two and a shift of zero change no bit; other units change rounding only.
+    exact = features * 2.0 ** np.random.default_rng(seed).integers(-200, 200, features.shape[1])
+    np.testing.assert_array_equal(Standardiser.fit(exact).transform(exact), standard)
+    moved = 1000.0 * features + features.std(axis=0) * 1e3
+    np.testing.assert_allclose(Standardiser.fit(moved).transform(moved), standard, rtol=1e-6, atol=1e-9)
+
+
+def test_huge_and_tiny_features_are_standardised_as_others():
+    features = np.random.default_rng(0).standard_normal((30, 2))
+    expected = Standardiser.fit(features).transform(features)
+    for size in (1e-300, 1e-160, 1e160, 1e300):
+        np.testing.assert_allclose(Standardiser.fit(size * features).transform(size * features), expected, rtol=1e-9)
+
+
+def test_constant_features_of_any_size_are_zero_and_reported():
+    for value in (0.0, 0.1, -1e300, 1e-300, 5e-324):
+        features = np.column_stack([np.full(7, value), np.arange(7.0)])
+        fitted = Standardiser.fit(features)
+        assert fitted.constant.tolist() == [True, False]
+        assert np.all(fitted.transform(features)[:, 0] == 0.0)
+        assert fitted.scale[0] == 1.0
+
+
+@pytest.mark.parametrize("make", [synthetic.two_pairs_of_moons, synthetic.gaussians_on_a_rectangle])
+def test_two_labellings_are_independent_and_balanced(make):
+    features, labels = make(403, np.random.default_rng(0))
+    assert features.shape[0] == labels.shape[0] == 403
+    combined = np.bincount(2 * labels[:, 0] + labels[:, 1])
+    assert combined.max() - combined.min() <= 1
+    again, _ = make(403, np.random.default_rng(0))
+    np.testing.assert_array_equal(features, again)
+
+
+def test_each_pair_of_moons_tells_its_own_labelling_alone():
+    features, labels = synthetic.two_pairs_of_moons(400, np.random.default_rng(0))
+    for pair in (0, 1):
+        columns = features[:, 2 * pair : 2 * pair + 2]
+        own, other = labels[:, pair], labels[:, 1 - pair]
+        fitted = KNeighborsClassifier(5).fit(columns[::2], own[::2])
+        assert fitted.score(columns[1::2], own[1::2]) > 0.98
+        # Of 200 fair coins more than 130 show heads with probability 1e-5.
+        assert KNeighborsClassifier(5).fit(columns[::2], other[::2]).score(columns[1::2], other[1::2]) < 0.65
+        # Half circles of radius 1 about (0, 0) and (1, 1/2), four standard deviations and more.
+        centre = own[:, None] * np.array([1.0, 0.5])
+        np.testing.assert_allclose(np.linalg.norm(columns - centre, axis=1), 1.0, atol=0.5)
+
+
+def test_sequences_differ_as_their_tree_says():
+    kernel, labels = synthetic.species_kernel((10, 31, 11), np.random.default_rng(0), n_sites=20_000)
+    same = labels[:, None] == labels
+    # Two members of a species keep a site with probability between 0.85^2 and 0.98^2, of two species times 0.7^2;
+    # equal changes add at most (1 - 0.7 * 0.85)^2 / 19 = 0.009, and 20,000 sites err by 0.0035: four of these.
+    inside, outside = kernel[same & ~np.eye(52, dtype=bool)], kernel[~same]
+    assert inside.min() > 0.85**2 - 0.014
+    assert inside.max() < 0.98**2 + 0.023
+    assert outside.min() > 0.49 * 0.85**2 - 0.014
+    assert outside.max() < 0.49 * 0.98**2 + 0.023
+    assert np.linalg.eigvalsh(kernel)[0] > 0
+    np.testing.assert_array_equal(kernel, kernel.T)
+
+
+LOADER = """
+from dataclasses import dataclass
+
+import numpy as np
+
+@dataclass
+class Mine:
+    shift: float = 0.0
+
+    def load(self):
+        return np.arange(12.0).reshape(6, 2) + self.shift, ["ab"[row % 2] for row in range(6)]
+"""
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return load_dataset("moons")
+
+
+@pytest.fixture
+def definition(tmp_path):
+    (tmp_path / "mine.py").write_text(LOADER)
+    return {"loader": f"{tmp_path / 'mine.py'}", "shift": 2.0}
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+
+
+def test_a_sound_file_is_read_and_nothing_else_is_done(tmp_path, moons, capsys):
+    path = tmp_path / "anything.npz"
+    save_prepared(moons, path)
+    before = path.stat()
+    for sha256 in ({}, {"anything": moons.content_sha256}, {"anything": ""}, {"another": "f" * 64}):
+        assert PreparedFolder(tmp_path, sha256).load("anything").content_sha256 == moons.content_sha256
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert names_in(tmp_path) == ["anything.npz"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other values"])
+def test_a_damaged_file_is_named_and_made_again(tmp_path, moons, capsys, damage):
+    path = tmp_path / "moons.npz"
+    save_prepared(load_dataset("four-gaussians") if damage == "other values" else moons, path)
+    if damage == "missing":
+        path.unlink()
+    elif damage != "other values":
+        path.write_bytes(path.read_bytes()[: 0 if damage == "empty" else 1000])
+    unfinished = tmp_path / ".moons.npz.abc"
+    unfinished.write_bytes(b"half")
+    prepared = PreparedFolder(tmp_path, {"moons": moons.content_sha256})
+    assert prepared.load("moons").content_sha256 == moons.content_sha256
+    said = capsys.readouterr().err
+    assert said.startswith(f"kdrbench: {path} ")
+    assert said.endswith("; it is made again\n")
+    assert load_prepared(path).content_sha256 == moons.content_sha256
+    assert names_in(tmp_path) == ["moons.npz"]
+    # It is sound from now on.
+    prepared.load("moons")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "nothing"])
+def test_a_damaged_file_without_a_source_is_removed(tmp_path, kind):
+    path = tmp_path / "no such set.npz"
+    if kind == "file":
+        path.write_bytes(b"damaged")
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(DataError, match=r"no such set\.npz is to be made again, but unknown data set"):
+        PreparedFolder(tmp_path).load("no such set")
+    # A folder may hold what is not ours.
+    assert path.exists() is (kind == "folder")
+
+
+def test_a_users_own_set_is_made_again_of_its_definition(tmp_path, definition):
+    prepared = PreparedFolder(tmp_path / "prepared", definitions={"mine": definition})
+    for _ in range(2):
+        data = prepared.load("mine")
+        np.testing.assert_array_equal(data.features, np.arange(12.0).reshape(6, 2) + 2.0)
+        assert (data.name, data.class_names) == ("mine", ("a", "b"))
+    # A definition comes before the registry, and without one the registry is asked.
+    assert load_defined("moons", definition).features.shape == (6, 2)
+    assert load_defined("moons", {}).content_sha256 == load_dataset("moons").content_sha256
+
+
+def test_a_mirror_is_asked_for_what_is_to_be_made_again(tmp_path, no_mirror, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    with pytest.raises(DataError, match=f"tried: {mirror}"):
+        PreparedFolder(tmp_path, mirror=str(mirror)).load("gyrb")

@@ -1,14 +1,24 @@
-"""What decides the speed and the last digits of the Newton finish: radius, acceptance, rounding, and the escape."""
+"""The Newton finish and its models, against dense linear algebra: radius, acceptance, rounding, curvature, escape."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.solvers.escape import escaped
-from kdrbench.solvers.geometry.stiefel import orthonormalised
+from kdrbench.solvers.geometry import curvature
+from kdrbench.solvers.geometry.curvature import smallest_curvature
+from kdrbench.solvers.geometry.stiefel import orthonormalised, outside
+from kdrbench.solvers.geometry.tangents import IsmPreconditioner, Tangents
 from kdrbench.solvers.safeguarded import finish
 from kdrbench.solvers.safeguarded.finish import NewtonSearch, escape
-from kdrbench.solvers.safeguarded.quadratic_model import ModelStep
+from kdrbench.solvers.safeguarded.quadratic_model import (
+    ConjugateGradientModel,
+    FormedModel,
+    ModelStep,
+    constrained_minimiser,
+)
 from support.helpers import random_projection, small_problem
 from support.quadratics import Quadratic
 
@@ -145,3 +155,152 @@ def test_what_is_not_finite_is_refused(broken):
     problem, first = Quadratic(np.nan if broken == "gradient" else 1.0, 0.5), np.eye(2, 1)
     with pytest.raises(InputError, match="not finite on these samples"):
         NewtonSearch(problem, first, np.nan if broken == "value" else 1.0)
+
+
+class Rough:
+    """F = Tr(W'AW), and a surrogate that is not A: conjugate gradients preconditioned by it take many steps."""
+
+    def __init__(self, factor=1.0):
+        rng = np.random.default_rng(0)
+        turned = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+        self.matrix = factor * (turned * np.arange(1.0, 10.0)) @ turned.T
+        noise = rng.standard_normal((9, 9))
+        self._surrogate = self.matrix + 0.2 * factor * (noise + noise.T)
+        self.products = 0
+
+    def gradient(self, point):
+        return 2 * self.matrix @ point
+
+    def hessian_vector(self, point, direction):
+        self.products += 1
+        return 2 * self.matrix @ direction
+
+    def surrogate(self, point):
+        return self._surrogate
+
+
+def tangents_near_optimum(turn=0.1, factor=1.0):
+    """Beside the leading eigenvectors, where the Hessian of E is positive."""
+    problem = Rough(factor)
+    leading = np.linalg.eigh(problem.matrix)[1][:, -3:]
+    point = orthonormalised(leading + turn * random_projection(n_features=9, n_components=3))
+    return Tangents(problem, point, problem.gradient(point))
+
+
+def length_of(tangents, direction):
+    """The length in the preconditioner's norm: Z' M Z, with M the inverse of its solve, column by column."""
+    solved = [
+        tangents.fold(tangents.preconditioner.solve(tangents.unfold(axis))) for axis in np.eye(tangents.dimension)
+    ]
+    folded = tangents.fold(direction)
+    return float(np.sqrt(folded @ np.linalg.solve(np.array(solved), folded)))
+
+
+def model_value(tangents, direction):
+    folded = tangents.fold(direction)
+    return -tangents.fold(tangents.gradient) @ folded + 0.5 * folded @ tangents.hessian @ folded
+
+
+def test_conjugate_gradients_solve_what_their_residual_says():
+    tangents = tangents_near_optimum(0.01)
+    step = ConjugateGradientModel(tangents).minimise(np.inf)
+    assert not step.at_edge
+    slope = -tangents.fold(tangents.gradient)
+    residual = np.linalg.norm(slope + tangents.hessian @ tangents.fold(step.direction))
+    size = np.linalg.norm(slope)
+    # Superlinear: as the square of the relative slope, and at least tenfold.
+    assert residual <= size * min(0.1, size / np.linalg.norm(tangents.gradient))
+    assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
+    assert step.length == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
+    exact = FormedModel(tangents).minimise(np.inf)
+    assert 0.95 * exact.predicted <= step.predicted <= exact.predicted * (1 + 1e-9)
+
+
+def test_conjugate_gradients_end_at_the_edge_of_the_region():
+    for share in [0.05, 0.4, 0.8, 0.95]:
+        tangents = tangents_near_optimum(0.4)
+        free = ConjugateGradientModel(tangents).minimise(np.inf)
+        radius = share * length_of(tangents, free.direction)
+        step = ConjugateGradientModel(tangents).minimise(radius)
+        assert step.at_edge
+        assert step.length == radius == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
+        assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
+        # At least as good as along the preconditioned gradient, and better in a larger region.
+        slope = -outside(tangents.point, tangents.gradient)
+        downhill = -tangents.preconditioner.solve(slope)
+        downhill *= radius / length_of(tangents, downhill)
+        assert step.predicted >= -model_value(tangents, downhill) * (1 - 1e-9)
+        assert step.predicted < ConjugateGradientModel(tangents).minimise(1.05 * radius).predicted
+
+
+@pytest.mark.parametrize("radius", [0.3, np.inf])
+def test_conjugate_gradients_follow_negative_curvature(radius):
+    problem = Rough()
+    middle = np.linalg.eigh(problem.matrix)[1][:, [2, 5, 8]]
+    point = orthonormalised(middle + 0.05 * random_projection(n_features=9, n_components=3))
+    tangents = Tangents(problem, point, problem.gradient(point))
+    step = ConjugateGradientModel(tangents).minimise(radius)
+    assert step.at_edge
+    assert step.predicted == pytest.approx(-model_value(tangents, step.direction), rel=1e-9)
+    assert step.predicted > 0
+    assert step.length == pytest.approx(length_of(tangents, step.direction), rel=1e-6)
+    assert np.isfinite(step.length)
+    assert step.length == radius or radius == np.inf
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 3.0])
+def test_the_constrained_minimiser_beats_a_fine_net(radius):
+    net = np.random.default_rng(0).standard_normal((20000, 3))
+    net *= radius / np.linalg.norm(net, axis=1)[:, None] * np.random.default_rng(1).uniform(0, 1, (20000, 1)) ** (1 / 3)
+    slopes = [[0.3, -0.4, 0.2], [0.0, -0.4, 0.2], [1e-13, 0.0, 0.0], [-0.3, 0.4, 5.0]]
+    for slope, lowest in product(np.array(slopes), (-0.5, 0.0, 0.1)):
+        values = np.array([lowest, 0.2, 1.0])
+        step, at_edge = constrained_minimiser(values, slope, radius)
+        # The shift is found to 2e-12, which the smallest slope here turns into 1e-5 of the radius.
+        assert np.linalg.norm(step) <= radius * (1 + 1e-5)
+        assert step @ slope + 0.5 * step**2 @ values <= (net @ slope + 0.5 * net**2 @ values).min() + 1e-12
+        assert at_edge == (lowest <= 0 or np.linalg.norm(slope / values) > radius)
+        if at_edge:
+            assert np.linalg.norm(step) == pytest.approx(radius, rel=1e-5)
+
+
+def test_the_preconditioner_stays_positive_and_bounded():
+    for factor in [1e-9, 1.0, 1e9]:
+        surrogate = factor * small_problem("linear", n_features=9).initial_surrogate()
+        values, vectors = np.linalg.eigh(surrogate)
+        # Eigenvectors from within: some of the differences are negative, and those of the null space are equal.
+        point = orthonormalised(vectors[:, [2, 5]])
+        axes = complement_axes(point)
+        solved = np.array([IsmPreconditioner(surrogate, point).solve(axis).ravel() for axis in axes])
+        form = solved @ np.array([axis.ravel() for axis in axes]).T
+        inverse = np.linalg.eigvalsh(0.5 * (form + form.T))
+        differences = 2 * np.abs(values[[2, 5]][None, :] - np.delete(values, [2, 5])[:, None])
+        np.testing.assert_allclose(inverse[0], 1 / differences.max(), rtol=1e-9)
+        # The smallest difference is lifted to a share of the largest: Newton steps are not thrown along one direction.
+        assert 10 * inverse[0] < inverse[-1] <= 1e4 * inverse[0]
+
+
+def complement_axes(point):
+    complement = np.linalg.qr(point, mode="complete")[0][:, point.shape[1] :]
+    return [np.outer(column, axis) for column in complement.T for axis in np.eye(point.shape[1])]
+
+
+@pytest.fixture
+def no_dense_space(monkeypatch):
+    monkeypatch.setattr(curvature, "DENSE_DIMENSION", 0)
+
+
+def counted(kernel="gaussian", n_features=14):
+    problem = small_problem(kernel, n_features=n_features)
+    point = random_projection(n_features=n_features)
+    return problem, Tangents(problem, point, problem.gradient(point))
+
+
+def test_a_settled_iteration_needs_no_hessian(no_dense_space):
+    problem, tangents = counted()
+    value, direction = smallest_curvature(tangents)
+    assert problem.counters.hessian == 0
+    scale = np.linalg.norm(tangents.point.T @ tangents.gradient, 2)
+    assert value == pytest.approx(np.linalg.eigvalsh(tangents.hessian)[0], abs=1e-4 * scale)
+    assert np.linalg.norm(tangents.hessian_vector(direction) - value * direction) <= 1e-3 * scale
+    assert np.linalg.norm(direction) == pytest.approx(1.0)

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kdrbench.datasets import load_any
+from kdrbench.datasets import load_dataset
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.job import run_job
@@ -19,7 +19,7 @@ from support.one_batch import files_in
 
 LIMITS = Limits(time_s=60.0, memory_mib=1024)
 # Each set is read once for all tests, which must not change it.
-data_of = cache(load_any)
+data_of = cache(load_dataset)
 
 
 def only(name, **changes):

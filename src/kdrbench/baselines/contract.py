@@ -59,7 +59,6 @@ class Classifier(Protocol):
 
     def predict(self, features: FloatArray) -> NDArray[Any]:
         """Return a label for each row of ``features`` (m x d)."""
-        ...
 
 
 class Classification(Baseline, Protocol):
@@ -69,7 +68,6 @@ class Classification(Baseline, Protocol):
         self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
     ) -> Classifier:
         """Learn from ``features`` (n x d) and n ``labels``; ``n_components`` is q, for what reduces the dimension."""
-        ...
 
 
 class Clustering(Baseline, Protocol):
@@ -79,7 +77,6 @@ class Clustering(Baseline, Protocol):
         self, features: FloatArray, n_clusters: int, n_components: int, rng: np.random.Generator
     ) -> NDArray[Any]:
         """Return a cluster 0 ... ``n_clusters`` - 1 for each row of ``features`` (n x d)."""
-        ...
 
 
 class Completion(Baseline, Protocol):
@@ -89,7 +86,6 @@ class Completion(Baseline, Protocol):
         self, features: FloatArray, labels: NDArray[np.int64], n_components: int, rng: np.random.Generator
     ) -> NDArray[Any]:
         """Return a label for each row of ``features`` (n x d); ``labels`` has n codes, -1 where they are unknown."""
-        ...
 
 
 def check_components(features: FloatArray, n_components: int) -> None:

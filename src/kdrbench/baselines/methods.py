@@ -219,8 +219,7 @@ class PrincipalComponentsSpectralClustering(SpectralClustering):
     def _reduced(self, features: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
         from sklearn.decomposition import PCA
 
-        reduced: FloatArray = PCA(n_components, random_state=random_state(rng)).fit_transform(features)
-        return reduced
+        return np.asarray(PCA(n_components, random_state=random_state(rng)).fit_transform(features))
 
 
 @dataclass(frozen=True)

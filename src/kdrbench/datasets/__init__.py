@@ -3,13 +3,11 @@
 from kdrbench.datasets import synthetic
 from kdrbench.datasets.dataset import (
     Dataset,
-    KernelSet,
     Labelling,
     Standardiser,
     check_dataset,
-    check_kernel_set,
 )
-from kdrbench.datasets.load import load_any, load_dataset, load_kernel_set
+from kdrbench.datasets.load import load_dataset
 from kdrbench.datasets.own import entry_of, load_own, registry_of
 from kdrbench.datasets.prepared import PreparedFolder, load_defined, load_prepared, save_prepared
 from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
@@ -17,18 +15,14 @@ from kdrbench.datasets.registry import DatasetEntry, SourceFile, load_registry
 __all__ = [
     "Dataset",
     "DatasetEntry",
-    "KernelSet",
     "Labelling",
     "PreparedFolder",
     "SourceFile",
     "Standardiser",
     "check_dataset",
-    "check_kernel_set",
     "entry_of",
-    "load_any",
     "load_dataset",
     "load_defined",
-    "load_kernel_set",
     "load_own",
     "load_prepared",
     "load_registry",

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import click
 
 from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import find_entry, read_entry, read_kernel_entry
+from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
 
 _TITLES = ("name", "n", "d", "classes", "where", "licence")
 _MIRROR = click.option("--mirror", default="", help="Folder or http(s) URL asked first; KDRBENCH_MIRROR overrides it.")
 _NAMES = click.argument("names", nargs=-1)
-
-
-class Checked(NamedTuple):
-    """The outcome of reading one set: ``fault`` is empty if it is the registered one."""
-
-    name: str
-    fault: str
 
 
 def chosen(names: Iterable[str]) -> list[DatasetEntry]:
@@ -40,25 +32,22 @@ def list_sets(sources: Sources) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def check_sets(names: Iterable[str], sources: Sources) -> Iterator[Checked]:
-    """Check the named sets one after the other; without names all that are here or, unless offline, at an address."""
+def check_sets(names: Iterable[str], sources: Sources) -> Iterator[tuple[str, str]]:
+    """Fetch if the sources allow it, hash, parse and compare with the registry; yield name and fault, if any, of each.
+
+    Without names these are all that are here or, unless offline, at an address.
+    """
     named = list(names)
     for entry in chosen(named):
         place = where_is(entry, sources)
-        if named or place not in ({"to supply", "to download"} if sources.offline else {"to supply"}):
-            yield check_set(entry, sources)
-
-
-def check_set(entry: DatasetEntry, sources: Sources) -> Checked:
-    """Fetch if the sources allow it, hash, parse and compare with the registry."""
-    try:
-        if entry.kind == "kernel":
-            read_kernel_entry(entry, sources)
-        else:
+        if not named and place in ({"to supply", "to download"} if sources.offline else {"to supply"}):
+            continue
+        try:
             read_entry(entry, sources)
-    except DataError as error:
-        return Checked(entry.name, str(error))
-    return Checked(entry.name, "")
+        except DataError as error:
+            yield entry.name, str(error)
+        else:
+            yield entry.name, ""
 
 
 def where_is(entry: DatasetEntry, sources: Sources) -> str:

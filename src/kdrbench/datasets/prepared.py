@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets.dataset import Dataset, Labelling
-from kdrbench.datasets.load import load_any
+from kdrbench.datasets.load import load_dataset
 from kdrbench.datasets.own import load_own
 from kdrbench.errors import DamagedError, DataError, KdrbenchError
 from kdrbench.files import drop_unfinished, locked, replacing
@@ -20,7 +20,7 @@ from kdrbench.files import drop_unfinished, locked, replacing
 
 def load_defined(name: str, definition: Mapping[str, Any], mirror: str | None = None) -> Dataset:
     """Return a data set by its ``definition`` if it is the user's own, else the registered one."""
-    return load_own(name, definition) if definition else load_any(name, mirror=mirror)
+    return load_own(name, definition) if definition else load_dataset(name, mirror=mirror)
 
 
 @dataclass(frozen=True)

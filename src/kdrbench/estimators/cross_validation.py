@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from kdrbench.errors import InputError, counted
 from kdrbench.errors import in_words as in_words_of_error
 from kdrbench.estimators.definitions import given_options
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import OneOf, check_names, check_value, whole
+from kdrbench.parameters import OneOf, check_value, whole
 from kdrbench.progress import FitProgress
 
 Params = dict[str, Any]
@@ -55,13 +53,6 @@ class Given(NamedTuple):
         return model.fit(self.features, self.known, sample_weight=self.weights)
 
 
-class Asked(NamedTuple):
-    """What metadata the splitter and the scorer are called with."""
-
-    split: Mapping[str, Any] = {}
-    score: Mapping[str, Any] = {}
-
-
 class Fold(NamedTuple):
     """The samples of one split, and what all its fits share: the training features are scaled, the others are not."""
 
@@ -70,7 +61,6 @@ class Fold(NamedTuple):
     scaler: Any
     final_estimator: Any
     scorer: Callable[..., float]
-    score_params: Mapping[str, Any]
 
 
 def scaler_of(scaler: Any, features: Any) -> Any:
@@ -86,25 +76,10 @@ def scaler_of(scaler: Any, features: Any) -> Any:
     return FunctionTransformer(feature_names_out="one-to-one", accept_sparse=True)
 
 
-def asked_metadata(search: Any, given: Given, params: Mapping[str, Any]) -> Asked:
-    """Return what ``fit(..., **params)`` means: by metadata routing, or without it ``groups`` for the splitter alone.
-
-    Raises ``InputError`` for other names, and as scikit-learn's routing does for what is not requested.
-    """
-    if not get_config()["enable_metadata_routing"]:
-        check_names("argument of fit", params, ("sample_weight", "groups"))
-        return Asked(params)
-    routed = process_routing(search, "fit", sample_weight=given.weights, **params)
-    return Asked(routed.splitter.split, routed.scorer.score)
-
-
-def folds_of(
-    search: Any, given: Given, predictor: Any, params: Mapping[str, Any], rng: np.random.RandomState
-) -> Iterator[Fold]:
+def folds_of(search: Any, given: Given, predictor: Any, groups: Any, rng: np.random.RandomState) -> Iterator[Fold]:
     """Yield the splits that ``search.cv`` says, with their scalers fitted, on training samples alone.
 
-    ``params`` are those of ``fit``, and ``rng`` shuffles samples where ``search`` has a ``random_state`` and leaves the
-    folds to us.
+    ``rng`` shuffles samples where ``search`` has a ``random_state`` and leaves the folds to us.
     """
     from sklearn.metrics import check_scoring
     from sklearn.model_selection import KFold, StratifiedKFold, check_cv
@@ -113,11 +88,10 @@ def folds_of(
     if search.random_state is not None and (cv is None or isinstance(cv, Integral)):
         kind = StratifiedKFold if classes else KFold
         cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=rng.randint(2**31))
-    scorer, asked = check_scoring(predictor, search.scoring), asked_metadata(search, given, params)
-    for train, test in check_cv(cv, given.known, classifier=classes).split(given.features, given.known, **asked.split):
+    scorer = check_scoring(predictor, search.scoring)
+    for train, test in check_cv(cv, given.known, classifier=classes).split(given.features, given.known, groups):
         scaler = scaler_of(search.scaler, given.features)
-        scored = {name: np.asarray(values)[test] for name, values in asked.score.items() if values is not None}
-        yield Fold(scaled_to(scaler, given.at(train)), given.at(test), scaler, predictor, scorer, scored)
+        yield Fold(scaled_to(scaler, given.at(train)), given.at(test), scaler, predictor, scorer)
 
 
 def predictor_of(search: Any) -> Any:
@@ -238,7 +212,7 @@ def _visit(fold: Fold, template: Any, path: Params, warm: bool) -> tuple[list[tu
             model.set_params(start=start)
         try:
             predictor = predictor_after(fold.scaler, fold.train.fit(model), fold.train, fold.final_estimator)
-            score = fold.scorer(predictor, fold.test.features, fold.test.known, **fold.score_params)
+            score = fold.scorer(predictor, fold.test.features, fold.test.known)
         except Exception as error:
             # As a search of scikit-learn does, whose candidates may raise anything.
             visited.append((np.nan, np.nan))

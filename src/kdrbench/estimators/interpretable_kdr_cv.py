@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -153,14 +152,13 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, **params: Any
+        self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> InterpretableKDRCV:
         """Choose and learn from X (n_samples x n_features) and one column y of labels, or continuous targets.
 
         X may be sparse where ``estimator`` takes sparse samples. ``sample_weight`` are those of ``InterpretableKDR``;
         the scaler and the final estimator are fitted with them if they take any. Scores weigh test samples alike, as
-        those of ``GridSearchCV`` do, unless a scorer requests weights by metadata routing. ``params`` are ``groups``
-        for ``cv``, or with metadata routing what ``cv`` and ``scoring`` request.
+        those of ``GridSearchCV`` do. ``groups`` are for ``cv``.
 
         Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, or fewer than two classes;
         warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
@@ -169,7 +167,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         rng = check_random_state(self.random_state)
         template = self._template(rng)
         given = self._given(template, X, y, sample_weight)
-        folds = list(folds_of(self, given, predictor_of(self), params, rng))
+        folds = list(folds_of(self, given, predictor_of(self), groups, rng))
         self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
         least = min(fold.train.features.shape[1] for fold in folds)
         n_classes = len(self.classes_) if hasattr(self, "classes_") else given.known[0].size
@@ -242,13 +240,3 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = accepts_sparse(InterpretableKDR() if self.estimator is None else self.estimator)
         return tags
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return what ``fit`` passes on: to the splitter, and to a scorer that is given; weights are its own."""
-        from sklearn.metrics import get_scorer
-
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        to_score = MethodMapping().add(caller="fit", callee="score")
-        scorer = None if self.scoring is None else get_scorer(self.scoring)
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=self.cv, method_mapping=to_split).add(scorer=scorer, method_mapping=to_score)

@@ -51,8 +51,7 @@ class _LinearMetricLearner(LabelledTransformer):
         return of_learner(self._learner(), samples)
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        mapped: FloatArray = features @ self.components_.T
-        return mapped
+        return np.asarray(features @ self.components_.T)
 
     @abstractmethod
     def _learner(self) -> metric_learning.Learner:
@@ -202,8 +201,7 @@ class LMNN(_LinearMetricLearner):
         if self.relative_gap_ > self.tol:
             message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
             warnings.warn(message, ConvergenceWarning, 4)
-        projection: FloatArray = scale * optimum.projection
-        return projection
+        return np.asarray(scale * optimum.projection)
 
 
 class DNE(_LinearMetricLearner):

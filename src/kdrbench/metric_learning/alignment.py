@@ -48,8 +48,7 @@ def alignment_target(codes: IntArray) -> FloatArray:
 
 def _target(codes: IntArray, rows: slice, columns: slice) -> FloatArray:
     n_classes = len(np.unique(codes))
-    target: FloatArray = np.where(codes[rows, None] == codes[columns], 1.0, -1.0 / (n_classes - 1))
-    return target
+    return np.asarray(np.where(codes[rows, None] == codes[columns], 1.0, -1.0 / (n_classes - 1)))
 
 
 def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False) -> Alignment:

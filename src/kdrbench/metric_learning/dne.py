@@ -51,8 +51,7 @@ class DNE:
         codes = checked_classes(features, labels)
         centred = centred_features(features, squared=True)
         values, vectors = eigh(_scatter(centred, *_neighbours(distance_rows(centred), codes, self.n_neighbours)))
-        learned: FloatArray = vectors[:, : self._count(values)]
-        return learned
+        return np.asarray(vectors[:, : self._count(values)])
 
     def _count(self, values: FloatArray) -> int:
         if self.n_components is None:

@@ -141,8 +141,7 @@ class KernelPCA:
             )
         centred = gram - self.column_means
         centred -= centred.mean(axis=1, keepdims=True)
-        coordinates: FloatArray = centred @ self.scaled_vectors
-        return coordinates
+        return np.asarray(centred @ self.scaled_vectors)
 
 
 def kernel_pca(gram: FloatArray, n_components: int | str | None = None) -> KernelPCA:
@@ -267,8 +266,7 @@ class KernelMap:
 
     def transform_gram(self, gram: FloatArray) -> FloatArray:
         """Do the same from the kernel matrix (m x n)."""
-        mapped: FloatArray = self.coordinates.transform(gram) @ self.projection
-        return mapped
+        return np.asarray(self.coordinates.transform(gram) @ self.projection)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ class Learner(Protocol):
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A for ``features`` (n x D) and their n class labels."""
-        ...
 
 
 def learn_map(learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:

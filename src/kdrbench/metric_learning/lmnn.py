@@ -91,8 +91,7 @@ class LMNNObjective:
         """Return an orthonormal basis of the directions in which samples differ (D x r); f knows no others."""
         centred = self.features - self.features.mean(axis=0)
         values, vectors = np.linalg.eigh(centred.T @ centred)
-        basis: FloatArray = vectors[:, values > RANK_TOLERANCE * values[-1]]
-        return basis
+        return np.asarray(vectors[:, values > RANK_TOLERANCE * values[-1]])
 
     def _passed(self, projection: FloatArray, columns: FloatArray) -> tuple[float, FloatArray, float]:
         """Return f, S V for the Laplacian S of its derivatives by d_ij and V = ``columns``, and the sum of all c h'."""

@@ -68,8 +68,7 @@ def in_tie_units(squared: FloatArray) -> FloatArray:
     finite = np.where(np.isfinite(squared), squared, 0.0)
     unit = TIE_TOLERANCE * finite.max(axis=1, initial=0.0, keepdims=True)
     unit[unit == 0.0] = 1.0
-    rounded: FloatArray = np.round(squared / unit)
-    return rounded
+    return np.asarray(np.round(squared / unit))
 
 
 def nearest(squared: FloatArray, n_neighbours: int) -> IntArray:

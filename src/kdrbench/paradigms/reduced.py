@@ -353,8 +353,7 @@ def _beyond(reduced: ReducedObjective, point: FloatArray, solved: FloatArray) ->
 def _chord(point: FloatArray, solved: FloatArray) -> FloatArray:
     """Return W' - W for the basis of W' that is nearest to W."""
     left, _, right = np.linalg.svd(solved.T @ point)
-    chord: FloatArray = solved @ (left @ right) - point
-    return chord
+    return np.asarray(solved @ (left @ right) - point)
 
 
 def _candidates(point: FloatArray, solved: FloatArray, gradient: FloatArray) -> Iterator[FloatArray]:

@@ -131,20 +131,16 @@ class Task(Protocol):
     @property
     def n_classes(self) -> int:
         """Number of classes or clusters: the default number of components."""
-        ...
 
     @property
     def alignment_target(self) -> FloatArray | None:
         """The centred labels (n x r) to which kernels may be aligned, if there are labels."""
-        ...
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem whose Phi_0 makes the start."""
-        ...
 
     def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
         """Maximise from ``start`` (d x q)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -45,41 +45,33 @@ class Problem(Protocol):
     @property
     def n_features(self) -> int:
         """Number of rows d of a projection."""
-        ...
 
     def fresh(self) -> Problem:
         """Return the same problem with its own counters and nothing remembered of earlier points.
 
         The data are shared. Referees and repeated timings use it, so that no run profits from another.
         """
-        ...
 
     def value(self, projection: FloatArray) -> float:
         """Return F(W)."""
-        ...
 
     def gradient(self, projection: FloatArray) -> FloatArray:
         """Return the Euclidean gradient of F at W: 2 Phi(W) W, d x q."""
-        ...
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return F(W) and its Euclidean gradient from one pass; counts as one call, ``value_gradient``.
 
         Solvers ask for it by :func:`value_and_gradient_of`, so that a problem may do without.
         """
-        ...
 
     def hessian_vector(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian of F at W applied to Z, d x q."""
-        ...
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return the surrogate matrix Phi(W), d x d and symmetric."""
-        ...
 
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0, the surrogate with f' replaced by its sign at 0."""
-        ...
 
 
 class Coordinates(Protocol):
@@ -87,11 +79,9 @@ class Coordinates(Protocol):
 
     def lower(self, projection: FloatArray) -> FloatArray:
         """Return B'W."""
-        ...
 
     def lift(self, lowered: FloatArray) -> FloatArray:
         """Return B V."""
-        ...
 
 
 class ApproximableProblem(Problem, Protocol):
@@ -103,61 +93,49 @@ class ApproximableProblem(Problem, Protocol):
 
     def explain(self, n_components: int) -> str:
         """Say in one sentence how projections to ``n_components`` are evaluated, and why."""
-        ...
 
     def evaluated(self, evaluator: str) -> Problem:
         """Return the same problem, evaluated in the way that ``evaluator`` names; counters and report are shared.
 
         Raises ``InputError`` where the kernel does not allow it.
         """
-        ...
 
     def accuracy(self, n_components: int) -> float:
         """Return the relative stationarity to which gradients can be trusted; 0 where they are exact."""
-        ...
 
     def approximation(self, n_components: int) -> ApproximableProblem | None:
         """Return a cheaper problem near this one that shares its counters; ``None`` where this one is cheap."""
-        ...
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
-        ...
 
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices of its approximations made as at W; counters are shared."""
-        ...
 
     def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> Problem | None:
         """Return the problem of ``n_samples`` of the samples, drawn from ``rng``; ``None`` if there are no more.
 
         Without ``rng`` they are always the same.
         """
-        ...
 
     def in_row_space(self, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
         """Return the same problem in fewer coordinates that span W, and those; ``None`` where that saves little."""
-        ...
 
     def surrogate_products(self, projection: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
         """Return V -> Phi(W) V where that does not need Phi itself; each call counts as a gradient."""
-        ...
 
     @property
     def surrogate_is_constant(self) -> bool:
         """Whether Phi is known to be the same at every W: then F is the quadratic Tr(W' Phi W) and a constant."""
-        ...
 
     def hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian at W applied to each Z of ``directions`` (b x d x q); counts as b products."""
-        ...
 
     def hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the Euclidean Hessian of F at W as a matrix on the directions B_u e_a' (``basis`` B is d x m).
 
         The result is mq x mq. Rows and columns count a fastest: entry (ua, vb) is <B_u e_a', Hess F[B_v e_b']>.
         """
-        ...
 
 
 _OFFERS = frozenset(

@@ -71,8 +71,7 @@ class LDA(LinearReducer):
         solver = "svd" if self.shrinkage is None else "eigen"
         model = LinearDiscriminantAnalysis(solver=solver, shrinkage=self.shrinkage).fit(centred, response.values)
         most = min(n_components, response.n_classes - 1)
-        rows: FloatArray = model.scalings_.T[:most]
-        return rows
+        return np.asarray(model.scalings_.T[:most])
 
 
 class PLSDA(LinearReducer):
@@ -109,8 +108,7 @@ class PLSDA(LinearReducer):
         rank = int(np.linalg.matrix_rank(centred))
         model = PLSRegression(min(n_components, rank), scale=self.scale).fit(centred, targets)
         # Rotations are of scaled features.
-        rows: FloatArray = (model.x_rotations_ / model._x_std[:, None]).T
-        return rows
+        return np.asarray((model.x_rotations_ / model._x_std[:, None]).T)
 
 
 class MedianKernelPCA(Reducer):
@@ -150,8 +148,7 @@ class MedianKernelPCA(Reducer):
         self.model_ = KernelPCA(n_components, kernel="rbf", gamma=0.5 / self.sigma_**2, random_state=0).fit(features)
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        mapped: FloatArray = self.model_.transform(features)
-        return mapped
+        return np.asarray(self.model_.transform(features))
 
     @property
     def _n_features_out(self) -> int:
@@ -194,14 +191,12 @@ class LeadingComponents(Reducer):
         self.pca_ = PCA(min(n_components, *values.shape), svd_solver="full").fit(values)
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        mapped: FloatArray = self.pca_.transform(self.estimator_.transform(features))
-        return mapped
+        return np.asarray(self.pca_.transform(self.estimator_.transform(features)))
 
     @property
     def components_(self) -> FloatArray:  # type: ignore[override]
         """The map of a linear transformer; ``AttributeError`` where it is not linear."""
-        rows: FloatArray = self.pca_.components_ @ self.estimator_.components_
-        return rows
+        return np.asarray(self.pca_.components_ @ self.estimator_.components_)
 
     @property
     def _n_features_out(self) -> int:
@@ -250,8 +245,7 @@ class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return X @ components_.T."""
         check_is_fitted(self)
-        projected: FloatArray = validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T
-        return projected
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.components_.T)
 
     @property
     def _n_features_out(self) -> int:
@@ -295,8 +289,7 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def components_(self) -> FloatArray:
         """The components of the fitted transformer; ``AttributeError`` where it has none."""
-        components: FloatArray = self.estimator_.components_
-        return components
+        return np.asarray(self.estimator_.components_)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names that the fitted transformer gives its columns."""

@@ -45,8 +45,7 @@ class Response:
         """Return the one-hot columns of the classes, n x k, or the values as one column."""
         if self.classes is None:
             return np.asarray(self.values[:, None], dtype=np.float64)
-        columns: FloatArray = np.eye(self.n_classes)[self.values]
-        return columns
+        return np.asarray(np.eye(self.n_classes)[self.values])
 
     def slices(self, n_slices: int) -> IntArray:
         """Return the slice of each sample, 0, 1, ...: its class, or one of ``n_slices`` equal parts of the values.
@@ -136,8 +135,7 @@ class LinearReducer(Reducer):
         """Return at most ``n_components`` rows of the map, q x d."""
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        mapped: FloatArray = features @ self.components_.T
-        return mapped
+        return np.asarray(features @ self.components_.T)
 
 
 def _oriented(rows: FloatArray) -> FloatArray:

@@ -119,8 +119,7 @@ class KernelDiscriminantAnalysis(Reducer):
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         gram = _gram(self.kernel_, features, self.samples_)
-        mapped: FloatArray = (gram - self._means) @ self.dual_components_.T
-        return mapped
+        return np.asarray((gram - self._means) @ self.dual_components_.T)
 
     @property
     def _n_features_out(self) -> int:
@@ -142,8 +141,7 @@ def _class_contrasts(response: Response) -> FloatArray:
     """Return an orthonormal basis (n x (k - 1)) of the class indicators less their means."""
     indicators = response.indicators()
     sizes = np.sqrt(indicators.sum(axis=0))
-    basis: FloatArray = (indicators / sizes) @ null_space(sizes[None, :])
-    return basis
+    return np.asarray((indicators / sizes) @ null_space(sizes[None, :]))
 
 
 class LFDA(LinearReducer):

@@ -48,8 +48,7 @@ class _InverseRegression(LinearReducer):
         white = whitened(centred, self.shrinkage)
         values, vectors = self._leading(white, response.slices(self.n_slices))
         self.eigenvalues_ = values[:n_components]
-        rows: FloatArray = (white.map @ vectors[:, :n_components]).T
-        return rows
+        return np.asarray((white.map @ vectors[:, :n_components]).T)
 
     @abstractmethod
     def _leading(self, white: Whitened, slices: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -96,8 +96,7 @@ class GradientKDR(LinearReducer):
         weights = cho_solve(cho_factor(gram.T, lower=True, overwrite_a=True), targets)
         values, vectors = eigh(_gradient_moment(kernel, samples, weights))
         self.eigenvalues_ = values[::-1][:n_components]
-        rows: FloatArray = vectors[:, ::-1][:, :n_components].T @ span
-        return rows
+        return np.asarray(vectors[:, ::-1][:, :n_components].T @ span)
 
 
 def _gradient_moment(kernel: Gaussian, features: FloatArray, weights: FloatArray) -> FloatArray:
@@ -166,5 +165,4 @@ class SupervisedPCA(LinearReducer):
         vectors, singular, _ = svd(centred.T @ targets, full_matrices=False)
         count = min(numerical_rank(singular, len(centred)), n_components)
         self.eigenvalues_ = singular[:count] ** 2
-        rows: FloatArray = vectors[:, :count].T
-        return rows
+        return np.asarray(vectors[:, :count].T)

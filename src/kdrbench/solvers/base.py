@@ -79,7 +79,6 @@ class Solver(Protocol):
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Maximise from ``start``, looping as ``while monitor.keep_going(W)``."""
-        ...
 
 
 def solve(

@@ -127,8 +127,7 @@ def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:
 
 def _scatter(features: FloatArray) -> FloatArray:
     centred = features - features.mean(axis=0)
-    scatter: FloatArray = centred.T @ centred / len(features)
-    return scatter
+    return np.asarray(centred.T @ centred / len(features))
 
 
 def _discriminant_axes(features: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

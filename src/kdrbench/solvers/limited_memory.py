@@ -119,8 +119,7 @@ def retracted(point: FloatArray, tangent: FloatArray) -> FloatArray:
     """Return the orthonormal polar factor of W + Z."""
     moved = point + tangent
     squares, rotation = np.linalg.eigh(moved.T @ moved)
-    factor: FloatArray = moved @ ((rotation / np.sqrt(squares)) @ rotation.T)
-    return factor
+    return np.asarray(moved @ ((rotation / np.sqrt(squares)) @ rotation.T))
 
 
 class _Pair(NamedTuple):

@@ -37,49 +37,39 @@ class Monitor(Protocol):
     @property
     def trace(self) -> Sequence[tuple[float, float, float]]:
         """Seconds, cost and relative stationarity of the iterates evaluated; empty without a referee."""
-        ...
 
     @property
     def stop_status(self) -> Status:
         """The status to report after ``keep_going`` returned false."""
-        ...
 
     @property
     def stop_message(self) -> str:
         """The limit that was reached, in words."""
-        ...
 
     def begin(self) -> None:
         """Note the start of the run."""
-        ...
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Note the iterate and return whether the solver may continue from it.
 
         The clock is paused while the monitor evaluates.
         """
-        ...
 
     def progress(self, share: float) -> bool:
         """Note how much of a long pass over the data is done, and return whether it may continue."""
-        ...
 
     @property
     def resumed(self) -> State | None:
         """The state to continue from, kept by a run that was interrupted; ``None`` to begin with the start."""
-        ...
 
     def checkpoint(self, state: Callable[[], State]) -> None:
         """Keep the state, which is made only then, if it is time to; for solvers that can continue from it."""
-        ...
 
     def end(self) -> None:
         """Note that the solver has returned."""
-        ...
 
     def accept(self, projection: FloatArray) -> None:
         """Note the result, after it was checked."""
-        ...
 
 
 class IterationMonitor:

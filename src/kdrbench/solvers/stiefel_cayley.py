@@ -176,8 +176,7 @@ class _Search:
 
 def _tangent(point: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the gradient in the canonical metric, G - W G'W = A W."""
-    result: FloatArray = gradient - point @ (gradient.T @ point)
-    return result
+    return np.asarray(gradient - point @ (gradient.T @ point))
 
 
 def _slope_along_curve(point: FloatArray, tangent: FloatArray) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.datasets import load_any
+from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import Polynomial
 from kdrbench.suite.engine.batch import Batch
@@ -89,7 +89,7 @@ def test_each_figure_knows_its_rows_before_it_is_run():
 
 @pytest.mark.parametrize("dataset", ["disc-and-ring", "cone"])
 def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path):
-    records = job_of(batch_of(2, datasets=[dataset]), load_any(dataset), tmp_path)
+    records = job_of(batch_of(2, datasets=[dataset]), load_dataset(dataset), tmp_path)
     assert {(record.figure, record.status, record.n_train, record.n_test) for record in records} == {
         (2, "converged", 200, 200)
     }
@@ -99,8 +99,8 @@ def test_figure_2_has_plain_learners_fail_and_kernels_succeed(dataset, tmp_path)
     arrays = {name.rpartition("/")[2]: array for name, array in arrays_in(files_in(tmp_path)).items()}
     names = {f"coordinates_{learner}_{degree}_0" for learner in ("nca", "lmnn", "dne") for degree in (1, 2)}
     assert set(arrays) == names | {"features_0", "labels_0"}
-    np.testing.assert_array_equal(arrays["features_0"], load_any(dataset).features[200:])
-    np.testing.assert_array_equal(arrays["labels_0"], load_any(dataset).labels[200:])
+    np.testing.assert_array_equal(arrays["features_0"], load_dataset(dataset).features[200:])
+    np.testing.assert_array_equal(arrays["labels_0"], load_dataset(dataset).labels[200:])
     assert all(arrays[name].std() == pytest.approx(1.0) for name in names)
 
 
@@ -186,6 +186,6 @@ def test_a_missing_package_or_memory_is_no_result(figure, name, error, monkeypat
         raise error
 
     monkeypatch.setattr(run_module, name, raises)
-    data = load_any("cone") if figure == 2 else iris()
+    data = load_dataset("cone") if figure == 2 else iris()
     with pytest.raises(type(error)):
         results_of(batch_of(figure), data, referee=referee_of(tmp_path))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.datasets import Dataset, load_any, load_dataset, load_kernel_set
+from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.errors import ConfigError, DataError
 from kdrbench.lowrank import LowRankStatus, squared_distances
 from kdrbench.suite.engine.batch import Batch
@@ -103,12 +103,6 @@ def test_draws_are_named_by_the_experiment_or_the_data_set():
     config = only("lowrank_gyrb")
     del config["experiments"]["lowrank_gyrb"]["draw"]
     assert load_grid(config).batches()[0].definition["draw"] == "gyrb-standin"
-
-
-def test_a_kernel_matrix_is_prepared_with_its_registered_hash():
-    assert data_of("gyrb-standin").content_sha256 == load_kernel_set("gyrb-standin").content_sha256
-    np.testing.assert_array_equal(data_of("gyrb-standin").features, load_kernel_set("gyrb-standin").kernel)
-    assert load_any("wine").content_sha256 == load_dataset("wine").content_sha256
 
 
 def test_methods_share_constraints_and_runs_do_not():
@@ -246,7 +240,7 @@ def test_a_run_at_its_limit_leaves_what_it_had_learned(tmp_path):
 
 def test_other_data_than_the_batch_wants_are_refused(tmp_path):
     with pytest.raises(DataError, match="the run wants 761ec794"):
-        job_of(batch_of(), load_any("wine"), tmp_path)
+        job_of(batch_of(), load_dataset("wine"), tmp_path)
 
 
 def test_the_estimated_time_grows_with_rank_and_constraints():

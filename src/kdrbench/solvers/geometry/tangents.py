@@ -93,8 +93,7 @@ def _extreme_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, Flo
 
 def _through(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     """Return M V of each V (the last two axes), as one product for all of them."""
-    product: FloatArray = np.moveaxis(np.tensordot(matrix, columns, axes=(1, -2)), 0, -2)
-    return product
+    return np.asarray(np.moveaxis(np.tensordot(matrix, columns, axes=(1, -2)), 0, -2))
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,7 @@ class Tangents:
     def hessian(self) -> FloatArray:
         """Hess E as a symmetric matrix in coordinates."""
         slope_part = np.kron(np.eye(self.complement.shape[1]), 2.0 * self.inner)
-        result: FloatArray = slope_part - hessian_of(self.problem, self.point, self.complement)
-        return result
+        return np.asarray(slope_part - hessian_of(self.problem, self.point, self.complement))
 
 
 def largest_outside(point: FloatArray, surrogate: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:

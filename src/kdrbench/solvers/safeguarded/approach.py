@@ -64,11 +64,9 @@ class GradientPasses(Protocol):
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         """Return F(W) and its Euclidean gradient."""
-        ...
 
     def surrogate(self, projection: FloatArray) -> FloatArray:
         """Return Phi(W)."""
-        ...
 
 
 class Approach(NamedTuple):
@@ -155,8 +153,7 @@ def correction(point: FloatArray, missing: FloatArray) -> FloatArray:
     """Return R W' + W R' - W (W'R) W' for R = ``missing``: the smallest symmetric matrix that maps W to R."""
     crossed = missing @ point.T
     inner = point.T @ missing
-    result: FloatArray = crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T
-    return result
+    return np.asarray(crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T)
 
 
 def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> FloatArray:
@@ -199,8 +196,7 @@ class History:
         overlap = self._reference.T @ point
         if np.linalg.svd(overlap, compute_uv=False)[-1] < 0.1:
             return None
-        chart: FloatArray = np.linalg.solve(overlap.T, point.T).T - self._reference
-        return chart
+        return np.asarray(np.linalg.solve(overlap.T, point.T).T - self._reference)
 
 
 class _CorrectedProblem:

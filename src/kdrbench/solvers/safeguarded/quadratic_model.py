@@ -46,11 +46,9 @@ class Model(Protocol):
 
     def minimise(self, radius: float) -> ModelStep:
         """Return a step at least as good as the best one along the preconditioned gradient."""
-        ...
 
     def smallest_curvature(self) -> tuple[float, FloatArray]:
         """Return the smallest eigenvalue of Hess E and its tangent."""
-        ...
 
 
 def build_model(tangents: Tangents) -> Model:
