@@ -2,7 +2,6 @@
 
     python benchmarks/at_the_limit.py                 all cases, one table
     python benchmarks/at_the_limit.py gaussian-10k    some of them
-    python benchmarks/at_the_limit.py --list          their names
 
 Wall seconds on all cores, data and bandwidth given. Peak memory is that of the process during the solve, beyond what it
 held before; imports and a small solve come first, which are not counted. "cost" is the relative difference of the cost
@@ -211,9 +210,7 @@ def main(arguments: list[str]) -> None:
         "--case": lambda name: run(CASES[name]),
         "--dense": lambda kernel: run(Case("mnist 10000", kernel, evaluator="dense")),
     }
-    if arguments == ["--list"]:
-        print("\n".join(CASES))
-    elif arguments and arguments[0] in measures:
+    if arguments and arguments[0] in measures:
         print(json.dumps(measures[arguments[0]](arguments[1])))
     else:
         table(arguments or list(CASES))

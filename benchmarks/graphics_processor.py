@@ -46,8 +46,6 @@ def cases() -> Iterator[tuple[str, Callable[[], Data], int]]:
     """Yield name, data and q."""
     yield "mnist-10k", lambda: mnist(10_000), 10
     yield "mnist-60k", lambda: mnist(60_000), 10
-    yield "made-10k", lambda: made(10_000, 700), 10
-    yield "made-60k", lambda: made(60_000, 700), 10
     yield "made-1000000", lambda: made(1_000_000, 50), 5
 
 

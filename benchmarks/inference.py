@@ -11,7 +11,6 @@ Pearson, at 95 %. Tests of level have 19 permutations and stop at the first exce
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import time
 import warnings
 from collections.abc import Callable
@@ -118,20 +117,11 @@ def show_components(problems: int) -> None:
         print(f"| {planted} | {' | '.join(share(int(part.sum()), problems) for part in parts)} |", flush=True)
 
 
-def noise_learners() -> dict[str, Any]:
-    """Return learners of two components, with supervised UMAP where its package is installed."""
-    found: dict[str, Any] = {
-        "NCA": NeighborhoodComponentsAnalysis(2, max_iter=100),
-        "InterpretableKDR": InterpretableKDR(2),
-        "LDA": LinearDiscriminantAnalysis(),
-    }
-    if importlib.util.find_spec("umap"):
-        from umap import UMAP
-
-        found["supervised UMAP"] = UMAP(n_components=2, random_state=0)
-    else:
-        print("(supervised UMAP is left out: the package umap-learn is not installed)")
-    return found
+NOISE_LEARNERS: dict[str, Any] = {
+    "NCA": NeighborhoodComponentsAnalysis(2, max_iter=100),
+    "InterpretableKDR": InterpretableKDR(2),
+    "LDA": LinearDiscriminantAnalysis(),
+}
 
 
 def show_noise(picture: str | None) -> None:
@@ -140,7 +130,7 @@ def show_noise(picture: str | None) -> None:
     X, y = rng.standard_normal((60, 60)), rng.permutation(np.repeat([0, 1], 30))
     print("| learner | accuracy on its own samples | cross-validated | p-value of refitting |\n|---|---|---|---|")
     shown = {}
-    for name, learner in noise_learners().items():
+    for name, learner in NOISE_LEARNERS.items():
         projected = embedded(learner.fit(X, y), X)
         own = KNeighborsClassifier(5).fit(projected, y).score(projected, y)
         crossed = cross_val_score(make_pipeline(learner, KNeighborsClassifier(5)), X, y, cv=5).mean()
