@@ -1,6 +1,7 @@
 """A sound record verifies, as it was made and packed; what was tampered with is found."""
 
 import json
+import os
 import re
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ from kdrbench.suite.verification.ikdr import RunSamples, RunToVerify
 from kdrbench.suite.verification.objectives import median_distance
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify, within_budget
-from support.tampering import FOLD, GROUPS, change, change_config, last_digit, write
+from support.tampering import FOLD, archive, change_array, change_config, last_digit, place_of, put, value, write
 
 KINDS = ["record", "packed_record"]
 
@@ -36,6 +37,94 @@ def test_a_sound_record_verifies(request, kind):
     assert found.rows == 25
     assert found.numbers > 200
     assert not any("curvature" in reason for reason in found.left_out)
+
+
+OTHER_FOLD, FAILED = "folds/wine/gaussian/ism/1", "folds/wine/gaussian/fails/0"
+SVM, CLUSTERS = "folds/wine/none/svm/0", "clusters/wine/gaussian/ism/0"
+OTHERS, HIDDEN = "others/four-gaussians/gaussian/ism/0", "hidden/wine/none/label_spreading/0"
+POLYNOMIAL, MULTIQUADRIC = "folds/wine/polynomial/ism/0", "folds/wine/multiquadric/ism/0"
+COMBINED, LINEAR, SQUARED = "folds/wine/gaussian_polynomial/ism/0", "rows/wine/linear/ism/0", "rows/wine/squared/ism/0"
+MORE_CLUSTERS, HIDDEN_ISM = "clusters/wine/polynomial/ism/0", "hidden/wine/gaussian/ism/0"
+
+
+def row(place, *found, **columns):
+    """Change columns of a row, which are found unless another column is."""
+    return [(place, column, lambda r, p: put(r, p, **columns)) for column in found or columns]
+
+
+def scaled(place, column, factor):
+    return [(place, column, lambda r, p: put(r, p, **{column: repr(factor * float(value(r, p, column)))}))]
+
+
+def array(place, column, kind, work):
+    return [(place, column, lambda r, p: change_array(r, p, kind, lambda found, _: work(found)))]
+
+
+def turned(projection):
+    other = projection.copy()
+    other[:, 0] += 2e-5 * np.arange(len(other))
+    return np.linalg.qr(other)[0]
+
+
+def piped(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def change_rows(record, work):
+    write(record, work(read_csv(record / "ikdr.csv")))
+
+
+# Those of one group touch different columns or rows, so that a single verification finds all of them.
+GROUPS = {
+    "numbers": [
+        *scaled(FOLD, "cost", 1 + 1e-5),
+        *scaled(CLUSTERS, "cost", 1 + 1e-5),
+        *scaled(CLUSTERS, "quality", 1 + 1e-9),
+        *row(FOLD, train_accuracy="0.9", stationarity="1e-3", curvature="0.5", feasibility="1e-3"),
+        *row(FOLD, n_components="3", n_test="10", n_constant_features="3", eigengap="-0.5"),
+        *row(OTHER_FOLD, eigengap=""),
+        *row(POLYNOMIAL, curvature="", quality="17.0"),
+        *row(OTHERS, nmi_given="0.0"),
+        *row(SVM, quality="1.0"),
+        *row(HIDDEN, quality="0.999"),
+        *row(FAILED, cost="-2000.0"),
+        *scaled(COMBINED, "eigengap", 0.5),
+        *scaled(COMBINED, "eigengap_needed", 0.5),
+    ],
+    "arrays": [
+        *array(FOLD, "stationarity", "projection", turned),
+        *array(OTHER_FOLD, "result", "projection", lambda projection: projection[:-1]),
+        *array(SVM, "result", "labels", lambda labels: labels[:-1]),
+        *array(CLUSTERS, "quality", "labels", lambda labels: labels[::-1]),
+        *array(MORE_CLUSTERS, "result", "labels", lambda labels: labels * np.nan),
+        *array(POLYNOMIAL, "cost", "projection", lambda _: None),
+        *array(SQUARED, "result", "projection", lambda projection: projection * np.nan),
+        *array(LINEAR, "result", "projection", lambda projection: projection * 0),
+        *array(OTHERS, "result", "projection", lambda projection: projection[:, :0]),
+        *array(HIDDEN_ISM, "result", "projection", lambda projection: projection.astype(float) * 1e300),
+    ],
+    # An experiment has one archive.
+    "archives": [
+        *row(FOLD, "result", trace_file="nowhere.jsonl"),
+        (LINEAR, "result", lambda r, p: piped(archive(r, p))),
+        (CLUSTERS, "result", lambda r, p: archive(r, p).write_bytes(archive(r, p).read_bytes()[:100])),
+        *array(OTHERS, "result", "projection", lambda projection: projection.astype(object)),
+        *array(HIDDEN, "result", "labels", lambda labels: np.zeros(len(labels), [("a", "i4")])),
+    ],
+    "keys, and words that no run writes": [
+        *row(FOLD, data_sha256="0" * 64, seed="1"),
+        *row(CLUSTERS, definition_sha256="0" * 64),
+        *row(OTHER_FOLD, "row", quality="inf"),
+        *row(POLYNOMIAL, "row", iterations="x"),
+        *row(MULTIQUADRIC, "row", n_train=""),
+        *row(LINEAR, "row", status="solved"),
+        *row(SQUARED, "row", uses_degrees="maybe"),
+        (HIDDEN, "row", lambda r, p: change_rows(r, lambda rows: [*rows, *(x for x in rows if place_of(x) == p)])),
+        (FAILED, "row", lambda r, p: change_rows(r, lambda rows: [x for x in rows if place_of(x) != p])),
+        *row(SVM, "row", run="7"),
+    ],
+}
 
 
 @pytest.mark.slow("a record that is made and verified whole")
@@ -112,7 +201,7 @@ def longer_lines(record):
 UNREADABLE = {
     "a column less": (lambda r: without_column(r, "trace_file"), "it lacks columns of IKDRRecord: trace_file"),
     "cells too many": (longer_lines, "cells in place of"),
-    "a cell of a megabyte": (lambda r: change(r, FOLD, message="x" * 2**20), "field larger than"),
+    "a cell of a megabyte": (lambda r: put(r, FOLD, message="x" * 2**20), "field larger than"),
     "a configuration of brackets": (lambda r: (r / "config.json").write_text("[" * 200_000), "RecursionError"),
 }
 
