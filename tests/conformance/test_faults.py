@@ -79,24 +79,14 @@ def first(lines):
 SOLVER_FAULTS = [
     ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "write @dataclass.frozen=True."),
     ("API", ('{"surrogate"}', '{"third"}'), "needs the oracle third", "oracles are value, gradient"),
-    (
-        "API",
-        ("start, monitor)", "start)"),
-        "run cannot be called with problem, start, monitor",
-        "def run.self, problem",
-    ),
+    ("API", ("start, monitor)", "start)"), "run cannot be called with problem, start", "def run.self, problem"),
     ("API", ("step: float = 0.5", "step: float"), "__init__.. missing 1 required|do.* not take", "extending"),
     ("feasibility", ("].copy()", "].copy() * 2"), "iterate 1 is not orthonormal", "orthonormalise"),
     ("feasibility", (OUTCOME, "projection"), "AttributeError", "SolverOutcome"),
     ("feasibility", ('"five steps")', '"")'), "the outcome has no message", "say why it ended"),
     ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
     ("feasibility", ("range(5)", "range(1 // 0)"), "ZeroDivisionError: .* .line 18 of plugin.py.", "correct that line"),
-    (
-        "limits",
-        (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
-        "continues after keep_going",
-        "leave the loop",
-    ),
+    ("limits", (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6), "continues after keep_going", "leave"),
     ("limits", ("monitor.stop_status", "Status.CONVERGED"), "stopped it, and its status is 'converged'", "stop_st"),
     ("convergence", (RULE, ""), r"it says converged at relative stationarity \d.\de-0[1-5] with", "own_rule: ClassVar"),
     ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
@@ -179,13 +169,7 @@ def test_kernels(tmp_path, name, edit, fault, advice):
 
 RETURNS = "return Guessed"
 OTHER_FAULTS = [
-    (
-        "metric-learner",
-        LEARNER,
-        "API",
-        ("features, labels)", "features)"),
-        "fit cannot be called with features, labels",
-    ),
+    ("metric-learner", LEARNER, "API", ("features, labels)", "features)"), "fit cannot be called with features"),
     ("metric-learner", LEARNER, "map", ("return np.linalg", "return [0] or np.linalg"), "must return a map of shape"),
     ("metric-learner", LEARNER, "map", ("* self.share", "* np.nan"), "a map that is not finite"),
     ("metric-learner", LEARNER, "inputs", ("return np", "features -= 1\n        return np"), "it changes array 1"),
