@@ -11,9 +11,9 @@ from kdrbench.suite.archive import manifest_of, parts_of
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.verification.manifest import of_stated
 from kdrbench.suite.verification.record import Record
 from support.made_up_results import two_experiments, write_results
 
@@ -170,8 +170,8 @@ def test_jobs_of_another_split_supersede_runs_of_one_that_was_shared(tmp_path):
         # The rows of each job are beside the points and arrays of their runs, and no others.
         for row in rows:
             cell = f"wine/gaussian/{row['method']}"
-            assert set(found.points(row)) == {(cell, 0), (cell, 1)}
-            assert set(found.arrays_of(row, cell, [0, 1])) == {0, 1}
+            assert set(read_points(folder / "traces" / row["trace_file"])) == {(cell, 0), (cell, 1)}
+            assert set(found.arrays(row["trace_file"], cell, [0, 1])) == {0, 1}
         assert set(arrays_in(folder / "findings/first/cheap.npz")) == {
             f"wine/gaussian/ism/{kind}_{run}" for kind in ("projection", "labels") for run in range(2)
         }
@@ -211,20 +211,6 @@ def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
             pass
         with opened(place / "layers/base"):
             pass
-
-
-def test_verify_compares_what_a_state_says_of_itself(layered, tmp_path):
-    place = shutil.copytree(layered, tmp_path / "record")
-    path = place / "layers/2026-12-01/manifest.json"
-    path.write_text(path.read_text().replace('"jobs_missing": 0', '"jobs_missing": 1', 1))
-    for folder, faults in ((layered, set()), (place, {("manifest.json/third", "jobs_missing")})):
-        with opened(folder) as results:
-            read = Record(results, own_code=True)
-            rows_of = {}
-            for row in (row for rows in read.rows().values() for row in rows):
-                batch = next(one for one in read.grid.batches() if row["trace_file"].startswith(one.path))
-                rows_of.setdefault(batch.path, []).append(("", row))
-            assert {(one.place, one.column) for one in of_stated(read, rows_of)} == faults
 
 
 @pytest.mark.parametrize(

@@ -66,78 +66,37 @@ def changed(text, old, new):
 
 
 MONOTONE = "step: float = 0.5\n    monotone: ClassVar[bool] = True\n"
+VECTORS = "projection = vectors[:, ::-1][:, : start.shape[1]].copy()"
+OUTCOME = 'SolverOutcome(projection, Status.CONVERGED, "five steps")'
+RULE = '    own_rule: ClassVar[str] = "five steps"\n'
+KEEPS_CODE = "    def __post_init__(self):\n        object.__setattr__(self, 'f', lambda: 0)\n\n    def run"
+
+
+def first(lines):
+    return FIRST, f"{FIRST}        {lines}\n"
+
+
 SOLVER_FAULTS = [
     ("API", ("@dataclass(frozen=True)", "@dataclass"), "can be changed", "write @dataclass.frozen=True."),
     ("API", ('{"surrogate"}', '{"third"}'), "needs the oracle third", "oracles are value, gradient"),
-    (
-        "API",
-        ("start, monitor)", "start)"),
-        "run cannot be called with problem, start, monitor",
-        "def run.self, problem",
-    ),
+    ("API", ("start, monitor)", "start)"), "run cannot be called with problem, start", "def run.self, problem"),
     ("API", ("step: float = 0.5", "step: float"), "__init__.. missing 1 required|do.* not take", "extending"),
     ("feasibility", ("].copy()", "].copy() * 2"), "iterate 1 is not orthonormal", "orthonormalise"),
-    (
-        "feasibility",
-        ('SolverOutcome(projection, Status.CONVERGED, "five steps")', "projection"),
-        "AttributeError",
-        "SolverOutcome",
-    ),
-    ("feasibility", ('"five steps"', '""'), "the outcome has no message", "say why it ended"),
+    ("feasibility", (OUTCOME, "projection"), "AttributeError", "SolverOutcome"),
+    ("feasibility", ('"five steps")', '"")'), "the outcome has no message", "say why it ended"),
     ("feasibility", ("Status.CONVERGED", '"fine"'), "ended with status 'fine'; allowed: converged", "Status"),
-    (
-        "feasibility",
-        ("range(5)", "range(1 // 0)"),
-        r"ZeroDivisionError: .* .line 18 of plugin.py.",
-        "correct that line",
-    ),
-    (
-        "limits",
-        (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6),
-        "continues after keep_going",
-        "leave the loop",
-    ),
-    (
-        "limits",
-        ("monitor.stop_status", "Status.CONVERGED"),
-        "the monitor stopped it, and its status is 'converged'",
-        "stop_st",
-    ),
-    (
-        "convergence",
-        ('    own_rule: ClassVar[str] = "five steps"\n', ""),
-        r"it says converged at relative stationarity \d.\de-0[1-5] with the \w+ kernel; converged means at most 1e-06",
-        "own_rule: ClassVar",
-    ),
+    ("feasibility", ("range(5)", "range(1 // 0)"), "ZeroDivisionError: .* .line 18 of plugin.py.", "correct that line"),
+    ("limits", (FIRST, FIRST + "        monitor.keep_going(start)\n" * 6), "continues after keep_going", "leave"),
+    ("limits", ("monitor.stop_status", "Status.CONVERGED"), "stopped it, and its status is 'converged'", "stop_st"),
+    ("convergence", (RULE, ""), r"it says converged at relative stationarity \d.\de-0[1-5] with", "own_rule: ClassVar"),
     ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
-    ("inputs", (FIRST, "        start[:] = start[:, ::-1].copy()\n" + FIRST), "it changes array 1", "work on a copy"),
-    ("global state", (FIRST, FIRST + "        np.random.rand()\n"), "changes numpy.random", "generator of your own"),
-    ("global state", (FIRST, FIRST + "        np.seterr(all='ignore')\n"), "changes numpy.seterr", "errstate"),
-    (
-        "global state",
-        (FIRST, FIRST + "        __import__('os').environ['A'] = '1'\n"),
-        "changes A in os.environ",
-        "bench",
-    ),
-    ("global state", (FIRST, FIRST + "        __import__('os').chdir('/')\n"), "the working directory", "leave it"),
-    (
-        "pickle",
-        (
-            "    def run",
-            "    def __post_init__(self):\n        object.__setattr__(self, 'f', lambda: 0)\n\n    def run",
-        ),
-        "pickle",
-        "plain values",
-    ),
-    (
-        "monotone",
-        (
-            "projection = vectors[:, ::-1][:, : start.shape[1]].copy()",
-            "projection = vectors[:, : start.shape[1]].copy()",
-        ),
-        "says that it is monotone, and F falls from",
-        "accept a step only",
-    ),
+    ("inputs", first("start[:] = start[:, ::-1].copy()"), "it changes array 1", "work on a copy"),
+    ("global state", first("np.random.rand()"), "changes numpy.random", "default_rng"),
+    ("global state", first("np.seterr(all='ignore')"), "changes numpy.seterr", "errstate"),
+    ("global state", first("__import__('os').environ['A'] = '1'"), "changes A in os.environ", "bench"),
+    ("global state", first("__import__('os').chdir('/')"), "the working directory", "leave it"),
+    ("pickle", ("    def run", KEEPS_CODE), "pickle", "plain values"),
+    ("monotone", (VECTORS, VECTORS.replace("[:, ::-1]", "")), "is monotone, and F falls from", "accept a step only"),
 ]
 
 
@@ -179,17 +138,12 @@ def test_a_solver_that_does_not_obey_or_keeps_state(tmp_path, name, text, fault)
     ("line", "limit_s", "fault", "advice"),
     [
         ("while True: pass", 0.5, "it did not end within 0.5 s", "let it end"),
-        ("__import__('os')._exit(3)", 20.0, "it ended the process with exit code 3", "raise an exception"),
-        (
-            "__import__('os').kill(__import__('os').getpid(), 11)",
-            20.0,
-            "it ended the process by signal 11",
-            "look at compiled code",
-        ),
+        ("os._exit(3)", 20.0, "it ended the process with exit code 3", "raise an exception"),
+        ("os.kill(os.getpid(), 11)", 20.0, "it ended the process by signal 11", "look at compiled code"),
     ],
 )
 def test_a_solver_that_hangs_or_dies_is_a_finding(tmp_path, line, limit_s, fault, advice):
-    text = changed(SOLVER, FIRST, FIRST + f"        {line}\n")
+    text = f"import os\n{changed(SOLVER, *first(line))}"
     found = finding("feasibility", written(tmp_path, "solver", text), limit_s)
     assert found.fault == fault
     assert found.advice.startswith(advice)
@@ -202,14 +156,7 @@ KERNEL_FAULTS = [
     ("values", ("return 1 / (1 + beta / self.scale)", "return 1 / (beta - beta[1, 2])"), "not finite at beta", "limit"),
     ("derivatives", ("-1 / self.scale /", "-1 /"), "derivative is not the derivative of value: at beta", "once more"),
     ("derivatives", ("2 / self.scale**2", "1 / self.scale**2"), "second_derivative is not the derivative of", "derive"),
-    ("gradient slope", ("-1 / self.scale /", "-1.1 / self.scale /"), "with the power 1.0", ""),
-    ("gradient slope", ("2 / self.scale**2", "1 / self.scale**2"), "with the power 2.0", ""),
-    (
-        "values",
-        ("        return 1 / (1", "        beta += 1\n        return 1 / (1"),
-        "changes the array it is",
-        "copy",
-    ),
+    ("values", ("return 1 / (1", "beta += 1\n        return 1 / (1"), "changes the array it is", "copy"),
 ]
 
 
@@ -220,14 +167,9 @@ def test_kernels(tmp_path, name, edit, fault, advice):
     assert re.search(advice, found.advice)
 
 
+RETURNS = "return Guessed"
 OTHER_FAULTS = [
-    (
-        "metric-learner",
-        LEARNER,
-        "API",
-        ("features, labels)", "features)"),
-        "fit cannot be called with features, labels",
-    ),
+    ("metric-learner", LEARNER, "API", ("features, labels)", "features)"), "fit cannot be called with features"),
     ("metric-learner", LEARNER, "map", ("return np.linalg", "return [0] or np.linalg"), "must return a map of shape"),
     ("metric-learner", LEARNER, "map", ("* self.share", "* np.nan"), "a map that is not finite"),
     ("metric-learner", LEARNER, "inputs", ("return np", "features -= 1\n        return np"), "it changes array 1"),
@@ -239,13 +181,7 @@ OTHER_FAULTS = [
     ("baseline", BASELINE, "API", ("n_components, rng)", "rng)"), "fit cannot be called"),
     ("baseline", BASELINE, "labels", ("len(features))", "3)"), r"gives labels of shape \(3,\) to 40 samples"),
     ("baseline", BASELINE, "labels", ("len(features))", "len(features)) + 9"), "gives labels that there are not"),
-    (
-        "baseline",
-        BASELINE,
-        "inputs",
-        ("return Guessed", "labels[:] = 0\n        return Guessed"),
-        "it changes array 2",
-    ),
+    ("baseline", BASELINE, "inputs", (RETURNS, f"labels[:] = 0\n        {RETURNS}"), "it changes array 2"),
 ]
 
 

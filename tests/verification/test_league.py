@@ -17,15 +17,13 @@ from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_stage
 from kdrbench.suite.verification import league
-from kdrbench.suite.verification.batches import _data
 from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.verify import verify
+from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import called_by
 from support.configs import whole_config
 from support.one_batch import Limits, context_of
 
 LIMITS = Limits(60.0, 1024)
-LDA = ("wine", "lda", "0", "2")
 
 
 def league_config():
@@ -70,38 +68,37 @@ def place_of(row):
     return tuple(row[name] for name in ("dataset", "method", "run", "n_components"))
 
 
-def change(record, place, **columns):
+def change(record, place, work):
+    """Let ``work`` change the words of a row."""
     rows = read_csv(record / "league.csv")
-    (row,) = [row for row in rows if place_of(row) == place]
-    for name, value in columns.items():
-        assert row[name] != value
-        row[name] = value
+    for row in rows:
+        if place_of(row) == place:
+            row |= work(row)
     (record / "league.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
 
 
-def value(record, place, name):
-    return next(row[name] for row in read_csv(record / "league.csv") if place_of(row) == place)
-
-
-def change_maps(record, place, work):
-    """Let ``work`` change the maps by name, given that of the place."""
-    path = (record / "findings" / value(record, place, "trace_file")).with_suffix(".npz")
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    dataset, method, run, count = place
-    work(arrays, f"{dataset}/{method}/projection_{count}_{run}")
-    np.savez(path, **arrays)
-
-
-def changed_map(work):
-    """What changes the map of a place by its values."""
-    return lambda record, place: change_maps(
-        record, place, lambda arrays, name: arrays.update({name: work(arrays[name])})
-    )
+def put(**columns):
+    return lambda record, place: change(record, place, lambda _: columns)
 
 
 def scaled(score, factor):
-    return lambda record, place: change(record, place, **{score: repr(factor * float(value(record, place, score)))})
+    return lambda record, place: change(record, place, lambda row: {score: repr(factor * float(row[score]))})
+
+
+def changed_map(work):
+    """What changes the map of a place by its values; ``None`` removes it."""
+
+    def changed(record, place):
+        dataset, method, run, count = place
+        (row,) = [row for row in read_csv(record / "league.csv") if place_of(row) == place]
+        path = (record / "findings" / row["trace_file"]).with_suffix(".npz")
+        with np.load(path) as archive:
+            arrays = dict(archive)
+        name = f"{dataset}/{method}/projection_{count}_{run}"
+        arrays[name] = work(arrays[name])
+        np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+    return changed
 
 
 def turned(found):
@@ -122,7 +119,7 @@ def test_an_honest_league_verifies(record):
 def test_no_function_of_the_league_is_called(played):
     read = Record(played["packed"])
     assert read.grid.batches()
-    _data.cache_clear()
+    _loaded.cache_clear()
     assert called_by(lambda: verify(read)) == set()
 
 
@@ -130,16 +127,15 @@ def test_no_function_of_the_league_is_called(played):
 TAMPERINGS = [
     ("lda", "0", "2", "knn_accuracy", scaled("knn_accuracy", 0.9)),
     ("lda", "0", "2", "linear_accuracy", scaled("linear_accuracy", 0.5)),
-    ("lda", "0", "2", "n_found", lambda r, place: change(r, place, n_found="1")),
-    ("lda", "0", "2", "n_test", lambda r, place: change(r, place, n_test="10")),
-    ("lda", "0", "2", "n_classes", lambda r, place: change(r, place, n_classes="2")),
+    ("lda", "0", "2", "n_found", put(n_found="1")),
+    ("lda", "0", "2", "n_test", put(n_test="10")),
+    ("lda", "0", "2", "n_classes", put(n_classes="2")),
     ("lda", "1", "2", "distance_correlation", scaled("distance_correlation", 1.001)),
     ("lda", "2", "2", "distance_correlation", changed_map(turned)),
-    ("lda", "3", "2", "knn_accuracy", lambda r, place: change_maps(r, place, lambda arrays, name: arrays.pop(name))),
+    ("lda", "3", "2", "knn_accuracy", changed_map(lambda _: None)),
     ("lda", "4", "2", "result", changed_map(lambda found: found[:-1])),
     ("lda", "5", "2", "result", changed_map(lambda found: np.hstack([found] * 2))),
     ("pca", "0", "2", "result", changed_map(lambda found: found * np.nan)),
-    ("pca", "1", "2", "result", lambda r, place: change(r, place, linear="False")),
 ]
 
 
@@ -151,27 +147,23 @@ def test_tampering_is_found(record):
     assert [one for one in wanted if one not in found] == []
 
 
-def test_a_missing_archive_is_found(record):
-    (record / "findings" / value(record, LDA, "trace_file")).with_suffix(".npz").unlink()
-    assert ("/".join(("league_small", *LDA)), "result") in {
-        (finding.place, finding.column) for finding in verify(Record(record)).findings
-    }
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (1, 2, 3))])
-def test_rounding_explains_what_it_does_and_little_more(played, seed):
+def test_rounding_changes_less_than_is_allowed_and_little_more_is_found(played):
     batch = next(one for one in Record(played["packed"]).grid.batches() if one.cell == ("lda",))
-    fold, rng = league.fold_of(batch.definition, load_dataset("wine"), 0, batch.seed), np.random.default_rng(seed)
-    exact = rng.standard_normal((13, 2))
-    there = league.scores_of(fold, exact, 2)
+    fold = league.fold_of(batch.definition, load_dataset("wine"), 0, batch.seed)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        exact = rng.standard_normal((13, 2))
+        there = league.scores_of(fold, exact, 2)
 
-    def here(unit):
-        return league.scores_of(fold, (exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))).astype(np.float32), 2)
+        def here(unit, exact=exact, rng=rng):
+            moved = exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))
+            return league.scores_of(fold, moved.astype(np.float32), 2)
 
-    for name in league.SCORES:
-        assert abs(here(2.0**-16)[name].value - there[name].value) <= here(2.0**-16)[name].bound < 0.2
-    correlation = here(2.0**-7)["distance_correlation"]
-    assert abs(correlation.value - there["distance_correlation"].value) > correlation.bound
+        for name in league.SCORES:
+            number = here(2.0**-16)[name]
+            assert abs(number.value - there[name].value) <= number.allowed
+        correlation = here(2.0**-4)["distance_correlation"]
+        assert abs(correlation.value - there["distance_correlation"].value) > correlation.allowed
 
 
 def test_draws_of_a_fold_are_those_of_the_engine():

@@ -64,20 +64,18 @@ def _place_of(error: BaseException) -> str:
     return place
 
 
-# The module and function that return the checks of a kind.
-_CHECKS = {
-    "solver": ("solver", "solver_checks"),
-    "kernel": ("kernel", "kernel_checks"),
-    "dataset": ("others", "data_checks"),
-    "baseline": ("others", "baseline_checks"),
-    "metric-learner": ("others", "learner_checks"),
-}
-# What methods of the suite import late: once here, not in the process of each check.
-_LATE = {
-    "dataset": ("sklearn.datasets",),
-    "metric-learner": ("scipy.optimize", "sklearn.neighbors"),
-    "baseline": ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm"),
-    "solver": ("pymanopt.manifolds", "pymanopt.optimizers"),
+# By kind: the module and function that return its checks, and what methods of the suite import late: here once, not in
+# the process of each check.
+_CHECKS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "solver": ("solver", "solver_checks", ("pymanopt.manifolds", "pymanopt.optimizers")),
+    "kernel": ("others", "kernel_checks", ()),
+    "dataset": ("others", "data_checks", ("sklearn.datasets",)),
+    "metric-learner": ("others", "learner_checks", ("scipy.optimize", "sklearn.neighbors")),
+    "baseline": (
+        "others",
+        "baseline_checks",
+        ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm"),
+    ),
 }
 
 
@@ -87,7 +85,7 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     The second check lets the plug-in work for the first time. Where it or the API is at fault, the others would only
     say so again and are left out.
     """
-    for module in _LATE.get(subject.kind, ()):
+    for module in _CHECKS[subject.kind][2]:
         import_module(module)
     for number, one in enumerate(all_checks(subject)):
         finding = ask_apart(one, time_limit_s)
@@ -98,7 +96,7 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
 
 def all_checks(subject: Subject) -> list[Check]:
     """Return the checks of the subject's kind, none of which has been asked yet."""
-    module, name = _CHECKS[subject.kind]
+    module, name, _ = _CHECKS[subject.kind]
     checks: list[Check] = getattr(import_module(f"kdrbench.suite.conformance.{module}"), name)(
         subject.place, subject.options
     )

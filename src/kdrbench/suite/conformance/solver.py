@@ -85,8 +85,7 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
     def build() -> Solver:
         return build_solver(definition)
 
-    case = Case(build, _inputs, _work)
-    return [
+    checks = [
         Check("API", lambda: _check_api(build()), "see docs/extending.md for what a solver's class has"),
         Check(
             "feasibility",
@@ -99,27 +98,23 @@ def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
             lambda: _obeys(build()),
             "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
         ),
-        *([Check("convergence", lambda: _converges(build()), _SAY_ENDING)] * (not _has_own_rule(build))),
-        *common_checks(case),
-        *([Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall")] * _claims(build)),
     ]
+    # A solver that stops by a rule of its own, or does not maximise F, need not converge.
+    if not _has(build, "own_rule", "control"):
+        checks.append(Check("convergence", lambda: _converges(build()), _SAY_ENDING))
+    checks += common_checks(Case(build, _inputs, _work))
+    if _has(build, "monotone"):
+        checks.append(Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall"))
+    return checks
 
 
-def _claims(build: Callable[[], Solver]) -> bool:
-    """Return whether the solver says that it is monotone; one that cannot be built fails the first check anyhow."""
-    try:
-        return bool(getattr(build(), "monotone", False))
-    except InputError:
-        return False
-
-
-def _has_own_rule(build: Callable[[], Solver]) -> bool:
-    """Return whether the solver stops by a rule of its own, or does not maximise F; what cannot be built does not."""
+def _has(build: Callable[[], Solver], *names: str) -> bool:
+    """Return whether the solver has one of these attributes; one that cannot be built fails the first check anyhow."""
     try:
         solver = build()
     except InputError:
         return False
-    return bool(getattr(solver, "own_rule", "") or getattr(solver, "control", False))
+    return any(bool(getattr(solver, name, False)) for name in names)
 
 
 def _check_api(solver: Solver) -> None:
