@@ -13,7 +13,6 @@ from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.csv_files import read_csv
 from kdrbench.suite.engine.untrusted import arrays_in
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.verification.manifest import of_stated
 from kdrbench.suite.verification.record import Record
 from support.made_up_results import two_experiments, write_results
 
@@ -211,20 +210,6 @@ def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
             pass
         with opened(place / "layers/base"):
             pass
-
-
-def test_verify_compares_what_a_state_says_of_itself(layered, tmp_path):
-    place = shutil.copytree(layered, tmp_path / "record")
-    path = place / "layers/2026-12-01/manifest.json"
-    path.write_text(path.read_text().replace('"jobs_missing": 0', '"jobs_missing": 1', 1))
-    for folder, faults in ((layered, set()), (place, {("manifest.json/third", "jobs_missing")})):
-        with opened(folder) as results:
-            read = Record(results, own_code=True)
-            rows_of = {}
-            for row in (row for rows in read.rows().values() for row in rows):
-                batch = next(one for one in read.grid.batches() if row["trace_file"].startswith(one.path))
-                rows_of.setdefault(batch.path, []).append(("", row))
-            assert {(one.place, one.column) for one in of_stated(read, rows_of)} == faults
 
 
 @pytest.mark.parametrize(

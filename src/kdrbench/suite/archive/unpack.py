@@ -17,10 +17,8 @@ from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed
 from kdrbench.suite.archive.folder import CHARTS, OTHERS
-from kdrbench.suite.archive.jobs import rows_of
-from kdrbench.suite.archive.layers import PackedRecord, record_at
+from kdrbench.suite.archive.layers import PackedRecord, Part, record_at, rows_of
 from kdrbench.suite.archive.other_limits import OTHER_LIMITS, stated
-from kdrbench.suite.archive.part import Part
 from kdrbench.suite.archive.stated import Stated
 from kdrbench.suite.engine.attestation import ATTESTATIONS
 from kdrbench.suite.engine.publish import JobFiles, write_table
