@@ -11,6 +11,7 @@ from kdrbench.suite.archive import manifest_of, parts_of
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.untrusted import arrays_in
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.verification.record import Record
@@ -169,8 +170,8 @@ def test_jobs_of_another_split_supersede_runs_of_one_that_was_shared(tmp_path):
         # The rows of each job are beside the points and arrays of their runs, and no others.
         for row in rows:
             cell = f"wine/gaussian/{row['method']}"
-            assert set(found.points(row)) == {(cell, 0), (cell, 1)}
-            assert set(found.arrays_of(row, cell, [0, 1])) == {0, 1}
+            assert set(read_points(folder / "traces" / row["trace_file"])) == {(cell, 0), (cell, 1)}
+            assert set(found.arrays(row["trace_file"], cell, [0, 1])) == {0, 1}
         assert set(arrays_in(folder / "findings/first/cheap.npz")) == {
             f"wine/gaussian/ism/{kind}_{run}" for kind in ("projection", "labels") for run in range(2)
         }

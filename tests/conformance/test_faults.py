@@ -111,7 +111,7 @@ SOLVER_FAULTS = [
     ),
     ("determinism", ("].copy()", "].copy() * np.random.choice([-1.0, 1.0])"), "global generator|second time", "rng"),
     ("inputs", (FIRST, "        start[:] = start[:, ::-1].copy()\n" + FIRST), "it changes array 1", "work on a copy"),
-    ("global state", (FIRST, FIRST + "        np.random.rand()\n"), "changes numpy.random", "generator of your own"),
+    ("global state", (FIRST, FIRST + "        np.random.rand()\n"), "changes numpy.random", "default_rng"),
     ("global state", (FIRST, FIRST + "        np.seterr(all='ignore')\n"), "changes numpy.seterr", "errstate"),
     (
         "global state",
@@ -202,8 +202,6 @@ KERNEL_FAULTS = [
     ("values", ("return 1 / (1 + beta / self.scale)", "return 1 / (beta - beta[1, 2])"), "not finite at beta", "limit"),
     ("derivatives", ("-1 / self.scale /", "-1 /"), "derivative is not the derivative of value: at beta", "once more"),
     ("derivatives", ("2 / self.scale**2", "1 / self.scale**2"), "second_derivative is not the derivative of", "derive"),
-    ("gradient slope", ("-1 / self.scale /", "-1.1 / self.scale /"), "with the power 1.0", ""),
-    ("gradient slope", ("2 / self.scale**2", "1 / self.scale**2"), "with the power 2.0", ""),
     (
         "values",
         ("        return 1 / (1", "        beta += 1\n        return 1 / (1"),

@@ -19,8 +19,7 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.systems import build_stage
 from kdrbench.suite.verification import audit as audits
-from kdrbench.suite.verification import comparison
-from kdrbench.suite.verification.comparison import Made
+from kdrbench.suite.verification.audit import Made
 from kdrbench.suite.verification.record import Record
 from support.one_batch import Limits, context_of
 from support.tampering import FOLD, change_array, key, place_of, put
@@ -42,7 +41,7 @@ def audited(record, folder, n_cells=100, **changes):
 
 @pytest.mark.slow("makes a record, and its runs again")
 def test_an_honest_record_is_as_its_runs_are_made_again(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(comparison, "same_rounding", lambda *_: True)
+    monkeypatch.setattr(audits, "same_rounding", lambda *_: True)
     found = audited(made, tmp_path)
     assert [str(finding) for finding in found.findings] == []
     # A run of each cell: of those with folds one.
@@ -113,7 +112,7 @@ def again(made, tmp_path_factory):
 @pytest.mark.parametrize("same", [True, False], ids=["same machine", "another"])
 def test_tampering_is_found(made, again, same, tmp_path, monkeypatch):
     only(monkeypatch, FOLD)
-    monkeypatch.setattr(comparison, "same_rounding", lambda *_: same)
+    monkeypatch.setattr(audits, "same_rounding", lambda *_: same)
     (row,) = [row for row in read_csv(made / "ikdr.csv") if place_of(row) == FOLD]
     folder, rows = again
     # The last digit of a cost is rounding on another machine.
@@ -186,9 +185,9 @@ def test_a_run_near_its_limit_may_end_on_either_side(again):
     _, (row,) = again
     near = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=1.5 * row.time_s))
     far = replace(row, status="time_limit", provenance=replace(row.provenance, time_limit_s=100 * row.time_s))
-    assert not list(comparison.compared("run", Made(near, {}), Made(row, {})))
-    assert [one.column for one in comparison.compared("run", Made(far, {}), Made(row, {}))] == ["status"]
-    assert not list(comparison.compared("run", Made(row, {}), Made(near, {})))
+    assert not list(audits.compared("run", Made(near, {}), Made(row, {})))
+    assert [one.column for one in audits.compared("run", Made(far, {}), Made(row, {}))] == ["status"]
+    assert not list(audits.compared("run", Made(row, {}), Made(near, {})))
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -197,26 +196,24 @@ def test_a_projection_that_is_not_stored_is_not_compared(again, clean):
     row = replace(row, provenance=replace(row.provenance, git_dirty=not clean))
     here = Made(row, {"projection": np.eye(3)[:, :2]})
     said = Made(row, {"not_stored": np.array(["projection"])})
-    assert not list(comparison.compared("run", said, here))
+    assert not list(audits.compared("run", said, here))
     # One that is neither there nor said to be left out is missing.
-    assert [one.column for one in comparison.compared("run", Made(row, {}), here)] == ["projection"]
+    assert [one.column for one in audits.compared("run", Made(row, {}), here)] == ["projection"]
 
 
 def test_the_same_machine_has_processor_packages_and_commit(again):
     _, (row,) = again
     clean = replace(row, provenance=replace(row.provenance, git_dirty=False))
-    assert comparison.same_rounding(clean, clean)
+    assert audits.same_rounding(clean, clean)
     for change_of in ({"processor": "other"}, {"git_dirty": True}, {"numpy_version": "0"}, {"git_commit": "0"}):
-        assert not comparison.same_rounding(clean, replace(clean, provenance=replace(clean.provenance, **change_of)))
+        assert not audits.same_rounding(clean, replace(clean, provenance=replace(clean.provenance, **change_of)))
 
 
 def test_the_sine_is_that_of_the_largest_angle():
     first, angle = np.eye(5, 2), 1e-3
     second = first.copy()
     second[:, 1] = 0.0, np.cos(angle), np.sin(angle), 0.0, 0.0
-    assert comparison.sine(first, second @ np.array([[0.6, -0.8], [0.8, 0.6]])) == pytest.approx(
-        np.sin(angle), rel=1e-9
-    )
+    assert audits.sine(first, second @ np.array([[0.6, -0.8], [0.8, 0.6]])) == pytest.approx(np.sin(angle), rel=1e-9)
 
 
 @pytest.mark.whole

@@ -17,9 +17,8 @@ from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_stage
 from kdrbench.suite.verification import league
-from kdrbench.suite.verification.batches import _data
 from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.verify import verify
+from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import called_by
 from support.configs import whole_config
 from support.one_batch import Limits, context_of
@@ -122,7 +121,7 @@ def test_an_honest_league_verifies(record):
 def test_no_function_of_the_league_is_called(played):
     read = Record(played["packed"])
     assert read.grid.batches()
-    _data.cache_clear()
+    _loaded.cache_clear()
     assert called_by(lambda: verify(read)) == set()
 
 
@@ -139,7 +138,6 @@ TAMPERINGS = [
     ("lda", "4", "2", "result", changed_map(lambda found: found[:-1])),
     ("lda", "5", "2", "result", changed_map(lambda found: np.hstack([found] * 2))),
     ("pca", "0", "2", "result", changed_map(lambda found: found * np.nan)),
-    ("pca", "1", "2", "result", lambda r, place: change(r, place, linear="False")),
 ]
 
 
@@ -158,20 +156,23 @@ def test_a_missing_archive_is_found(record):
     }
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (1, 2, 3))])
-def test_rounding_explains_what_it_does_and_little_more(played, seed):
+def test_rounding_changes_less_than_is_allowed_and_little_more_is_found(played):
     batch = next(one for one in Record(played["packed"]).grid.batches() if one.cell == ("lda",))
-    fold, rng = league.fold_of(batch.definition, load_dataset("wine"), 0, batch.seed), np.random.default_rng(seed)
-    exact = rng.standard_normal((13, 2))
-    there = league.scores_of(fold, exact, 2)
+    fold = league.fold_of(batch.definition, load_dataset("wine"), 0, batch.seed)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        exact = rng.standard_normal((13, 2))
+        there = league.scores_of(fold, exact, 2)
 
-    def here(unit):
-        return league.scores_of(fold, (exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))).astype(np.float32), 2)
+        def here(unit, exact=exact, rng=rng):
+            moved = exact * (1.0 + unit * rng.uniform(-1.0, 1.0, (13, 2)))
+            return league.scores_of(fold, moved.astype(np.float32), 2)
 
-    for name in league.SCORES:
-        assert abs(here(2.0**-16)[name].value - there[name].value) <= here(2.0**-16)[name].bound < 0.2
-    correlation = here(2.0**-7)["distance_correlation"]
-    assert abs(correlation.value - there["distance_correlation"].value) > correlation.bound
+        for name in league.SCORES:
+            number = here(2.0**-16)[name]
+            assert abs(number.value - there[name].value) <= number.allowed
+        correlation = here(2.0**-4)["distance_correlation"]
+        assert abs(correlation.value - there["distance_correlation"].value) > correlation.allowed
 
 
 def test_draws_of_a_fold_are_those_of_the_engine():

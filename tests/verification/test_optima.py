@@ -11,19 +11,15 @@ from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.reports.optima import best_solutions, write_solutions
-from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.systems import build_stage
-from kdrbench.suite.verification import optima
+from kdrbench.suite.verification import ikdr
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify
 from support.calls import called_by
 from support.configs import whole_config
-from support.damage import unfolding
 from support.one_batch import Limits, context_of
 
 LIMITS = Limits(60.0, 1024)
-STORE = "optima/atlas.npz"
 
 
 def atlas_config():
@@ -53,7 +49,6 @@ def charted(tmp_path_factory):
         paths.append(files.records)
     merge_records(paths, stage.record, grid.expected(grid.experiments), results / "atlas.csv")
     (results / "config.json").write_text(json.dumps(grid.config))
-    write_solutions(results / STORE, best_solutions(read_runs(results / "atlas.csv"), results / "findings"))
     return results
 
 
@@ -63,15 +58,16 @@ _KNOWN = {}
 @pytest.fixture
 def record(charted, tmp_path, monkeypatch):
     """A copy that a test may tamper with; what belongs to a projection is computed once for all tests."""
-    compute = optima.Problem.numbers
+    compute = ikdr.RunToVerify.numbers
 
-    def numbers(problem, projection, data):
-        key = json.dumps(problem.definition), problem.run, projection.shape, projection.tobytes()
+    def numbers(run):
+        projection, form = run.arrays["projection"], (run.uses_degrees, *run.samples.train_rows.tolist())
+        key = json.dumps(run.definition), form, projection.shape, projection.tobytes()
         if key not in _KNOWN:
-            _KNOWN[key] = compute(problem, projection, data)
+            _KNOWN[key] = compute(run)
         return _KNOWN[key]
 
-    monkeypatch.setattr(optima.Problem, "numbers", numbers)
+    monkeypatch.setattr(ikdr.RunToVerify, "numbers", numbers)
     return shutil.copytree(charted, tmp_path / "results", ignore=shutil.ignore_patterns(".workspace"))
 
 
@@ -123,19 +119,6 @@ def _paths(record):
     return {(record / "findings" / row["trace_file"]).with_suffix(".npz") for row in rows}
 
 
-def stored(work):
-    """Change the first stored optimum."""
-
-    def changed(record):
-        def first(arrays):
-            problem = min(arrays).partition("/")[0]
-            work(arrays, f"{problem}/cost", f"{problem}/projection")
-
-        change_arrays(record / STORE, first)
-
-    return changed
-
-
 def turned(projection):
     other = projection.copy()
     other[..., 0, 0] += 1e-2
@@ -161,46 +144,16 @@ def twice(arrays, optima, numbers):
     arrays.update({name: np.concatenate([arrays[name][:1], arrays[name]]) for name in (optima, numbers)})
 
 
-def half_a_start(numbers):
-    other = numbers.copy()
-    other[0, 2] += 0.1
-    return other
-
-
-OTHER_PROBLEM = "0" * 64
-ROW = {"best_cost": "-1e9", "best_quality": "0.123", "tau_low": "-1.5", "highest_quality": "1.2", "n_known": "99"}
-ROW |= {"n_certified": "0", "problem": OTHER_PROBLEM}
+ROW = {"best_cost": "-1e9", "best_quality": "0.123", "n_known": "99", "n_certified": "0"}
 TAMPERINGS = {
-    "a lower cost of an optimum": (of_run(put(1, lower_first)), "cost"),
-    "a turned optimum": (of_run(put(0, turned)), "stationarity"),
-    "an optimum twice": (of_run(twice), "optima"),
-    "a share of no start": (of_run(put(1, half_a_start)), "optima_numbers"),
-    "optima of NaN": (of_run(put(0, lambda optima: optima * np.nan)), "projection"),
-    "optima in two dimensions": (of_run(put(0, lambda optima: optima[0])), "optima"),
-    "optima of too few features": (of_run(put(0, lambda optima: optima[:, :-1])), "projection"),
-    "no numbers": (of_run(lambda arrays, _, numbers: arrays.pop(numbers)), "optima_numbers"),
+    "a lower cost of an optimum": (of_run(put(1, lower_first)), "cost of optimum 0"),
+    "a turned optimum": (of_run(put(0, turned)), "stationarity of optimum 0"),
+    "an optimum twice": (of_run(twice), "distance of optimum 1"),
+    "optima of NaN": (of_run(put(0, lambda optima: optima * np.nan)), "result"),
+    "optima in two dimensions": (of_run(put(0, lambda optima: optima[0])), "result"),
+    "optima of too few features": (of_run(put(0, lambda optima: optima[:, :-1])), "result"),
+    "no numbers": (of_run(lambda arrays, _, numbers: arrays.pop(numbers)), "result"),
     "no optima": (of_run(lambda arrays, *names: [arrays.pop(name) for name in names]), "n_known"),
-    "a lower stored cost": (stored(put(0, lower)), "cost"),
-    "a stored projection of integers": (stored(put(1, lambda projection: projection.astype(int))), "projection"),
-    "a stored cost without its projection": (stored(lambda arrays, _, projection: arrays.pop(projection)), "optima"),
-    "a stored optimum of another problem": (
-        stored(
-            lambda arrays, cost, projection: arrays.update(
-                {f"{OTHER_PROBLEM}/cost": arrays[cost], f"{OTHER_PROBLEM}/projection": arrays[projection]}
-            )
-        ),
-        "optima",
-    ),
-    "a store cut short": (lambda r: (r / STORE).write_bytes((r / STORE).read_bytes()[:200]), "optima"),
-    "a store that unfolds": (lambda r: unfolding(r / STORE, f"{OTHER_PROBLEM}/cost", 2**10 + 1), "optima"),
-    "a better optimum under another name": (
-        lambda r: (
-            shutil.copy(r / STORE, r / "optima" / "other.npz"),
-            stored(put(0, lower))(r),
-            (r / STORE).rename(r / "optima" / "evil.npz"),
-        ),
-        "cost",
-    ),
 }
 
 

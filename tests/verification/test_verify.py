@@ -1,6 +1,5 @@
 """A sound record verifies, as it was made and packed; what was tampered with is found."""
 
-import csv
 import json
 import re
 from types import SimpleNamespace
@@ -10,22 +9,16 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
-from kdrbench.errors import DamagedError, DataError
-from kdrbench.suite.archive.other_limits import OTHER_LIMITS
+from kdrbench.errors import DataError
 from kdrbench.suite.cli import main
 from kdrbench.suite.csv_files import read_csv
-from kdrbench.suite.engine.record import RecordError
-from kdrbench.suite.verification import batches
-from kdrbench.suite.verification.batches import ArraysOfRuns, marks_out_of_place
-from kdrbench.suite.verification.bookkeeping import Finding
-from kdrbench.suite.verification.large import median_distance, within_budget
-from kdrbench.suite.verification.marks import of_ending
+from kdrbench.suite.verification import verify as verifying
+from kdrbench.suite.verification.comparison import Finding
+from kdrbench.suite.verification.ikdr import RunSamples, RunToVerify
+from kdrbench.suite.verification.objectives import median_distance
 from kdrbench.suite.verification.record import Record
-from kdrbench.suite.verification.runs import RunToVerify
-from kdrbench.suite.verification.samples import RunSamples
-from kdrbench.suite.verification.traces import lowest_ends
-from kdrbench.suite.verification.verify import verify
-from support.tampering import FOLD, GROUPS, change, change_config, last_digit, place_of, write
+from kdrbench.suite.verification.verify import verify, within_budget
+from support.tampering import FOLD, GROUPS, change, change_config, last_digit, write
 
 KINDS = ["record", "packed_record"]
 
@@ -57,7 +50,6 @@ def test_tampering_is_found_in_its_row_and_column(request, kind, group):
 
 
 CONFIGURATIONS = {
-    "time_limit_s": lambda config: config["limits"].update(time_s=60.0),
     "definition_sha256": lambda config: config["kernels"]["gaussian"].update(sigma="0.5 median"),
     "row": lambda config: config["experiments"]["folds"].update(folds=3),
 }
@@ -134,16 +126,6 @@ def test_a_record_that_cannot_be_read_is_refused(record, name):
     assert re.search(said, found.output)
 
 
-def test_a_long_cell_is_refused_at_any_limit_of_csv(record):
-    before = csv.field_size_limit(2**30)
-    try:
-        change(record, FOLD, message="x" * 2**20)
-        with pytest.raises(RecordError, match=r"a field larger than 131072 characters: 1048576"):
-            verify(Record(record, own_code=True))
-    finally:
-        csv.field_size_limit(before)
-
-
 def test_the_command_says_what_it_found(record):
     sound = CliRunner().invoke(main, ["verify", "--own-code", str(record)])
     assert sound.exit_code == 0, sound.output
@@ -173,8 +155,8 @@ def test_data_that_cannot_be_had_are_asked_for_once_and_found(record, monkeypatc
         asked.append(name)
         raise DataError(f"data set {name!r} could not be fetched")
 
-    monkeypatch.setattr(batches, "load_defined", nowhere)
-    batches._data.cache_clear()
+    monkeypatch.setattr(verifying, "load_defined", nowhere)
+    verifying._loaded.cache_clear()
     found = verify(Record(record, own_code=True))
     assert sorted(asked) == ["four-gaussians", "wine"]
     assert [str(one) for one in found.findings] == [
@@ -198,90 +180,15 @@ def test_clusterings_are_verified_with_and_without_labels():
     codes = np.arange(20) % 2
     arrays = {"projection": np.linalg.qr(rng.standard_normal((4, 2)))[0], "labels": codes}
     labelled, plain = (
-        RunToVerify(definition, samples, labels, {}, arrays).numbers() for labels in (codes, np.empty(0, np.int64))
+        RunToVerify(definition, samples, SimpleNamespace(labels=labels, labellings=()), arrays).numbers()
+        for labels in (codes, np.empty(0, np.int64))
     )
     assert labelled.pop("quality").value == 1.0
     assert plain == labelled
     assert {"cost", "stationarity"} <= set(plain)
 
 
-@pytest.mark.parametrize(
-    ("iterations", "method", "found"),
-    [("9", {"max_iterations": 10}, ["status"]), ("10", {"max_iterations": 10}, []), ("9", {}, []), ("9", "burg", [])],
-)
-def test_all_iterations_that_are_allowed_are_counted(iterations, method, found):
-    row = {"status": "max_iterations", "message": "after 10 steps", "iterations": iterations}
-    assert [finding.column for finding in of_ending("place", row, {"method": method})] == found
-
-
-@pytest.mark.parametrize(
-    ("columns", "found"),
-    [
-        ({"message": "killed beyond the memory limit of 100 MiB", "memory_mib": "95.0"}, []),
-        ({"message": "out of memory: no room for 1 GiB", "memory_mib": "5.0"}, []),
-        ({"message": "killed beyond the memory limit of 100 MiB", "memory_mib": "50.0"}, ["status"]),
-        ({"message": "out of memory: no room for 1 GiB", "memory_mib": "5.0", "iterations": "3"}, ["status"]),
-    ],
-)
-def test_a_run_at_its_memory_limit_needed_it(columns, found):
-    row = {"status": "memory_limit", "memory_limit_mib": "100.0", "cpu_s": "", "iterations": "", **columns}
-    assert [finding.column for finding in of_ending("place", row, {})] == found
-
-
-def test_problems_of_one_method_have_no_lowest_end():
-    ends = [("one", "ism", -3.0), ("one", "ism", -4.0), ("two", "ism", -3.0), ("two", "dg", -2.0)]
-    assert lowest_ends(ends) == {"two": -3.0}
-
-
 def test_a_finding_is_a_short_line_of_visible_letters():
     line = str(Finding("place", "config.seed", "1" + "0" * 400, "\x1b[31m"))
     assert len(line) < 300
     assert line.isprintable()
-
-
-def limits_found(record, stated):
-    (record / OTHER_LIMITS).write_text(json.dumps({"folds": stated}))
-    return [str(one) for one in verified(record).findings if one.column == "time_limit_s"]
-
-
-def test_a_stated_other_limit_of_a_run_is_allowed(packed_record):
-    change(packed_record, FOLD, time_limit_s="3600.0")
-    assert limits_found(packed_record, {"3600.0": 1}) == []
-    assert limits_found(packed_record, {"360.0": 1}) == [f"{FOLD}: time_limit_s is 3600.0, should be 300.0"]
-    assert limits_found(packed_record, {}) == [f"{FOLD}: time_limit_s is 3600.0, should be 300.0"]
-
-
-def test_no_more_rows_than_stated_may_have_another_limit(packed_record):
-    rows = [row for row in read_csv(packed_record / "ikdr.csv") if row["experiment"] == "folds"]
-    places = [place_of(row) for row in rows if row["status"] == "converged"][:2]
-    for place in places:
-        change(packed_record, place, time_limit_s="3600.0")
-    assert limits_found(packed_record, {"3600.0": 2}) == []
-    assert limits_found(packed_record, {"3600.0": 1}) == [
-        "folds: time_limit_s is 3600.0 in 2 rows, should be in 1, as the record states"
-    ]
-
-
-@pytest.mark.parametrize("columns", [{"time_s": "301.0"}, {"status": "time_limit", "message": "too long"}])
-def test_a_run_that_one_of_both_limits_stops_may_not(packed_record, columns):
-    change(packed_record, FOLD, time_limit_s="3600.0", **columns)
-    assert f"{FOLD}: time_limit_s is 3600.0, should be 300.0" in limits_found(packed_record, {"3600.0": 1})
-
-
-def test_limits_that_are_none_are_said(packed_record):
-    (packed_record / OTHER_LIMITS).write_text('{"folds": {"3600.0": "many"}}')
-    with pytest.raises(DamagedError, match=r"states no limits .*many rows.*unpack the record again"):
-        verify(Record(packed_record, own_code=True))
-
-
-@pytest.mark.parametrize(
-    ("stored", "found"),
-    [("sss", []), ("sxx", []), ("xss", [0]), ("sxs", [1]), ("sxxs", [1]), ("xxx", [0]), ("s-x", [])],
-)
-def test_only_the_last_projections_of_a_cell_may_not_be_stored(stored, found):
-    """s: stored; x: said not to be; -: a run that failed and left none."""
-    left = {"s": {"projection": np.eye(2)}, "x": {"not_stored": np.array(["projection"])}, "-": {}}
-    batch = SimpleNamespace(cell_name="wine/gaussian/ism", runs=tuple(range(len(stored))))
-    runs = ArraysOfRuns(None, batch, _read={"a.jsonl": {run: left[letter] for run, letter in enumerate(stored)}})
-    rows = [(str(run), {"run": str(run), "trace_file": "a.jsonl"}) for run in reversed(range(len(stored)))]
-    assert [finding.place for finding in marks_out_of_place(rows, runs)] == [str(run) for run in found]

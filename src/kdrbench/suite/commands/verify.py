@@ -42,16 +42,12 @@ def verify(
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
     Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
-    missing, double, or contradict the configuration, their trace or themselves are found as well. Exit code 1 if
-    anything is.
+    missing, double, or of another definition, data or seed are found as well. Exit code 1 if anything is.
     """
-    from kdrbench.suite.reports.outputs import figures_of, shown_data
     from kdrbench.suite.verification.record import Record
     from kdrbench.suite.verification.verify import verify as verified
 
     record = Record(*named_record(results, name), own_code)
-    config = record.grid.config
-    drawn = [name for name, figure in figures_of(config).items() if shown_data(config, figure)]
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
     try:
         found = verified(
@@ -60,7 +56,6 @@ def verify(
             n_jobs=int(jobs),
             budget_s=budget_s,
             seed=int(seed),
-            figures=drawn,
             progress=lambda done, total: line.show(f"{done} of {total} batches verified"),
         )
     finally:

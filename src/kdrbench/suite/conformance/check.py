@@ -67,7 +67,7 @@ def _place_of(error: BaseException) -> str:
 # The module and function that return the checks of a kind.
 _CHECKS = {
     "solver": ("solver", "solver_checks"),
-    "kernel": ("kernel", "kernel_checks"),
+    "kernel": ("others", "kernel_checks"),
     "dataset": ("others", "data_checks"),
     "baseline": ("others", "baseline_checks"),
     "metric-learner": ("others", "learner_checks"),

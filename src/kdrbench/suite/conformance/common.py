@@ -51,6 +51,7 @@ class Finding:
 
 
 N_SAMPLES, N_FEATURES, N_CLASSES = 40, 6, 3
+_OWN_GENERATOR = "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`"
 
 
 def features_and_labels() -> tuple[FloatArray, NDArray[np.int64]]:
@@ -84,11 +85,7 @@ class Case:
 def common_checks(case: Case) -> list[Check]:
     """Return the checks of :class:`Case`; they suppose that the work itself goes well."""
     return [
-        Check(
-            "determinism",
-            lambda: _deterministic(case),
-            "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`",
-        ),
+        Check("determinism", lambda: _deterministic(case), _OWN_GENERATOR),
         Check("inputs", lambda: _leaves_inputs(case), "work on copies of the arrays you are given"),
         Check("global state", lambda: _leaves_the_process(case), "leave the process as it is"),
         Check("pickle", lambda: _can_be_pickled(case), "keep all that matters in the options"),
@@ -105,11 +102,13 @@ def check_options(plugin: Any) -> None:
     for option in fields(plugin):
         if option.default is MISSING and option.default_factory is MISSING:
             raise Fault(f"the option {option.name} has no default", f"write {option.name}: <type> = <value>")
-        if option.default is not MISSING and not _is_plain(option.default):
+        try:
+            json.dumps(None if option.default is MISSING else option.default)
+        except (TypeError, ValueError) as error:
             raise Fault(
                 f"the option {option.name} has the default {option.default!r}, which no configuration can hold",
                 "let options be numbers, words, true or false, None, or lists of these",
-            )
+            ) from error
 
 
 def check_signature(method: Any, name: str, arguments: tuple[str, ...]) -> None:
@@ -121,14 +120,6 @@ def check_signature(method: Any, name: str, arguments: tuple[str, ...]) -> None:
             f"{name} cannot be called with {', '.join(arguments)}: {error}",
             f"write def {name}(self, {', '.join(arguments)})",
         ) from error
-
-
-def _is_plain(value: object) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _deterministic(case: Case) -> None:
@@ -144,14 +135,11 @@ def _deterministic(case: Case) -> None:
             "keep nothing between calls; seed generators of random numbers in each",
         )
     if not _same(first, reseeded):
-        raise Fault(
-            "the result depends on the seed of a global generator",
-            "draw random numbers from numpy.random.default_rng(self.seed), with an option `seed: int = 0`",
-        )
+        raise Fault("the result depends on the seed of a global generator", _OWN_GENERATOR)
 
 
 def _seed_all(seed: int) -> None:
-    # On purpose the global ones: what depends on them shall be found.
+    # The global ones on purpose: results must not depend on them.
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
 
@@ -167,36 +155,28 @@ def _leaves_inputs(case: Case) -> None:
             )
 
 
+# What a plug-in must leave as it is, by name: how it is read, and what to do instead of changing it.
+_STATE: dict[str, tuple[Callable[[], Any], str]] = {
+    "numpy.random": (lambda: pickle.dumps(np.random.get_state()), _OWN_GENERATOR),  # noqa: NPY002
+    "random": (random.getstate, _OWN_GENERATOR),
+    "numpy.seterr": (np.geterr, "write `with numpy.errstate(...):`"),
+    "numpy.printoptions": (lambda: repr(np.get_printoptions()), "write `with numpy.printoptions(...):`"),
+    "the working directory": (os.getcwd, "leave it as it is"),
+}
+
+
 def _leaves_the_process(case: Case) -> None:
-    state = {
-        "numpy.random": lambda: pickle.dumps(np.random.get_state()),  # noqa: NPY002
-        "random": random.getstate,
-        "numpy.seterr": np.geterr,
-        "numpy.printoptions": lambda: repr(np.get_printoptions()),
-        "the working directory": os.getcwd,
-    }
-    before = {name: look() for name, look in state.items()}
+    before = {name: read() for name, (read, _) in _STATE.items()}
     environment = dict(os.environ)
     case.work(case.build(), case.inputs())
-    for name, look in state.items():
-        if look() != before[name]:
-            advice = {
-                "numpy.random": "use a generator of your own, numpy.random.default_rng(self.seed)",
-                "random": "use numpy.random.default_rng(self.seed)",
-                "numpy.seterr": "write `with numpy.errstate(...):`",
-                "numpy.printoptions": "write `with numpy.printoptions(...):`",
-            }
-            raise Fault(f"it changes {name} of the whole process", advice.get(name, "leave it as it is"))
-    _leaves_the_environment(case, environment)
-
-
-def _leaves_the_environment(case: Case, before: dict[str, str]) -> None:
+    for name, (read, advice) in _STATE.items():
+        if read() != before[name]:
+            raise Fault(f"it changes {name} of the whole process", advice)
     # The first work has imported what is imported late, and libraries may set variables when that is done.
     os.environ.clear()
-    os.environ.update(before)
+    os.environ.update(environment)
     case.work(case.build(), case.inputs())
-    changed = {name for name, _ in os.environ.items() ^ before.items()}
-    if changed:
+    if changed := {name for name, _ in os.environ.items() ^ environment.items()}:
         raise Fault(
             f"it changes {', '.join(sorted(changed))} in os.environ",
             "threads and limits are the bench's business; pass settings on as arguments",
@@ -214,6 +194,4 @@ def _can_be_pickled(case: Case) -> None:
 
 
 def _same(first: Arrays, second: Arrays) -> bool:
-    return len(first) == len(second) and all(
-        np.array_equal(one, other) for one, other in zip(first, second, strict=True)
-    )
+    return len(first) == len(second) and all(map(np.array_equal, first, second))

@@ -1,33 +1,66 @@
-"""Audit a record: runs of it, drawn by a seed, are made again by the engine, and compared with their rows."""
+"""Audit a record: runs of it, drawn by a seed, are made again by the engine, and compared with their rows.
+
+On the same processor, with the same packages and the same commit, a run is deterministic: all results are equal, bit
+for bit. Elsewhere sums are rounded in another order, and results differ by what rounding moves an optimum:
+
+    cost      relatively by s^2 / (2 |c|), and 1e-9
+    W         largest sine between the spaces of both: (s + s') sqrt(q) / |c|, and sqrt(2e-9 / |c|)
+    shares    two samples whose label a tie decides
+    steps     a tenth of them, and one: a bound is crossed sooner or later
+
+where s and s' are the relative stationarities and c is the relative curvature. To first order the gradient at an angle
+t from a certified optimum is at least |c| t times the largest |eigenvalue| of W'G, which is at least |G| / sqrt(q);
+and a cost that is above the optimum's by a share e is within t^2 = 2 e / |c|. Without a recorded curvature, c = 0.01.
+
+Methods by steps along gradients amplify rounding, so that s counts. Those that map W to eigenvectors of Phi(W) contract
+it: after as many iterations theirs counts as 0.
+
+Source: Absil, Mahony, Sepulchre, "Optimization Algorithms on Matrix Manifolds", 2008, section 4.5.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import KdrbenchError
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
+from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.engine.attestation import Step
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import steps_of
 from kdrbench.suite.engine.record import Record as RunRecord
-from kdrbench.suite.engine.record import RecordError
+from kdrbench.suite.engine.record import RecordError, flat, own_column_types
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_stage
-from kdrbench.suite.verification.bookkeeping import Finding, place_of
-from kdrbench.suite.verification.comparison import Made, compared, time_ratio
-from kdrbench.suite.verification.record import Record, Row
+from kdrbench.suite.verification.comparison import Arrays, Finding
+from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.verify import place_of
 
 _MIB = 2**20
 # Makes the run of a batch of one in the folder, from the data set; returns its rows, none where the engine has failed.
 Rerun = Callable[[Batch, Dataset, Path], Sequence[RunRecord]]
+# By these rounding is the same.
+_SAME = (
+    *("processor", "blas", "blas_threads", "kdrbench_version", "git_commit", "git_dirty", "python_version"),
+    *("numpy_version", "scipy_version", "scikit_learn_version", "pymanopt_version", "numba_version"),
+)
+_COSTS, _STEPS = ("cost", "best_cost"), ("iterations", "sweeps", "projections")
+_ACCURACIES = ("quality", "train_accuracy", "accuracy", "test_accuracy", "knn_accuracy", "linear_accuracy")
+_AGREEMENTS = ("nmi_given", "nmi_one_start", "nmi_ten_starts")
+_COST, _CURVATURE, _SAMPLES = 1e-9, 1e-2, 2
+# A run whose time comes this near its limit may end on either side of it.
+_NEAR = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,7 +72,7 @@ class Audited:
 
     place: str
     findings: tuple[Finding, ...]
-    time_ratio: float | None
+    time_ratio: float | None = None
     steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -56,13 +89,8 @@ class Audit:
         return [finding for run in self.runs for finding in run.findings]
 
     @property
-    def cells(self) -> Counter[str]:
-        """How many of the runs each component took part in."""
-        return Counter(name for run in self.runs for name in run.steps)
-
-    @property
     def steps(self) -> tuple[Step, ...]:
-        """What was found by component and revisions."""
+        """The runs, and those that differ, by component and revisions."""
         made = [(name, *step, bool(run.findings)) for run in self.runs for name, step in run.steps.items()]
         cells, differing = Counter(one[:3] for one in made), Counter(one[:3] for one in made if one[3])
         return tuple(Step(*step, cells[step], differing[step]) for step in sorted(cells))
@@ -79,10 +107,10 @@ def drawn(batches: Sequence[Batch], rng: np.random.Generator) -> Iterator[Batch]
         cell = batch.experiment, batch.cell_name
         by_system.setdefault(batch.system, {}).setdefault(cell, []).append(batch)
     placed: list[tuple[float, list[Batch]]] = []
-    for cells in by_system.values():
-        shift, those = rng.random(), list(cells.values())
-        order = rng.permutation(len(those))
-        placed += [((rank + shift) / len(those), those[at]) for rank, at in enumerate(order.tolist())]
+    for by_cell in by_system.values():
+        shift, cells = rng.random(), list(by_cell.values())
+        order = rng.permutation(len(cells))
+        placed += [((rank + shift) / len(cells), cells[at]) for rank, at in enumerate(order.tolist())]
     for _, of_cell in sorted(placed, key=lambda one: one[0]):
         runs = [(batch, run) for batch in of_cell for run in batch.runs]
         batch, run = runs[int(rng.integers(len(runs)))]
@@ -108,22 +136,23 @@ def audit(
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
-    rows: dict[str, dict[str, Row]] = {
+    rows = {
         system: {place_of(row, build_stage(system).record.axis_names()): row for row in of_one}
         for system, of_one in record.rows().items()
     }
-    data = _Data(record, mirror)
+
+    @lru_cache(maxsize=1)
+    def data(name: str) -> Dataset | str:
+        try:
+            return load_defined(name, record.grid.config.get("datasets", {}).get(name, {}), mirror)
+        except KdrbenchError as error:
+            return f"runs on {name}, which cannot be had here: {error}"
+
     result = Audit()
     for batch in _in_turn(list(drawn(record.grid.batches(), np.random.default_rng(seed))), result, least):
         if len(result.runs) == n_cells:
             break
-        places = ["/".join(map(str, axes)) for axes in batch.axes]
-        those = [rows[batch.system].get(place) for place in places]
-        audited: Audited | str
-        if missing := [place for place, row in zip(places, those, strict=True) if row is None]:
-            audited = Audited(batch.path, (Finding(missing[0], "row", "missing", "in the table"),), None)
-        else:
-            audited = _audited(record, rerun, folder, batch, [row for row in those if row], data, limit_s)
+        audited = _audited(record, rerun, folder, batch, rows[batch.system], data, limit_s)
         if isinstance(audited, str):
             result.passed_over[audited] += 1
         else:
@@ -136,7 +165,7 @@ def _in_turn(batches: list[Batch], result: Audit, least: int) -> Iterator[Batch]
     """Yield first the batches with a component of which fewer than ``least`` runs were made so far, then the others."""
     others = []
     for batch in batches:
-        cells = result.cells
+        cells = Counter(name for run in result.runs for name in run.steps)
         if any(cells[name] < least for name in batch.revisions):
             yield batch
         else:
@@ -144,62 +173,45 @@ def _in_turn(batches: list[Batch], result: Audit, least: int) -> Iterator[Batch]
     yield from others
 
 
-@dataclass
-class _Data:
-    """The data sets of a record, or why they cannot be had here; the last is kept."""
-
-    record: Record
-    mirror: str | None
-    _held: tuple[str, Dataset | str] = ("", "")
-
-    def __call__(self, batch: Batch) -> Dataset | str:
-        if self._held[0] != batch.dataset:
-            self._held = batch.dataset, self._load(batch)
-        return self._held[1]
-
-    def _load(self, batch: Batch) -> Dataset | str:
-        definition = self.record.grid.config.get("datasets", {}).get(batch.dataset, {})
-        try:
-            dataset = load_defined(batch.dataset, definition, self.mirror)
-        except KdrbenchError as error:
-            return f"runs on {batch.dataset}, which cannot be had here: {error}"
-        if batch.data_sha256 not in ("", dataset.content_sha256):
-            return f"runs on {batch.dataset}, whose values are others here"
-        return dataset
-
-
 def _audited(
-    record: Record, rerun: Rerun, folder: Path, batch: Batch, rows: list[Row], data: _Data, limit_s: float
+    record: Record,
+    rerun: Rerun,
+    folder: Path,
+    batch: Batch,
+    rows: Mapping[str, dict[str, str]],
+    data: Callable[[str], Dataset | str],
+    limit_s: float,
 ) -> Audited | str:
-    """Return a run beside its rerun, or why it is passed over."""
-    axes = build_stage(batch.system).record.axis_names()
+    """Return a run beside its rerun, or why it is passed over; ``rows`` are those of the system by place."""
+    kind, places = build_stage(batch.system).record, ["/".join(map(str, axes)) for axes in batch.axes]
+    if missing := [place for place in places if place not in rows]:
+        return Audited(batch.path, (Finding(missing[0], "row", "missing", "in the table"),))
     try:
-        recorded = {place_of(row, axes): record_in(row, build_stage(batch.system).record) for row in rows}
+        recorded = {place: record_in(rows[place], kind) for place in places}
     except RecordError as error:
-        return Audited(batch.path, (Finding(batch.path, "row", f"none that can be read: {error}", "one"),), None)
+        return Audited(batch.path, (Finding(batch.path, "row", f"none that can be read: {error}", "one"),))
     if reason := _obstacle(list(recorded.values()), limit_s):
         return reason
-    if isinstance(dataset := data(batch), str):
+    if isinstance(dataset := data(batch.dataset), str):
         return dataset
-    made = rerun(batch, dataset, folder)
-    if not made:
+    if batch.data_sha256 not in ("", dataset.content_sha256):
+        return f"runs on {batch.dataset}, whose values are others here"
+    if not (made := rerun(batch, dataset, folder)):
         return "runs to which the engine came to no end here, see the lines above"
-    here = {"/".join(map(str, one.axes)): one for one in made}
-    run, own = batch.runs[0], Record(folder)
+    here, run = {"/".join(map(str, one.axes)): one for one in made}, batch.runs[0]
     try:
-        left = record.arrays(rows[0], batch.cell_name, run)
+        stored = record.arrays(rows[places[0]]["trace_file"], batch.cell_name, [run]).get(run, {})
     except KdrbenchError as error:
-        return Audited(batch.path, (Finding(batch.path, "result", f"({error})", "readable"),), None)
-    new = own.arrays({"trace_file": f"{batch.path}.jsonl"}, batch.cell_name, run)
+        return Audited(batch.path, (Finding(batch.path, "result", f"({error})", "readable"),))
+    new = Record(folder).arrays(f"{batch.path}.jsonl", batch.cell_name, [run]).get(run, {})
     findings = [
         finding
         for place, one in recorded.items()
-        for finding in compared(place, Made(one, left), Made(here[place], new))
+        for finding in compared(place, Made(one, stored), Made(here[place], new))
     ]
-    ratios = [time_ratio(one, here[place]) for place, one in recorded.items()]
-    known = [ratio for ratio in ratios if ratio is not None]
-    steps = steps_of(next(iter(recorded.values())).provenance.revisions, batch)
-    return Audited(batch.path, tuple(dict.fromkeys(findings)), float(np.median(known)) if known else None, steps)
+    ratios = [ratio for place, one in recorded.items() if (ratio := time_ratio(one, here[place])) is not None]
+    steps = steps_of(recorded[places[0]].provenance.revisions, batch)
+    return Audited(batch.path, tuple(dict.fromkeys(findings)), float(np.median(ratios)) if ratios else None, steps)
 
 
 def _obstacle(recorded: list[RunRecord], limit_s: float) -> str:
@@ -216,3 +228,137 @@ def _obstacle(recorded: list[RunRecord], limit_s: float) -> str:
     if (made.memory_limit_mib if stopped else made.memory_mib) > free_mib:
         return f"runs that need more than the {free_mib:.0f} MiB that are free here"
     return ""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A row of a run with the arrays that its run has left."""
+
+    record: RunRecord
+    arrays: Arrays
+
+
+def same_rounding(recorded: RunRecord, here: RunRecord) -> bool:
+    """Return whether both were made by the same processor, packages and commit, without changes to it."""
+    first, second = flat(recorded), flat(here)
+    return first["git_dirty"] is False and all(first[name] == second[name] for name in _SAME)
+
+
+def time_ratio(recorded: RunRecord, here: RunRecord) -> float | None:
+    """Return the rerun's time over the recorded one's, each in units of its calibration; ``None`` without both."""
+    scaled = [(one.time_s or 0.0) / (one.provenance.calibration_before_s or np.inf) for one in (recorded, here)]
+    return scaled[1] / scaled[0] if min(scaled) > 0 else None
+
+
+def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
+    """Yield what a rerun has found otherwise than the row of the record, and the arrays that this stores."""
+    first, second = flat(recorded.record), flat(here.record)
+    if first["status"] != second["status"]:
+        if not _near_a_limit(recorded.record, here.record):
+            yield Finding(place, "status", first["status"], f"{second['status']}, of a rerun ({second['message']})")
+    elif first["status"] in (Status.TIME_LIMIT, Status.MEMORY_LIMIT):
+        # Where the clock or the memory has stopped it, is the machine's.
+        return
+    elif same_rounding(recorded.record, here.record):
+        yield from _equal(place, recorded, here)
+    else:
+        yield from _near(place, recorded, here)
+
+
+def _equal(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
+    first, second = flat(recorded.record), flat(here.record)
+    for name in own_column_types(type(recorded.record)):  # type: ignore[arg-type]
+        # What the clock says is not a result.
+        if not name.endswith("_s") and name != "repeats" and first[name] != second[name]:
+            yield Finding(place, name, _word(first[name]), f"{_word(second[name])}, of a rerun on the same machine")
+    for name, one, other in _stored(recorded, here):
+        if one is None or other is None or not np.array_equal(one, other.astype(one.dtype)):
+            yield Finding(place, name, _shape(one), f"{_shape(other)} with the values of a rerun on the same machine")
+
+
+def _near(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
+    first, second = flat(recorded.record), flat(here.record)
+    for name, allowed in _allowed(first, second):
+        one, other = first.get(name), second.get(name)
+        if one is not other and (one is None or other is None or not abs(one - other) <= allowed):
+            yield Finding(place, name, _word(one), f"{_word(other)} within {allowed:.1e}, of a rerun")
+    for name, one, other in _stored(recorded, here):
+        if name == "projection":
+            yield from _near_subspace(place, one, other, _still(first, second), _bent(first))
+
+
+def _stored(recorded: Made, here: Made) -> Iterator[tuple[str, NDArray[Any] | None, NDArray[Any] | None]]:
+    """Yield the arrays of both by name, but for those that the record says it does not store (:data:`.NOT_STORED`)."""
+    left_out = {NOT_STORED, *(str(name) for name in recorded.arrays.get(NOT_STORED, ()))}
+    for name in sorted({*recorded.arrays, *here.arrays} - left_out):
+        yield name, recorded.arrays.get(name), here.arrays.get(name)
+
+
+def _near_a_limit(*both: RunRecord) -> bool:
+    """Return whether one was stopped by the clock, and the other ended after half of that time by the same measure."""
+    stopped = [one for one in both if one.status == Status.TIME_LIMIT]
+    ended = [one for one in both if one.status in BY_METHODS]
+    if len(stopped) != 1 or len(ended) != 1:
+        return False
+    limit_s, kernel_s = stopped[0].provenance.time_limit_s, stopped[0].provenance.calibration_before_s
+    own_s, time_s = ended[0].provenance.calibration_before_s, ended[0].time_s
+    speed = kernel_s / own_s if kernel_s and own_s else 1.0
+    return (time_s or 0.0) * speed > _NEAR * limit_s
+
+
+def _allowed(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the columns that are compared, and by how much they may differ."""
+    share = max(_COST, _still(first, second) ** 2 / (2.0 * _bent(first)))
+    n = max(1, first.get("n_test") or first.get("n_train") or first.get("n_samples") or 1)
+    for name in (*_COSTS, *_STEPS, *_ACCURACIES, *_AGREEMENTS):
+        size = abs(first.get(name) or 0.0)
+        if name in _COSTS:
+            yield name, share * size
+        elif name in _STEPS:
+            yield name, 0.1 * size + 1
+        elif name in _AGREEMENTS or first.get("quality_metric") == "nmi":
+            # Moving a sample changes an entropy by at most 2 ln(n) / n.
+            yield name, 2 * _SAMPLES * float(np.log(max(n, 3))) / n
+        else:
+            yield name, _SAMPLES / n + 1e-12
+
+
+def _still(first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
+    if first.get("surrogate_calls") and first.get("iterations") == second.get("iterations"):
+        return 0.0
+    return max(0.0, *((one.get("stationarity") or 0.0) for one in (first, second)))
+
+
+def _bent(first: Mapping[str, Any]) -> float:
+    return float(max(abs(first.get("curvature") or _CURVATURE), np.finfo(float).tiny))
+
+
+def _near_subspace(
+    place: str, one: NDArray[Any] | None, other: NDArray[Any] | None, still: float, bent: float
+) -> Iterator[Finding]:
+    if one is None or other is None or one.shape != other.shape:
+        yield Finding(place, "projection", _shape(one), f"{_shape(other)}, of a rerun")
+        return
+    bound = max(2.0 * still * one.shape[1] ** 0.5 / bent, (2.0 * _COST / bent) ** 0.5)
+    if not (angle := sine(one, other)) <= bound:
+        yield Finding(
+            place, "projection", _shape(one), f"at a sine of {bound:.1e} at most to a rerun's, not {angle:.1e}"
+        )
+
+
+def sine(first: NDArray[Any], second: NDArray[Any]) -> float:
+    """Return the largest sine of an angle between the spaces of two d x q matrices with orthonormal columns.
+
+    NaN where a matrix has entries that are not finite.
+    """
+    first, second = first.astype(float), second.astype(float)
+    rest = second - first @ (first.T @ second)
+    return float(np.linalg.norm(rest, 2)) if np.isfinite(rest).all() else float("nan")
+
+
+def _shape(array: NDArray[Any] | None) -> str:
+    return "missing" if array is None else f"of shape {array.shape}"
+
+
+def _word(value: object) -> str:
+    return "" if value is None else str(value)

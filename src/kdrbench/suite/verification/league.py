@@ -7,13 +7,9 @@ neighbours, by logistic regression, and by the distance correlation R of test ro
 
 with a the distances of projected test rows, and b = 1 where labels differ. A shift of all rows changes none of them.
 
-A packed record stores maps with 16 significant bits: each entry is known to within u |A|, u = 2^-16. Roundings are
-taken for independent, so that y_i - y_j = A'(x_i - x_j) is known to within
-
-    s_ij = LAMBDA u / sqrt(3) (sum_k |A_k|^2 (x_ik - x_jk)^2)^1/2,   A_k the rows of A,
-
-as :mod:`.pairs` has it of sums; the variance of an error that is spread evenly over [-h, h] is h^2 / 3. By it R^2
-changes by at most |s| / |Ha H|, in Frobenius norms.
+A packed record stores maps with 16 significant bits: each entry is known to within u |A|, u = 2^-16, and each distance
+to within about u of its size. So is R^2, and R to within u / R. Labels may change of rows near a boundary between
+classes, and of those whose k-th and next neighbour are equally near.
 
 Source: Szekely, Rizzo, Bakirov, Annals of Statistics 35, 2007, Eq. 2.8 and 2.18.
 """
@@ -21,40 +17,32 @@ Source: Szekely, Rizzo, Bakirov, Annals of Statistics 35, 2007, Eq. 2.8 and 2.18
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
-from kdrbench.suite.verification.classifiers import (
-    Codes,
-    Rows,
-    by_logistic_regression,
-    by_neighbours,
-    in_doubt_by_logistic_regression,
-    in_doubt_by_neighbours,
-)
-from kdrbench.suite.verification.members import Array, centred
-from kdrbench.suite.verification.number import Number
-from kdrbench.suite.verification.pairs import LAMBDA
-from kdrbench.suite.verification.samples import seed_from, standardiser_of
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.verification.comparison import Arrays, Number, Recomputed, Row
+from kdrbench.suite.verification.ikdr import seed_from, standardiser_of
+from kdrbench.suite.verification.objectives import Array
 
-# Half a unit of the last of 16 bits, as a share of the number.
-_UNIT = 2.0**-16
-_EPS = np.finfo(float).eps
-# Maps that are rounded otherwise, to which logistic regression is fitted as well.
-_DRAWS = 2
+_NEIGHBOURS, _MOST_STEPS = 5, 1000
 # Rows of which distances are correlated.
 _MOST_ROWS = 2000
-_SHARE, _CORRELATION = 1e-12, 1e-9
-# The columns of which a stored map must be there.
+# Of maps in double precision, and of rounded ones: squared correlations, equal distances, and rows near a boundary.
+_SQUARES, _EQUAL, _ROWS, _SHARE = (1e-9, 2.0**-15), (1e-12, 2.0**-13), (0, 2), 1e-12
 SCORES = ("knn_accuracy", "linear_accuracy", "distance_correlation")
+
+Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,13 +54,27 @@ class Fold:
     test: Array
     test_codes: Codes
 
-    def sizes(self) -> dict[str, Number]:
-        """Return the columns that the fold decides."""
-        n_train, n_features = self.train.shape
-        sizes = {"n_train": n_train, "n_test": len(self.test), "n_features": n_features}
-        return {name: Number(size, 0.0) for name, size in sizes.items()} | {
-            "n_classes": Number(len(np.unique(self.train_codes)), 0.0)
-        }
+
+def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, _most: int) -> Recomputed:
+    """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
+
+    Raises ``InputError`` for an array that is no such map.
+    """
+    fold = fold_of(batch.definition, data, int(row["run"]), batch.seed)
+    sizes = {
+        "n_train": len(fold.train),
+        "n_test": len(fold.test),
+        "n_features": fold.train.shape[1],
+        "n_classes": len(np.unique(fold.train_codes)),
+    }
+    numbers = {name: Number(size) for name, size in sizes.items()}
+    if row["linear"] != "True":
+        reason = "scores of maps that are not linear, of which nothing is stored"
+        return Recomputed(numbers, (), (reason if row["linear"] else "runs without a result",))
+    most = int(row["n_components"])
+    if (projection := arrays.get(f"projection_{most}")) is not None:
+        numbers |= scores_of(fold, projection, most)
+    return Recomputed(numbers, SCORES)
 
 
 def fold_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> Fold:
@@ -101,82 +103,46 @@ def _some_rows(data: Dataset, most: int, least: int, seed: int) -> NDArray[np.in
     return np.sort(np.concatenate(chosen))
 
 
-def numbers_of(fold: Fold, row: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Number]:
-    """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
-
-    Raises ``InputError`` for an array that is no map, and where there is one of a map that is said not to be linear.
-    """
-    most = int(row["n_components"])
-    projection = arrays.get(f"projection_{most}")
-    if projection is None:
-        return fold.sizes()
-    if row["linear"] != "True":
-        raise InputError("a matrix is stored of a map that is not linear")
-    return fold.sizes() | scores_of(fold, projection, most)
-
-
 def scores_of(fold: Fold, projection: NDArray[Any], most: int) -> dict[str, Number]:
     """Return the scores of a linear map of at most ``most`` columns, and how many it has.
 
     Raises ``InputError`` for an array that is no such map.
     """
-    n_features = fold.train.shape[1]
+    n_features, is_rounded = fold.train.shape[1], projection.dtype == np.float32
     if projection.dtype.kind != "f" or projection.ndim != 2 or len(projection) != n_features:
         raise InputError(f"the map is {projection.dtype} {projection.shape}; it needs {n_features} rows")
     if not 0 < projection.shape[1] <= most or not np.isfinite(projection).all():
         raise InputError(f"the map of shape {projection.shape} is none of finite numbers to {most} columns at most")
-    unit = _UNIT if projection.dtype == np.float32 else _EPS * n_features**0.5
-    return _scores(fold, projection.astype(float), unit)
-
-
-def _scores(fold: Fold, projection: Array, unit: float) -> dict[str, Number]:
-    """Return the scores; by how much rounding changes them is computed where a recorded score is another."""
-    rows = _projected(fold, projection)
-    weights = LAMBDA / 3**0.5 * unit * np.linalg.norm(projection, axis=1)
-    codes = fold.train_codes, fold.test_codes
-
-    def slack(tested: Array, known: Array) -> Array:
-        return np.asarray(cdist(tested * weights, known * weights))
-
-    def moved() -> list[Rows]:
-        rng = np.random.default_rng(0)
-        rounded = [projection * (1.0 + unit * rng.uniform(-1.0, 1.0, projection.shape)) for _ in range(_DRAWS)]
-        return [_projected(fold, one) for one in rounded]
-
-    n = slice(_MOST_ROWS)
+    train, test = (rows @ projection.astype(float) for rows in (fold.train, fold.test))
+    k = min(_NEIGHBOURS, len(train) - 1)
+    neighbours = KNeighborsClassifier(k).fit(train, fold.train_codes)
+    last, following = neighbours.kneighbors(test, k + 1)[0][:, k - 1 :].T
+    n_equal = int((following - last <= _EQUAL[is_rounded] * following).sum())
+    linear, n = _by_logistic_regression(train, fold.train_codes, test), len(test)
+    correlation = distance_correlation(test[:_MOST_ROWS], fold.test_codes[:_MOST_ROWS])
     return {
-        "n_found": Number(projection.shape[1], 0.0),
+        "n_found": Number(projection.shape[1]),
         "knn_accuracy": Number(
-            by_neighbours(rows, *codes),
-            _SHARE,
-            lambda: _SHARE + in_doubt_by_neighbours(rows, *codes, slack(fold.test, fold.train)),
+            float(np.mean(neighbours.predict(test) == fold.test_codes)), _SHARE + (_ROWS[is_rounded] + n_equal) / n
         ),
-        "linear_accuracy": Number(
-            by_logistic_regression(rows, *codes),
-            _SHARE,
-            lambda: _SHARE + in_doubt_by_logistic_regression(rows, fold.train_codes, moved()),
-        ),
-        "distance_correlation": _correlation(rows[1][n], fold.test_codes[n], lambda: slack(fold.test[n], fold.test[n])),
+        "linear_accuracy": Number(float(np.mean(linear == fold.test_codes)), _SHARE + _ROWS[is_rounded] / n),
+        "distance_correlation": Number(correlation, _SQUARES[is_rounded] / max(correlation, 0.01)),
     }
 
 
-def _projected(fold: Fold, projection: Array) -> Rows:
-    return fold.train @ projection, fold.test @ projection
+def _by_logistic_regression(train: Array, codes: Codes, test: Array) -> Codes:
+    """Return the labels of test rows by logistic regression on standardised coordinates; a constant one is 0."""
+    mean, spread = train.mean(axis=0), train.std(axis=0)
+    spread = np.where(spread > 10.0 * np.finfo(float).eps * np.abs(mean), spread, np.inf)
+    model = LogisticRegression(max_iter=_MOST_STEPS).fit((train - mean) / spread, codes)
+    return np.asarray(model.predict((test - mean) / spread))
 
 
-def _correlation(points: Array, codes: Codes, slack: Callable[[], Array]) -> Number:
-    """Return the distance correlation of points and their classes; distances are known to within ``slack``."""
+def distance_correlation(points: Array, codes: Codes) -> float:
+    """Return the distance correlation of points and their classes."""
     apart, differs = cdist(points, points), np.asarray(codes[:, None] != codes, dtype=float)
     product = (_variation(apart, apart) * _variation(differs, differs)) ** 0.5
-    square = max(0.0, _variation(apart, differs)) / product if product > 0 else 0.0
-    value, size = math.sqrt(square), float(np.linalg.norm(centred(apart)))
-
-    def wider() -> float:
-        change = float(np.linalg.norm(slack())) / size if size > 0 else 0.0
-        low, high = math.sqrt(max(0.0, square - change)), math.sqrt(square + change)
-        return _CORRELATION + max(value - low, high - value)
-
-    return Number(value, _CORRELATION, wider)
+    return math.sqrt(_variation(apart, differs) / product) if product > 0 else 0.0
 
 
 def _variation(first: Array, second: Array) -> float:

@@ -1,12 +1,11 @@
-"""A record as it lies on disk: its configuration, the rows of its merged tables, traces and arrays."""
+"""A record as it lies on disk: its configuration, the rows of its merged tables, and arrays."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,18 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive.arrays import NOT_STORED
-from kdrbench.suite.archive.other_limits import Counts, read_other_limits
-from kdrbench.suite.archive.stated import Stated, read_stated
 from kdrbench.suite.conformance.trial import places_in
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.attestation import attested_in
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Attested
-from kdrbench.suite.engine.publish import array_name, read_points
-from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in, is_number
+from kdrbench.suite.engine.publish import array_name
+from kdrbench.suite.engine.untrusted import UnreadableError, arrays_in
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.merged_tables import read_words
 from kdrbench.suite.systems import build_stage, table_of
 
-Row = dict[str, str]
-# What runs leave that is looked at: of an atlas its optima.
+# Kinds of arrays that runs leave and numbers are computed from.
 ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
 
 
@@ -69,21 +65,11 @@ class Record:
         return load_grid(config)
 
     @cached_property
-    def other_limits(self) -> dict[str, Counts]:
-        """How many rows of each experiment may have which other limits of time, as the record states."""
-        return read_other_limits(self.folder)
-
-    @cached_property
     def attested(self) -> Attested:
         """The revisions of which audits have shown that numbers are the same."""
         return attested_in(self.results)
 
-    @cached_property
-    def stated(self) -> Stated | None:
-        """What the packed record states of itself of which the folder was unpacked, if it was."""
-        return read_stated(self.folder)
-
-    def rows(self) -> dict[str, list[Row]]:
+    def rows(self) -> dict[str, list[dict[str, str]]]:
         """Return the rows of the merged table of each system, as their words in the file.
 
         Raises ``DamagedError`` where a table is missing, and ``RecordError`` where it is cut or has other columns.
@@ -98,62 +84,24 @@ class Record:
             found[system] = [{name: restored(word) for name, word in words.items()} for _, words in lines]
         return found
 
-    def points(self, row: Row) -> dict[tuple[str, int], list[dict[str, Any]]]:
-        """Return the points of a row's trace file by cell and run; ``DamagedError`` where it is unreadable."""
-        path = self._beside("traces", row)
-        try:
-            points = read_points(path)
-            _check_points(points)
-            return points
-        except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise DamagedError(f"{path} cannot be read: {in_words(error)}") from error
-
-    def arrays(self, row: Row, cell: str, run: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a run by their kind; ``DamagedError`` where they cannot be read."""
-        return self.arrays_of(row, cell, [run]).get(run, {})
-
-    def arrays_of(
-        self, row: Row, cell: str, runs: Iterable[int], kinds: Sequence[str] = ARRAYS
+    def arrays(
+        self, trace_file: str, cell: str, runs: Iterable[int], kinds: Sequence[str] = ARRAYS
     ) -> dict[int, dict[str, NDArray[Any]]]:
-        """Return the arrays of runs of a cell by run and kind, from the file beside a row's trace.
+        """Return the arrays of runs of a cell by run and kind, from the file beside their trace.
 
         To find its members takes as long as to read hundreds: ask for all runs at once. Raises ``DamagedError`` where
         they cannot be read.
         """
-        path = self._beside("findings", row, ".npz")
+        path = (self.results / "findings" / trace_file).with_suffix(".npz")
         names = {array_name(cell, kind, run): (run, kind) for run in runs for kind in kinds}
         try:
-            read = arrays_in(path, wanted=names, packed=True) or {}
+            read = arrays_in(path, wanted=names, packed=True)
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
+        if read is None:
+            raise DamagedError(f"{path} cannot be read: no plain file is there")
         found: dict[int, dict[str, NDArray[Any]]] = {}
         for name, array in read.items():
             run, kind = names[name]
             found.setdefault(run, {})[kind] = array
         return found
-
-    def _beside(self, kind: str, row: Row, ending: str = ".jsonl") -> Path:
-        """Return the file of a ``kind`` that belongs to a row.
-
-        Raises ``DamagedError`` for a name that leaves the results, or where no plain file is there.
-        """
-        path = Path(row["trace_file"])
-        if path.is_absolute() or ".." in path.parts:
-            raise DamagedError(f"the trace {row['trace_file']!r} of a row is outside of the results")
-        try:
-            found = (self.results / kind / path).with_suffix(ending)
-            # Reading a pipe would wait for its writer.
-            if found.is_file():
-                return found
-        except (OSError, ValueError) as error:
-            raise DamagedError(f"the trace {row['trace_file']!r} of a row is no file: {in_words(error)}") from error
-        raise DamagedError(f"{visible(str(found))} cannot be read: no plain file is there")
-
-
-def _check_points(points: Mapping[Any, list[dict[str, Any]]]) -> None:
-    for point in chain.from_iterable(points.values()):
-        if not (is_number(point["time_s"]) and is_number(point["cost"])):
-            raise ValueError("a time or a cost is no number")
-        others = [point[name] for name in ("stationarity", "calls") if point.get(name) is not None]
-        if not all(map(is_number, others)):
-            raise ValueError("a stationarity or a count is no number")

@@ -1,42 +1,66 @@
-"""Verify a record: its bookkeeping, and every number that can be computed again from the data."""
+"""Verify a record: its keys, and every number that can be computed again from the data."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from itertools import chain
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
-from kdrbench.errors import DataError
+from kdrbench.datasets import Dataset
+from kdrbench.datasets.prepared import load_defined
+from kdrbench.errors import DamagedError, DataError, InputError
+from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import of_revisions
+from kdrbench.suite.engine.record import RecordError
+from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_stage
-from kdrbench.suite.verification import large
-from kdrbench.suite.verification.batches import COMPUTED, BatchToVerify, Placed, Verification
-from kdrbench.suite.verification.bookkeeping import (
-    Finding,
-    against_definition,
-    against_schema,
-    drifts,
-    missing_and_double,
-    of_itself,
-    of_limits,
-    place_of,
-    to_number,
-)
-from kdrbench.suite.verification.described import SUPERVISED, of_description
-from kdrbench.suite.verification.manifest import of_figures, of_stated
-from kdrbench.suite.verification.marks import of_ending, of_marks
-from kdrbench.suite.verification.optima import IKDR, sha256_of
-from kdrbench.suite.verification.ranges import of_ranges
-from kdrbench.suite.verification.record import Record, Row
-from kdrbench.suite.verification.store import of_all_stored
-from kdrbench.suite.verification.traces import lowest_ends
+from kdrbench.suite.verification import ikdr, league
+from kdrbench.suite.verification.comparison import Arrays, Finding, Recomputed, Row, differing
+from kdrbench.suite.verification.objectives import MOST_SAMPLES
+from kdrbench.suite.verification.record import ARRAYS, Record
 
+# By system what computes a row again from the arrays of its run and the data; the last argument is the number of
+# samples above which no n x n arrays are formed.
+RECOMPUTE: dict[str, Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]] = {
+    "ikdr": ikdr.recompute,
+    "atlas": ikdr.recompute_atlas,
+    "league": league.recompute,
+}
 # Seconds of all runs of many samples together.
 BUDGET_S = 300.0
+# Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
+_PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
+Placed = list[tuple[str, dict[str, str]]]
+
+
+@dataclass
+class Verification:
+    """What was verified: how many ``rows``, how many ``numbers`` were computed again, what was not and why.
+
+    ``stale`` counts by reason the rows of earlier revisions than the present code has, which no audit has attested.
+    """
+
+    rows: int = 0
+    numbers: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    stale: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, other: Verification) -> None:
+        """Add what was verified elsewhere."""
+        self.rows += other.rows
+        self.numbers += other.numbers
+        self.left_out += other.left_out
+        self.stale += other.stale
+        self.findings += other.findings
 
 
 def verify(
@@ -44,97 +68,148 @@ def verify(
     *,
     mirror: str | None = None,
     n_jobs: int = 1,
-    most: int = large.MOST_SAMPLES,
+    most: int = MOST_SAMPLES,
     budget_s: float = BUDGET_S,
     seed: int = 0,
-    figures: Collection[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Compare every row of a record with its definition, its trace, and what is computed again from raw data.
+    """Compare every row of a record with its definition, and with what is computed again from raw data.
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
-    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of other
-    systems than IKDR, its atlas and leagues, keep their numbers unverified. What is left out is counted by reason.
-    ``figures`` are those that show samples and may be stored, by name, if they are known. ``mirror`` is where data are
-    looked for first; a data set that cannot be had is a finding. ``progress`` is called after each batch with the
-    number of those that are verified, and of all.
+    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of systems
+    that are not in :data:`RECOMPUTE`, keep their numbers unverified. What is left out is counted by reason.
+    ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
+    after each batch with the number of those that are verified, and of all.
 
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
     total, rows_of = Verification(), defaultdict[str, Placed](list)
     for system, rows in record.rows().items():
-        total.add(_bookkeeping(record, system, rows, rows_of))
-    ask = BatchToVerify(record, mirror, most)
-    ask = replace(ask, missing=_missing_data(ask, rows_of))
-    total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in ask.missing.items()]
-    ask = replace(ask, chosen=frozenset(large.within_budget(ask.of_many(rows_of), seed, budget_s)))
-    ask = replace(ask, least=_least(record, rows_of))
-    jobs = [(batch, rows_of[batch.path]) for batch in record.grid.batches()]
-    parts = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(ask.verified)(*job) for job in jobs)
-    for done, part in enumerate(parts, 1):
+        total.add(_keys(record, system, rows, rows_of))
+    batches = record.grid.batches()
+    wanted = {batch.dataset for batch in batches if batch.system in RECOMPUTE and rows_of[batch.path]}
+    missing = dict(_missing_data(record.grid, sorted(wanted), mirror))
+    total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
+    chosen = within_budget(_of_many_samples(batches, rows_of, most), seed, budget_s)
+    jobs = [
+        delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, chosen)
+        for batch in batches
+        if batch.dataset not in missing
+    ]
+    for done, part in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
         total.add(part)
         if progress is not None:
             progress(done, len(jobs))
-    total.findings += of_stated(record, rows_of)
-    for finding in chain(of_all_stored(record, rows_of, ask.data), of_figures(record, figures)):
-        if isinstance(finding, str):
-            total.left_out[finding] += 1
-        else:
-            total.findings.append(finding)
+    without = sum(len(rows_of[batch.path]) for batch in batches if batch.dataset in missing)
+    total.left_out += Counter({"rows of data sets that cannot be had": without})
     return total
 
 
-def _least(record: Record, rows_of: Mapping[str, Placed]) -> dict[str, float]:
-    """Return by place the lowest cost at which supervised runs of the same problem ended, whatever their experiment."""
-    problem_at: dict[str, str] = {}
-    ends = []
-    for batch in record.grid.batches():
-        if batch.system != IKDR or batch.definition["paradigm"] != SUPERVISED:
-            continue
-        for place, row in rows_of.get(batch.path, ()):
-            if (cost := to_number(row["cost"])) is not None:
-                problem_at[place] = sha256_of(batch, int(row["run"]))
-                ends.append((problem_at[place], json.dumps(batch.definition["method"], sort_keys=True), cost))
-    lowest = lowest_ends(ends)
-    return {place: lowest[problem] for place, problem in problem_at.items() if problem in lowest}
+def place_of(row: Row, axes: Sequence[str]) -> str:
+    """Return what names a row: its axes with slashes between."""
+    return "/".join(row[name] for name in axes)
 
 
-def _missing_data(ask: BatchToVerify, rows_of: Mapping[str, Placed]) -> dict[str, str]:
-    """Return why data sets cannot be had: each is asked for once, as a server that is not there is waited for."""
-    wanted = {
-        batch.dataset for batch in ask.record.grid.batches() if batch.system in COMPUTED and rows_of.get(batch.path)
-    }
-    missing = {}
-    for name in sorted(wanted):
-        try:
-            ask.data(name)
-        except DataError as error:
-            missing[name] = str(error)
-    return missing
-
-
-def _bookkeeping(record: Record, system: str, rows: list[Row], rows_of: dict[str, Placed]) -> Verification:
-    """Return the findings of a table's rows, and sort them by batch into ``rows_of``."""
-    grid, kind = record.grid, build_stage(system).record
-    axes = kind.axis_names()
-    batches = [batch for batch in grid.batches() if batch.system == system]
-    by_place = {"/".join(map(str, names)): batch for batch in batches for names in batch.axes}
-    traces = {batch.path: f"{bundle.path}.jsonl" for bundle in grid.bundles() for batch in bundle.batches}
-    result, placed = Verification(rows=len(rows)), [(place_of(row, axes), row) for row in rows]
-    result.findings += missing_and_double((place for place, _ in placed), by_place)
+def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict[str, Placed]) -> Verification:
+    """Return the findings on a table's keys: each row once, of its definition, data and seed; sort rows by batch."""
+    kind, result = build_stage(system).record, Verification(rows=len(rows))
+    batches = [batch for batch in record.grid.batches() if batch.system == system]
+    by_place = {"/".join(map(str, axes)): batch for batch in batches for axes in batch.axes}
+    placed = [(place_of(row, kind.axis_names()), row) for row in rows]
+    counts = Counter(place for place, _ in placed)
+    result.findings += [Finding(place, "row", "missing", "in the table") for place in sorted({*by_place} - {*counts})]
+    result.findings += [Finding(place, "row", f"{n} times", "once") for place, n in counts.items() if n > 1]
     for place, row in placed:
-        if unsound := list(against_schema(place, row, kind)):
-            result.findings += unsound
-            # Nothing else of this row can be compared.
+        batch = by_place.get(place)
+        try:
+            record_in(row, kind)
+        except RecordError as error:
+            result.findings.append(Finding(place, "row", f"none of {kind.__name__}: {error}", "as it was written"))
             continue
-        result.findings += [*of_itself(place, row), *of_ranges(place, row, kind)]
-        if (batch := by_place.get(place)) is not None:
-            others = record.other_limits.get(batch.experiment, {})
-            result.findings += against_definition(place, row, batch, grid, traces[batch.path], others)
-            result.findings += [*of_description(place, row, batch), *of_ending(place, row, batch.definition)]
-            result.findings += of_marks(place, row, grid)
-            result.stale.update(of_revisions(row["revisions"], batch, record.attested))
-            rows_of[batch.path].append((place, row))
-    result.findings += drifts(placed, kind.CELL)
-    result.findings += of_limits(placed, record.other_limits)
+        if batch is None:
+            result.findings.append(Finding(place, "row", "not asked for", "absent"))
+            continue
+        keys = {
+            "definition_sha256": batch.definition_sha256,
+            "data_sha256": record.grid.data_sha256(batch.dataset),
+            "seed": str(batch.seed),
+        }
+        result.findings += [Finding(place, name, row[name], key) for name, key in keys.items() if row[name] != key]
+        result.stale.update(of_revisions(row["revisions"], batch, record.attested))
+        rows_of[batch.path].append((place, row))
     return result
+
+
+def _missing_data(grid: Grid, names: Iterable[str], mirror: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the data sets that cannot be had, and why: each is asked for once, as a server may take long to fail."""
+    for name in names:
+        try:
+            _data(grid, name, mirror)
+        except DataError as error:
+            yield name, str(error)
+
+
+def _data(grid: Grid, name: str, mirror: str | None) -> Dataset:
+    definition = grid.config.get("datasets", {}).get(name, {})
+    return _loaded(name, json.dumps(definition, sort_keys=True), mirror)
+
+
+@lru_cache(maxsize=2)
+def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
+    return load_defined(name, json.loads(definition), mirror)
+
+
+def _recomputed(
+    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, chosen: frozenset[str]
+) -> Verification:
+    """Return what was computed again of the rows of a batch."""
+    result = Verification()
+    if batch.system not in RECOMPUTE or not rows:
+        reason = f"rows of {batch.system}, a system that is not computed again"
+        return Verification(left_out=Counter({reason: len(rows)}))
+    kinds = (*ARRAYS, *(f"projection_{key}" for keys in batch.rows for key in keys))
+    left: dict[str, dict[int, dict[str, NDArray[Any]]]] = {}
+    for place, row in rows:
+        if batch.system == "ikdr" and int(row["n_train"]) > most and place not in chosen:
+            what = ikdr.obstacle(batch.definition) or "runs that the budget did not reach,"
+            result.left_out[f"{what} of more than {most} samples"] += 1
+            continue
+        run, trace_file = int(row["run"]), row["trace_file"]
+        try:
+            if trace_file not in left:
+                left[trace_file] = record.arrays(trace_file, batch.cell_name, batch.runs, kinds)
+            arrays, data = left[trace_file].get(run, {}), _data(record.grid, batch.dataset, mirror)
+            found = RECOMPUTE[batch.system](batch, row, arrays, data, most)
+        except (InputError, DamagedError) as error:
+            result.findings.append(Finding(place, "result", f"({error})", "computed again"))
+            continue
+        result.numbers += len(found.numbers)
+        result.left_out.update(found.left_out)
+        result.findings += differing(place, row, found)
+    return result
+
+
+def _of_many_samples(batches: Iterable[Batch], rows_of: Mapping[str, Placed], most: int) -> Iterator[tuple[str, float]]:
+    """Yield the runs of many samples that can be computed again by blocks, each with about its seconds."""
+    for batch in batches:
+        if batch.system == "ikdr" and not ikdr.obstacle(batch.definition):
+            for place, row in rows_of[batch.path]:
+                if (n := int(row["n_train"])) > most:
+                    yield place, _seconds_of(batch.definition, n, int(row["n_features"]))
+
+
+def _seconds_of(definition: Mapping[str, Any], n_samples: int, n_features: int) -> float:
+    kernels = definition["kernel"].get("members", [definition["kernel"]])
+    medians = sum(str(one.get("sigma", "median")).endswith("median") for one in kernels if one["family"] == "gaussian")
+    return n_samples**2 * (_PAIR_S * len(kernels) + 0.5 * medians * (_PAIR_S / 3 + _FEATURE_S * n_features))
+
+
+def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:
+    """Return places, each with its seconds, in the order of the SHA-256 of seed/place, as far as the budget goes."""
+    chosen, spent_s = set(), 0.0
+    for place, seconds in sorted(places, key=lambda one: hashlib.sha256(f"{seed}/{one[0]}".encode()).hexdigest()):
+        spent_s += seconds
+        if spent_s > budget_s:
+            break
+        chosen.add(place)
+    return frozenset(chosen)
