@@ -16,13 +16,10 @@ import pytest
 
 from archive.conftest import kdrbench
 from kdrbench.errors import DamagedError
-from kdrbench.suite.archive.arrays import ArrayWriter
-from kdrbench.suite.archive.folder import PackedFolder, Writer
+from kdrbench.suite.archive.folder import PackedFolder
 from kdrbench.suite.archive.layers import record_at
-from kdrbench.suite.archive.other_limits import read_other_limits
 from kdrbench.suite.archive.unpack import opened, unpack
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.systems.league.judges import largest_angle
 from support.made_up_results import two_experiments, write_results
 
 
@@ -96,23 +93,6 @@ def test_rows_are_the_same_and_projections_in_float32(results, packed, tmp_path)
         np.testing.assert_array_equal(kept[name], wanted)
 
 
-def test_projections_of_a_league_keep_the_angles_between_folds(tmp_path):
-    rng = np.random.default_rng(0)
-    folds = [np.linalg.qr(rng.standard_normal((20, 2)))[0] for _ in range(2)]
-    folds.append(folds[0] + 1e-3 * folds[1])
-    writer = ArrayWriter("league_small", {})
-    writer.add("cheap", {f"wine/lda/projection_2_{run}": fold for run, fold in enumerate(folds)})
-    odd = np.array([np.nan, np.inf, -np.inf, 0.0, np.finfo(np.float32).max, 1e-45])
-    writer.add("cheap", {"wine/lda/projection_2_3": odd})
-    writer.write(Writer(tmp_path))
-    stored = np.load(io.BytesIO(lzma.decompress((tmp_path / "arrays/league_small.f4.npy.xz").read_bytes())))
-    np.testing.assert_array_equal(stored[120:125], odd[:5].astype(np.float32))
-    assert not (stored[:120].view(np.uint32) & 0xFF).any()
-    kept = stored[:120].reshape(3, 20, 2).astype(float)
-    for one, two in ((0, 1), (0, 2), (1, 2)):
-        assert abs(largest_angle(kept[one], kept[two]) - largest_angle(folds[one], folds[two])) < 1e-3
-
-
 def test_equal_arrays_are_stored_once_in_all_experiments(packed, tmp_path):
     # Both methods and both experiments found the same: runs 0 to 3 of a projection of 13 x 4.
     stored = {
@@ -145,28 +125,7 @@ def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):
     assert done.exit_code == 0, done.output
     counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"].values()
     assert [(one["timed"], one["disturbed"], one["uncommitted"]) for one in counts] == [(4, 4, 4), (4, 0, 0)]
-    said = " ".join((tmp_path / "packed/README.md").read_text().split())
-    assert "Of 8 timed rows 4 were disturbed" in said
-    assert "4 rows were made in a checkout with uncommitted changes: 4 of first." in said
-
-
-def test_rows_under_other_limits_of_time_are_stated_and_unpacked(tmp_path):
-    config = two_experiments() | {"limits": {"time_s": 100.0, "memory_mib": 1024}}
-    write_results(tmp_path / "results", config, ["first"], time_limit_s=3600.0)
-    write_results(tmp_path / "results", config, ["second"], time_limit_s=100.0)
-    done = kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed")
-    assert done.exit_code == 0, done.output
-    counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"]
-    assert [one["other_limits_s"] for one in counts.values()] == [{"3600.0": 4}, {}]
-    said = " ".join((tmp_path / "packed/README.md").read_text().split())
-    assert "4 rows were made under other limits of time than those of the configuration, and ended" in said
-    assert "4 of first under 3600 s" in said
-    # A run that the old limit stopped is to be made again, and is none of them.
-    write_results(tmp_path / "stopped", config, time_limit_s=3600.0, status="time_limit", message="stopped")
-    assert kdrbench("pack", tmp_path / "stopped", "--out", tmp_path / "again").exit_code == 0
-    assert "other limits" not in (tmp_path / "again/README.md").read_text()
-    unpack(record_at(tmp_path / "packed"), tmp_path / "fresh")
-    assert read_other_limits(tmp_path / "fresh") == {"first": {"3600.0": 4}}
+    assert "| first | 4 | 2 | 0 | 0 | 4 | 4 | 4 |" in (tmp_path / "packed/README.md").read_text()
 
 
 def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from kdrbench.errors import InputError, KdrbenchError
 from kdrbench.files import replacing_folder
-from kdrbench.suite.archive.part import Part
+from kdrbench.suite.archive.layers import Part
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.cli import main
 from kdrbench.suite.csv_files import csv_text

@@ -11,15 +11,14 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.errors import DamagedError, in_words, visible
+from kdrbench.errors import DamagedError, in_words
 from kdrbench.suite.archive.folder import ARRAYS, PackedFolder, Writer
 from kdrbench.suite.engine.run_files import UnreadableError, array_of
 
@@ -32,8 +31,7 @@ _COLUMNS = ("job", "name", "type", "stored", "shape", "begin", "of")
 # By type and values of an array: the experiment in whose file they are, and where they begin.
 Places = dict[tuple[str, bytes], tuple[str, int]]
 _PROJECTION = re.compile(r"(?P<cell>.*/)(?P<kind>projection(?:_[0-9]+)?)_(?P<run>[0-9]+)")
-_SAID_NOT_STORED = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
-_SMALL_INTEGERS = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
+_PLACEHOLDER = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
 
 
 @dataclass
@@ -53,33 +51,29 @@ class ArrayWriter:
     def add(self, job: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Add the arrays of a job; those of a cell come in the order of its runs."""
         for name, array in arrays.items():
-            if said := _SAID_NOT_STORED.fullmatch(name):
-                self._leave_out(job, f"{said['cell']}{array.item()}_{said['run']}")
-                continue
-            is_projection = _PROJECTION.fullmatch(name)
-            if is_projection and array.dtype == np.float64 and not self.whole:
-                array = array.astype(np.float32) if is_projection["kind"] == "projection" else _for_angles(array)
-            if is_projection and self._is_too_much(is_projection, array):
-                self._leave_out(job, name)
+            projection, placeholder = _PROJECTION.fullmatch(name), _PLACEHOLDER.fullmatch(name)
+            if projection and array.dtype == np.float64 and not self.whole:
+                array = array.astype(np.float32)
+            if placeholder:
+                name = f"{placeholder['cell']}{array.item()}_{placeholder['run']}"
+            if placeholder or (projection and self._is_too_much(projection, array)):
+                self.n_left_out += 1
+                self._lines.append((job, name, *[""] * 5))
             else:
-                shape = "x".join(map(str, array.shape)) + ("F" if _in_columns(array) else "")
-                self._lines.append((job, name, type_name(array.dtype), *self._store(array, shape)))
+                self._lines.append((job, name, type_name(array.dtype), *self._store(array)))
 
-    def _leave_out(self, job: str, name: str) -> None:
-        self.n_left_out += 1
-        self._lines.append((job, name, *[""] * 5))
-
-    def _is_too_much(self, named: re.Match[str], array: NDArray[Any]) -> bool:
+    def _is_too_much(self, name: re.Match[str], array: NDArray[Any]) -> bool:
         """Return whether a projection of IKDR is too much for its cell; tables of a league are made of its others."""
-        if self.whole or named["kind"] != "projection":
+        if self.whole or name["kind"] != "projection":
             return False
-        before = self._of_cells[named["cell"]]
-        self._of_cells[named["cell"]] += array.nbytes
+        before = self._of_cells[name["cell"]]
+        self._of_cells[name["cell"]] += array.nbytes
         return before > 0 and before + array.nbytes > self.most_of_a_cell
 
-    def _store(self, array: NDArray[Any], shape: str) -> tuple[str, str, int, str]:
+    def _store(self, array: NDArray[Any]) -> tuple[str, str, int, str]:
         """Return the type of the values, their shape, and where they begin in the file of another, if not in ours."""
-        flat = _smallest(array.ravel(order="F" if _in_columns(array) else "C"))
+        in_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        flat = _smallest(array.ravel(order="F" if in_columns else "C"))
         kind = type_name(flat.dtype)
         key = kind, flat.tobytes()
         if key not in self.places:
@@ -87,6 +81,7 @@ class ArrayWriter:
             self._sizes[kind] += flat.size
             self._values[kind].append(flat)
         of, begin = self.places[key]
+        shape = "x".join(map(str, array.shape)) + ("F" if in_columns else "")
         return kind, shape, begin, "" if of == self.experiment else of
 
     def write(self, writer: Writer) -> None:
@@ -108,57 +103,36 @@ def read_arrays(packed: PackedFolder, experiment: str) -> dict[str, Arrays]:
     if f"{experiment}.csv" not in packed.names(ARRAYS):
         return {}
     jobs: dict[str, Arrays] = defaultdict(dict)
-    stored = _Stored(packed, experiment)
+    files: dict[str, NDArray[Any]] = {}
     for number, line in enumerate(packed.rows(f"{ARRAYS}/{experiment}.csv"), 2):
-        with _naming(packed, experiment, number):
-            name, array = stored.array(line)
-            if name in jobs[line["job"]]:
-                raise ValueError(f"{name} is there already")
-            jobs[line["job"]][name] = array
+        try:
+            name, array = _array(packed, experiment, line, files)
+        except (KeyError, ValueError, TypeError) as error:
+            raise DamagedError(
+                f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
+            ) from error
+        jobs[line["job"]][name] = array
     return jobs
 
 
-@contextmanager
-def _naming(packed: PackedFolder, experiment: str, number: int) -> Iterator[None]:
-    """Raise what goes wrong at a line of an experiment's table of arrays as ``DamagedError``."""
-    try:
-        yield
-    except (KeyError, ValueError, TypeError) as error:
-        raise DamagedError(
-            f"{packed.place}: line {number} of {ARRAYS}/{experiment}.csv names no array ({in_words(error)})"
-        ) from error
-
-
-@dataclass(frozen=True)
-class _Stored:
-    packed: PackedFolder
-    experiment: str
-    _read: dict[tuple[str, str], NDArray[Any]] = field(default_factory=dict)
-
-    def array(self, line: Mapping[str, str]) -> tuple[str, NDArray[Any]]:
-        """Return the name of an array and the array."""
-        name = line["name"]
-        if not line["stored"]:
-            return _said_not_stored(name)
-        in_columns, shape = line["shape"].endswith("F"), _shape(line)
-        begin, size = int(line["begin"]), math.prod(shape)
-        values = self._values(line["of"] or self.experiment, line["stored"])
-        if begin + size > len(values):
-            raise ValueError(f"its values {begin} to {begin + size} of {len(values)} have the shape {line['shape']}")
-        flat = values[begin : begin + size].astype(np.dtype(line["type"]), casting="safe")
-        return name, flat.reshape(shape, order="F" if in_columns else "C")
-
-    def _values(self, experiment: str, kind: str) -> NDArray[Any]:
-        if (experiment, kind) not in self._read:
-            name = f"{ARRAYS}/{experiment}.{kind}.npy"
-            try:
-                values = array_of(self.packed.content(name), name)
-            except UnreadableError as error:
-                raise DamagedError(str(error)) from error
-            if values.ndim != 1 or type_name(values.dtype) != kind:
-                raise DamagedError(f"{name} holds {values.dtype} of shape {values.shape}")
-            self._read[experiment, kind] = values
-        return self._read[experiment, kind]
+def _array(
+    packed: PackedFolder, experiment: str, line: Mapping[str, str], files: dict[str, NDArray[Any]]
+) -> tuple[str, NDArray[Any]]:
+    """Return the name of an array and the array; ``files`` are those that were read before."""
+    if not line["stored"]:
+        if not (name := _PROJECTION.fullmatch(line["name"])):
+            raise ValueError(f"{line['name'][:100]} is not stored")
+        return f"{name['cell']}{NOT_STORED}_{name['run']}", np.array([name["kind"]])
+    file = f"{ARRAYS}/{line['of'] or experiment}.{line['stored']}.npy"
+    if file not in files:
+        try:
+            files[file] = array_of(packed.content(file), file)
+        except UnreadableError as error:
+            raise DamagedError(str(error)) from error
+    sizes, begin = line["shape"].rstrip("F"), int(line["begin"])
+    shape = tuple(map(int, sizes.split("x"))) if sizes else ()
+    flat = files[file][begin : begin + math.prod(shape)].astype(np.dtype(line["type"]), casting="safe")
+    return line["name"], flat.reshape(shape, order="F" if line["shape"].endswith("F") else "C")
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
@@ -166,38 +140,10 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return dtype.str.lstrip("<>|=")
 
 
-def _shape(line: Mapping[str, str]) -> tuple[int, ...]:
-    sizes = line["shape"].rstrip("F")
-    return tuple(map(int, sizes.split("x"))) if sizes else ()
-
-
-def _for_angles(projection: NDArray[Any]) -> NDArray[Any]:
-    """Return a projection of a league in float32 with 16 significant bits, of which xz needs two thirds of the room.
-
-    Tables compare folds by angles in whole degrees, which this moves by less than 1e-3.
-    """
-    near = projection.astype(np.float32)
-    rounded = ((near.view(np.uint32) + np.uint32(0x80)) & np.uint32(0xFFFFFF00)).view(np.float32)
-    # What is not finite, or would no longer be so, stays as it was.
-    np.copyto(rounded, near, where=~np.isfinite(rounded))
-    return rounded
-
-
-def _said_not_stored(name: str) -> tuple[str, NDArray[Any]]:
-    named = _PROJECTION.fullmatch(name)
-    if not named:
-        raise ValueError(f"{visible(name[:100])} is not stored")
-    return f"{named['cell']}{NOT_STORED}_{named['run']}", np.array([named["kind"]])
-
-
-def _in_columns(array: NDArray[Any]) -> bool:
-    return array.flags.f_contiguous and not array.flags.c_contiguous
-
-
 def _smallest(flat: NDArray[Any]) -> NDArray[Any]:
     """Return integers in the smallest type that holds them; anything else as it is."""
     if flat.dtype.kind != "i" or not flat.size:
         return flat
+    kinds = [np.dtype(f"i{size}") for size in (1, 2, 4, 8)]
     least, most = int(flat.min()), int(flat.max())
-    kind = next(kind for kind in _SMALL_INTEGERS if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
-    return flat.astype(kind)
+    return flat.astype(next(kind for kind in kinds if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max))

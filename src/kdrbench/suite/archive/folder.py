@@ -1,7 +1,4 @@
-"""The files of a packed record: written with a manifest of their hashes, and read with a check of these.
-
-What is damaged is said by its path. Names are taken from the manifest only where they are those of this format.
-"""
+"""The files of a packed record: written with a manifest of their hashes, and read with a check of these."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +14,6 @@ from typing import Any
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.files import write_bytes, write_text
-from kdrbench.licences import is_licence
 from kdrbench.suite.archive import MANIFEST
 from kdrbench.suite.csv_files import csv_text, parse_csv
 
@@ -27,11 +23,7 @@ CONFIGURATION = "configuration.json"
 # Folders of a record, and what of a results folder each holds.
 ROWS, TRACES, ARRAYS, CHARTS, OTHERS = "rows", "traces", "arrays", "charts", "others"
 NAME = r"[A-Za-z0-9_-]{1,100}"
-_KIND = r"(?:[biuf][0-9]{1,2}|c[0-9]{1,2}|U[0-9]{1,4})"
-_OTHER = rf"others/(?:checks-{NAME}\.json|optima-{NAME}\.npz)"
-_FILE = re.compile(
-    rf"{CONFIGURATION}|(?:rows|traces|arrays)/{NAME}\.csv|arrays/{NAME}\.{_KIND}\.npy|charts/{NAME}\.json|{_OTHER}"
-)
+_FILE = re.compile(rf"{CONFIGURATION}|(?:{ROWS}|{TRACES}|{ARRAYS}|{CHARTS}|{OTHERS})/{NAME}(?:\.[A-Za-z0-9]+){{1,2}}")
 _ENDING = ".xz"
 
 
@@ -44,30 +36,24 @@ class PackedFolder:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What the record says of itself and of its files; ``DamagedError`` for a manifest that is none."""
+        path = self.place / MANIFEST
         try:
-            manifest = json.loads((self.place / MANIFEST).read_text(encoding="utf-8"))
-            _check(manifest)
-        except (OSError, ValueError) as error:
-            raise DamagedError(
-                f"{self.place / MANIFEST} is no manifest of a packed record ({in_words(error)})"
-            ) from error
-        return dict(manifest)
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            if manifest.get("version") != VERSION:
+                raise ValueError(f"its version is {str(manifest.get('version'))[:20]}, this kdrbench reads {VERSION}")
+            if strange := [name for name in manifest["files"] if not _FILE.fullmatch(name)]:
+                raise ValueError(f"it names {visible(strange[0][:100])!r}, which is no file of such a record")
+            dict(manifest["experiments"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(f"{path} is no manifest of a packed record ({in_words(error)})") from error
+        return manifest
 
     @property
     def dropped(self) -> list[str]:
         """What a layer drops of those below (:mod:`kdrbench.suite.archive.layers`)."""
         return list(self.manifest.get("dropped", []))
-
-    @property
-    def experiments(self) -> list[str]:
-        """The experiments of which rows are here."""
-        return [name.removesuffix(".csv") for name in self.names(ROWS)]
-
-    @property
-    def licence(self) -> str | None:
-        """The word of its licence, where the manifest has one."""
-        word = self.manifest.get("licence")
-        return word if is_licence(word) else None
 
     def check_texts(self) -> None:
         """Raise ``DamagedError`` unless README and LICENSE are those of the manifest; a layer has none."""
@@ -76,13 +62,7 @@ class PackedFolder:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in one of the record's folders, without their compression's ending."""
-        inside = [name for name in self.manifest["files"] if name.startswith(f"{folder}/")]
-        return [name.removeprefix(f"{folder}/") for name in inside]
-
-    def size_of_rows(self, experiment: str) -> int:
-        """Return the bytes of an experiment's rows as they are packed, as far as the files are there."""
-        path = self.place / f"{ROWS}/{experiment}.csv{_ENDING}"
-        return path.stat().st_size if path.is_file() else 0
+        return [name.removeprefix(f"{folder}/") for name in self.manifest["files"] if name.startswith(f"{folder}/")]
 
     def content(self, name: str) -> bytes:
         """Return what a file of the record unfolds to; ``DamagedError`` where it is missing or has another hash."""
@@ -122,20 +102,20 @@ class Writer:
         """Write a table as CSV."""
         self.add(name, csv_text(columns, rows).encode())
 
-    def finish(self, said: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-        """Write plain ``texts`` and the manifest, with what is ``said`` of the record; return it."""
+    def finish(self, counts: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+        """Write plain ``texts`` and the manifest, with ``counts`` and the like of the record; return it."""
         for name, text in texts.items():
             write_text(self._place / name, text)
         plain = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
         files = {"plain": plain, "files": dict(sorted(self._files.items()))}
-        manifest = {"format": FORMAT, "version": VERSION, **said, **files}
+        manifest = {"format": FORMAT, "version": VERSION, **counts, **files}
         write_text(self._place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
         return manifest
 
     @property
     def n_bytes(self) -> int:
         """Bytes of the files so far."""
-        return sum(one["bytes"] for one in self._files.values())
+        return sum(file["bytes"] for file in self._files.values())
 
 
 def _filters(name: str) -> list[dict[str, int]]:
@@ -159,27 +139,3 @@ def _content(path: Path, sha256: str) -> bytes:
             f"{path} has not the SHA-256 that the manifest names; take the whole record again from where it comes"
         )
     return content
-
-
-def _check(manifest: Any) -> None:
-    """Raise ``ValueError`` unless this is a manifest of this format."""
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"its format is not {FORMAT}")
-    if manifest.get("version") != VERSION:
-        raise ValueError(f"its version is {str(manifest.get('version'))[:20]}, this kdrbench reads {VERSION}")
-    files, experiments = manifest.get("files"), manifest.get("experiments")
-    if not isinstance(files, dict) or not isinstance(experiments, dict):
-        raise ValueError("it lists no files or no experiments")
-    for fault in _faults(files, experiments):
-        raise ValueError(fault)
-
-
-def _faults(files: Mapping[str, Any], experiments: Mapping[str, Any]) -> Iterator[str]:
-    for name, one in files.items():
-        if not _FILE.fullmatch(name):
-            yield f"it names {visible(name[:100])!r}, which is no file of such a record"
-        if not isinstance(one, dict) or not isinstance(one.get("sha256"), str):
-            yield f"it has no SHA-256 of {name}"
-    for name, one in experiments.items():
-        if not re.fullmatch(NAME, name) or not isinstance(one, dict):
-            yield f"it says nothing of the experiment {visible(name[:100])!r}"

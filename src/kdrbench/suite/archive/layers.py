@@ -1,4 +1,4 @@
-"""A packed record as its base and the layers over it.
+"""A packed record as its base and the layers over it, and the jobs that each folder of it holds.
 
 A layer holds the jobs whose rows were measured after those below, and the files that changed. It is never written
 again: of each run the rows of the newest layer count, and with them its points and arrays. What a layer's manifest says
@@ -10,19 +10,115 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packed, parts_of
-from kdrbench.suite.archive.folder import CONFIGURATION, NAME, PackedFolder
-from kdrbench.suite.archive.jobs import Job, Jobs, read_jobs, rows_of, without
-from kdrbench.suite.archive.part import Part
-from kdrbench.suite.archive.traces import Run, run_of
+from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
+from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
+from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
+from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.experiments.merged_tables import read_merged
+from kdrbench.suite.systems import build_stage
+
+_JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
+_ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a record that is read: rows of these experiments, data sets and runs, with their traces and arrays.
+
+    Numbers of runs are written as in a table.
+    """
+
+    experiments: frozenset[str]
+    datasets: frozenset[str]
+    runs: frozenset[str]
+
+    def has(self, words: Mapping[str, str]) -> bool:
+        """Return whether a row, as the words of its table, is one of them."""
+        return words["dataset"] in self.datasets and words["run"] in self.runs
+
+
+@dataclass
+class Job:
+    """What a job leaves: rows, the lines of its trace, and arrays by name."""
+
+    records: list[Record] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    arrays: Arrays = field(default_factory=dict)
+
+    @property
+    def not_stored(self) -> int:
+        """How many of its arrays the record does not store."""
+        return sum(f"/{NOT_STORED}_" in name for name in self.arrays)
+
+    @property
+    def points(self) -> Points:
+        """The points of its trace by run."""
+        points: Points = {}
+        for line in self.lines:
+            points.setdefault((line["cell"], line["run"]), []).append(line)
+        return points
+
+    def without(self, runs: Collection[Run]) -> Job:
+        """Return the job without these runs."""
+        named = {name: _ARRAY.fullmatch(name) for name in self.arrays}
+        gone = {name for name, found in named.items() if found and (found["cell"], int(found["run"])) in runs}
+        return Job(
+            [record for record in self.records if run_of(record) not in runs],
+            [line for line in self.lines if (line["cell"], line["run"]) not in runs],
+            {name: array for name, array in self.arrays.items() if name not in gone},
+        )
+
+    def joined(self, other: Job) -> Job:
+        """Return the job with the runs of another."""
+        return Job(self.records + other.records, self.lines + other.lines, self.arrays | other.arrays)
+
+
+Jobs = dict[str, Job]
+
+
+def rows_of(jobs: Mapping[str, Job]) -> list[Record]:
+    """Return the rows of all jobs."""
+    return [record for job in jobs.values() for record in job.records]
+
+
+def without(jobs: Jobs, runs: Collection[Run]) -> Jobs:
+    """Return the jobs without these runs; those without any row keep their place."""
+    return {path: job.without(runs) for path, job in jobs.items()} if runs else jobs
+
+
+def read_rows(packed: PackedFolder, name: str, system: str, part: Part | None = None) -> list[Record]:
+    """Return the rows of an experiment in a folder, or those of the ``part``."""
+    if f"{name}.csv" not in packed.names(ROWS):
+        return []
+    with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
+        table = Path(folder, f"{name}.csv")
+        table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
+        return list(read_merged(table, build_stage(system).record, part.has if part else None))
+
+
+def _read_jobs(packed: PackedFolder, experiment: str, system: str, part: Part | None) -> Jobs:
+    """Return by path the jobs of an experiment in a folder, or those with rows of the ``part``."""
+    jobs: Jobs = {}
+    for record in read_rows(packed, experiment, system, part):
+        trace = _JOB.fullmatch(record.provenance.trace_file)
+        if not trace:
+            name = visible(record.provenance.trace_file[:100])
+            raise DamagedError(f"a row of {experiment} names the trace {name!r}, which is no job's")
+        jobs.setdefault(trace[1], Job()).records.append(record)
+    lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
+    for path, job in jobs.items():
+        job.lines, job.arrays = lines.get(path, []), arrays.get(path, {})
+    return jobs
 
 
 @dataclass(frozen=True)
@@ -42,17 +138,13 @@ class PackedRecord:
         """What the record says of itself: whether it is complete and whole, and the counts of each experiment."""
         experiments: dict[str, Any] = {}
         for part in self.parts:
-            kept = {name: one for name, one in experiments.items() if name not in part.dropped}
+            kept = {name: counts for name, counts in experiments.items() if name not in part.dropped}
             experiments = kept | part.manifest["experiments"]
         for name in experiments:
-            if not any(name in part.experiments for part in self.parts):
+            if not any(f"{name}.csv" in part.names(ROWS) for part in self.parts):
                 raise DamagedError(f"{self.place / MANIFEST} has no rows of the experiment {name}")
-        newest = self.parts[-1].manifest
-        return {
-            "complete": newest.get("complete"),
-            "whole": self.base.manifest.get("whole"),
-            "experiments": experiments,
-        }
+        complete = self.parts[-1].manifest.get("complete")
+        return {"complete": complete, "whole": self.base.manifest.get("whole"), "experiments": experiments}
 
     @cached_property
     def config(self) -> Config:
@@ -61,7 +153,7 @@ class PackedRecord:
             config = json.loads(self.content(CONFIGURATION).decode("utf-8"))
             if not all(re.fullmatch(NAME, name) for name in [str(config.get("name") or "x"), *config["run"]]):
                 raise ValueError("its name, or that of an experiment, is none")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedError(f"{self.place} has no configuration ({in_words(error)})") from error
         return dict(config)
 
@@ -78,22 +170,32 @@ class PackedRecord:
         return next((part for part in reversed(self.parts) if name in part.manifest["files"]), self.base).content(name)
 
     def size_of_rows(self, experiment: str) -> int:
-        """Return the bytes of an experiment's rows as they are packed, as far as the files are there."""
-        return sum(part.size_of_rows(experiment) for part in self.parts)
+        """Return the bytes of an experiment's rows as they are packed."""
+        files = [part.manifest["files"].get(f"{ROWS}/{experiment}.csv", {}) for part in self.parts]
+        return sum(int(file.get("bytes", 0)) for file in files)
 
     def jobs(self, experiment: str, system: str, part: Part | None = None) -> Jobs:
         """Return by path the jobs of an experiment, or those with rows of the ``part``: of each run the newest rows.
 
-        The points and arrays of a run are those of the job that its rows name.
+        The points and arrays of a run are those of the job that its rows name. Raises ``RecordError`` or
+        ``DamagedError`` for a fault in rows, traces or arrays.
         """
         jobs: Jobs = {}
         for folder in self.parts:
-            newer = read_jobs(folder, experiment, system, part)
+            newer = _read_jobs(folder, experiment, system, part)
             gone = set(_dropped_runs(folder, experiment)) | set(map(run_of, rows_of(newer)))
             jobs = {} if experiment in folder.dropped else without(jobs, gone if jobs else ())
             for path, job in newer.items():
                 jobs[path] = jobs.get(path, Job()).joined(job)
         return {path: job for path, job in jobs.items() if job.records}
+
+
+def _dropped_runs(folder: PackedFolder, experiment: str) -> Iterator[Run]:
+    for name in folder.dropped:
+        first, _, run = name.partition("/")
+        if first == experiment and run:
+            cell, _, number = run.rpartition("/")
+            yield cell, int(number)
 
 
 def record_at(place: Path) -> PackedRecord:
@@ -112,16 +214,3 @@ def new_layer(record: PackedRecord, name: str) -> Path:
     if len(record.parts) > 1 and name <= newest:
         raise InputError(f"{record.place} has the layer {newest}: name one that sorts after it")
     return record.place / LAYERS / name
-
-
-def name_of(experiment: str, run: Run) -> str:
-    """Return how a layer names a run that it drops."""
-    return f"{experiment}/{run[0]}/{run[1]}"
-
-
-def _dropped_runs(folder: PackedFolder, experiment: str) -> Iterator[Run]:
-    for name in folder.dropped:
-        first, _, run = name.partition("/")
-        if first == experiment and run:
-            cell, _, number = run.rpartition("/")
-            yield cell, int(number)

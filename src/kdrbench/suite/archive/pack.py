@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench import __version__
-from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.errors import DamagedError, InputError, counted, in_words
 from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
-from kdrbench.suite.archive.jobs import Jobs, read_rows, rows_of, without
-from kdrbench.suite.archive.layers import PackedRecord, name_of
-from kdrbench.suite.archive.other_limits import other_limits
-from kdrbench.suite.archive.texts import readme
-from kdrbench.suite.archive.traces import BestKnown, Made, Points, Run, run_of, write_traces
+from kdrbench.suite.archive.layers import Jobs, PackedRecord, read_rows, rows_of, without
+from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_traces
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -29,6 +26,44 @@ from kdrbench.suite.systems.ikdr.sampling import is_redrawn
 
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
 _OTHERS = (("checks", ".json"), ("optima", ".npz"))
+_README = """\
+# A packed record of kdrbench
+
+{size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
+
+| folder | what it holds |
+|---|---|
+| `rows/` | the rows of each experiment, as CSV |
+| `traces/` | points of the runs' traces, as CSV{thinned} |
+| `arrays/` | what runs found, as NumPy arrays: a table says where each array begins, and which are not stored |
+| `charts/` | figures that show samples of data sets, as JSON, so that no data are needed to draw them |
+| `others/` | findings of plug-ins, and best known solutions |
+| `configuration.json.xz` | the configuration that was run |
+| `manifest.json` | what is here, with the SHA-256 of each file |
+
+All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
+
+    kdrbench report DIR --out reports/record     all tables, figures and pages, without data
+    kdrbench verify DIR                          every stored result computed again, from data
+    kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
+
+{rules}
+Of timed rows, those are marked as disturbed whose cores changed their speed, or worked for others too. Uncommitted rows
+were made in a checkout with changes that no commit holds.
+
+| experiment | rows | jobs | jobs missing | projections not stored | timed rows | disturbed | uncommitted |
+|---|---|---|---|---|---|---|---|
+{table}
+
+The licence is {licence}, see LICENSE.
+"""
+_RULES = """\
+Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
+take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
+to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
+"""
+_WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left out.\n"
+_COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed", "uncommitted")
 
 
 @dataclass
@@ -38,12 +73,7 @@ class _Experiment:
     fresh: dict[str, list[Record]]
     below: Jobs
     dropped: list[Run]
-    said: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> list[Record]:
-        """The rows of the experiment, the fresh ones last."""
-        return [*rows_of(self.below), *self.fresh_rows]
+    counts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def fresh_rows(self) -> list[Record]:
@@ -78,53 +108,41 @@ class Packing:
         writer, places = Writer(place), Places()
         self._add(writer, CONFIGURATION, self.grid.to_json().encode())
         made = {name: self._experiment(writer, name, places) for name in self.grid.experiments}
-        said = {name: one.said for name, one in made.items() if one.said}
-        if not said:
+        made = {name: experiment for name, experiment in made.items() if experiment.counts}
+        if not made:
             raise InputError(
                 f"{self.results} holds no finished job of this configuration: run the workflow, or name its folder"
             )
-        self._add_others(writer)
-        complete = set(said) == set(self.grid.experiments) and all(one["complete"] for one in said.values())
-        if self.below is not None:
-            return self._finish_layer(writer, self.below, made, complete=complete)
-        about = {
-            "kdrbench_version": __version__,
-            "licence": self.licence,
-            "whole": self.whole,
-            "most_of_a_cell": self.most_of_a_cell,
-            "complete": complete,
-            "experiments": said,
-        }
-        return writer.finish(about, {README: readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
-
-    def _finish_layer(
-        self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment], *, complete: bool
-    ) -> dict[str, Any]:
-        said, there = {name: one.said for name, one in made.items() if one.said}, below.manifest["experiments"]
-        dropped = [name for name in there if name not in said]
-        dropped += [name_of(name, run) for name, one in made.items() if one.said for run in one.dropped]
-        if not (writer.n_bytes or dropped):
-            raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
-        about = {
-            "kdrbench_version": __version__,
-            "rows": sum(len(one.fresh_rows) for one in made.values()),
-            "jobs": sum(len(one.fresh) for one in made.values()),
-            "dropped": dropped,
-            "complete": complete,
-            "experiments": {name: one for name, one in said.items() if one != there.get(name)},
-        }
-        return writer.finish(about, {})
-
-    def _add(self, writer: Writer, name: str, content: bytes) -> None:
-        if self.below is None or not self.below.has(name, content):
-            writer.add(name, content)
-
-    def _add_others(self, writer: Writer) -> None:
         for name, text in sorted(self.charts.items()):
             self._add(writer, f"{CHARTS}/{name}.json", text.encode())
         for folder, ending in _OTHERS:
             for path in sorted((self.results / folder).glob(f"*{ending}")):
                 self._add(writer, f"{OTHERS}/{folder}-{path.name}", path.read_bytes())
+        counts = {name: experiment.counts for name, experiment in made.items()}
+        complete = set(made) == set(self.grid.experiments) and all(one["complete"] for one in counts.values())
+        about: dict[str, Any] = {"kdrbench_version": __version__, "complete": complete, "experiments": counts}
+        if self.below is not None:
+            return writer.finish(about | self._of_layer(writer, self.below, made), {})
+        about |= {"licence": self.licence, "whole": self.whole, "most_of_a_cell": self.most_of_a_cell}
+        return writer.finish(about, {README: _readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
+
+    def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
+        """Return what the manifest of a layer says beside that of a record."""
+        there = below.manifest["experiments"]
+        dropped = [name for name in there if name not in made]
+        dropped += [f"{name}/{cell}/{run}" for name, experiment in made.items() for cell, run in experiment.dropped]
+        if not (writer.n_bytes or dropped):
+            raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
+        return {
+            "rows": sum(len(experiment.fresh_rows) for experiment in made.values()),
+            "jobs": sum(len(experiment.fresh) for experiment in made.values()),
+            "dropped": dropped,
+            "experiments": {name: one.counts for name, one in made.items() if one.counts != there.get(name)},
+        }
+
+    def _add(self, writer: Writer, name: str, content: bytes) -> None:
+        if self.below is None or not self.below.has(name, content):
+            writer.add(name, content)
 
     def _experiment(self, writer: Writer, name: str, places: Places) -> _Experiment:
         """Write the jobs of an experiment that have ended, and are not below; count nothing where there are none."""
@@ -135,32 +153,16 @@ class Packing:
                 "code says, which a packed record does not hold; leave it out of `run`"
             )
         made = self._compared(name, bundles)
-        lines = merged_lines(made.rows)
+        rows = [*rows_of(made.below), *made.fresh_rows]
+        lines = merged_lines(rows)
         not_stored = sum(job.not_stored for job in made.below.values())
         if made.fresh:
             fresh = lines[-len(made.fresh_rows) :]
             writer.add(f"{ROWS}/{name}.csv", csv_text(fresh[0], (line.values() for line in fresh)).encode())
             not_stored += self._write_runs(writer, name, made, places)
         if lines:
-            made.said = self._counts(name, made.rows, lines, bundles) | {"projections_not_stored": not_stored}
+            made.counts = _counts(rows, lines, bundles) | {"projections_not_stored": not_stored}
         return made
-
-    def _counts(
-        self, name: str, rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]
-    ) -> dict[str, Any]:
-        there = {row.axes for row in rows}
-        jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
-        return {
-            "rows": len(rows),
-            "jobs": jobs,
-            "jobs_missing": len(bundles) - jobs,
-            "complete": jobs == len(bundles),
-            "projections_not_stored": 0,
-            "timed": sum(row.provenance.timed for row in rows),
-            "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
-            "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),
-            "other_limits_s": other_limits(rows, self.grid.limits(name).time_s),
-        }
 
     def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
         """Return the jobs that have ended and are not below, and those below that they do not supersede."""
@@ -183,7 +185,7 @@ class Packing:
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
-        arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), dict[str, Made]()
+        arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), {}
         for path, records in made.fresh.items():
             files = JobFiles.of(self.results, path)
             jobs[path] = records, _points(files.traces)
@@ -202,8 +204,23 @@ class Packing:
                 continue
             records = read_records(files.records, self.grid.stage(bundle.experiment).record)
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
-            if {one.axes: one.provenance.definition_sha256 for one in records} == wanted:
+            if {record.axes: record.provenance.definition_sha256 for record in records} == wanted:
                 yield bundle, records
+
+
+def _counts(rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]) -> dict[str, Any]:
+    """Return how many rows and jobs there are of an experiment, and how they were made."""
+    there = {row.axes for row in rows}
+    jobs = sum(all(axes in there for batch in bundle.batches for axes in batch.axes) for bundle in bundles)
+    return {
+        "rows": len(rows),
+        "jobs": jobs,
+        "jobs_missing": len(bundles) - jobs,
+        "complete": jobs == len(bundles),
+        "timed": sum(row.provenance.timed for row in rows),
+        "disturbed": sum(was_disturbed({name: str(value) for name, value in line.items()}) for line in lines),
+        "uncommitted": sum(bool(row.provenance.git_dirty) for row in rows),
+    }
 
 
 def _measured(row: Record) -> Record:
@@ -216,3 +233,20 @@ def _points(path: Path) -> Points:
         return read_points(path)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"{path} is no trace ({in_words(error)}); make its job again") from error
+
+
+def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
+    """Return the README of a record with this manifest and ``n_bytes`` of files."""
+    whole, experiments = manifest["whole"], manifest["experiments"]
+    missing = sum(counts["jobs_missing"] for counts in experiments.values())
+    not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
+    cells = {name: " | ".join(str(counts[column]) for column in _COLUMNS) for name, counts in experiments.items()}
+    return _README.format(
+        size=n_bytes / 1e6,
+        version=manifest["kdrbench_version"],
+        state="It is complete." if manifest["complete"] else not_complete,
+        licence=manifest["licence"],
+        thinned="" if whole else ", thinned",
+        rules=_WHOLE if whole else _RULES.format(most=manifest["most_of_a_cell"] / 1024),
+        table="\n".join(f"| {name} | {words} |" for name, words in cells.items()),
+    )

@@ -13,15 +13,11 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from kdrbench.errors import DamagedError, InputError, in_words, visible
+from kdrbench.errors import DamagedError, InputError, visible
 from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed
 from kdrbench.suite.archive.folder import CHARTS, OTHERS
-from kdrbench.suite.archive.jobs import rows_of
-from kdrbench.suite.archive.layers import PackedRecord, record_at
-from kdrbench.suite.archive.other_limits import OTHER_LIMITS, stated
-from kdrbench.suite.archive.part import Part
-from kdrbench.suite.archive.stated import Stated
+from kdrbench.suite.archive.layers import PackedRecord, Part, record_at, rows_of
 from kdrbench.suite.engine.identity import ATTESTATIONS
 from kdrbench.suite.engine.publish import JobFiles, write_table
 from kdrbench.suite.engine.record import record_json
@@ -32,10 +28,11 @@ from kdrbench.suite.systems import STAGES, system_of
 
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
+Wanted = Callable[[Config], Part]
 
 
 @contextmanager
-def opened(place: Path, n_jobs: int = 1, wanted: Callable[[Config], Part] | None = None) -> Iterator[Path]:
+def opened(place: Path, n_jobs: int = 1, wanted: Wanted | None = None) -> Iterator[Path]:
     """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
 
     That folder has the name of the record, and its configuration runs the experiments of which there are rows. With
@@ -53,12 +50,7 @@ def opened(place: Path, n_jobs: int = 1, wanted: Callable[[Config], Part] | None
 
 
 def unpack(
-    packed: PackedRecord,
-    results: Path,
-    *,
-    to_go_on: bool = True,
-    n_jobs: int = 1,
-    wanted: Callable[[Config], Part] | None = None,
+    packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs: int = 1, wanted: Wanted | None = None
 ) -> list[str]:
     """Write a folder of results of a packed record, and return the experiments that are complete.
 
@@ -74,21 +66,14 @@ def unpack(
         if (results / name / CONFIG).exists() or (results / "runs").exists():
             raise InputError(f"{results} holds results; name a folder that is not there yet, or remove it")
         packed.base.check_texts()
-        with _unpacked_into(results) as made:
-            return _unpack(packed, config, made, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
-
-
-@contextmanager
-def _unpacked_into(results: Path) -> Iterator[Path]:
-    """Give a folder whose files are moved to ``results`` when the block ends, and removed when it raises."""
-    place = results / _UNPACKING
-    shutil.rmtree(place, ignore_errors=True)
-    try:
-        place.mkdir(parents=True)
-        yield place
-        _move_into(results, place)
-    finally:
+        place = results / _UNPACKING
         shutil.rmtree(place, ignore_errors=True)
+        try:
+            complete = _unpack(packed, config, place, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
+            _move_into(results, place)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return complete
 
 
 def _move_into(results: Path, place: Path) -> None:
@@ -109,38 +94,33 @@ def _unpack(
     *,
     to_go_on: bool,
     n_jobs: int,
-    wanted: Callable[[Config], Part] | None,
+    wanted: Wanted | None,
 ) -> list[str]:
-    place, experiments, asked = results / name, packed.manifest["experiments"], list(config["run"])
+    place, experiments = results / name, packed.manifest["experiments"]
     if unknown := sorted(set(experiments) - set(config["run"])):
         raise DamagedError(f"{packed.place} has rows of {unknown[0]}, which its configuration does not run")
     if not to_go_on:
-        config = {**config, "name": "", "run": [name for name in config["run"] if name in experiments]}
         # What it includes is a place where it was made.
-        config.pop("include", None)
+        config = {name: value for name, value in config.items() if name != "include"}
+        config |= {"name": "", "run": [name for name in config["run"] if name in experiments]}
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
-    try:
-        limits = stated(experiments)
-    except ValueError as error:
-        raise DamagedError(f"{packed.place} has a manifest with {in_words(error)}") from error
-    write_text(place / OTHER_LIMITS, json.dumps(limits, indent=1) + "\n", durable=False)
     checked = read_frozen(place / CONFIG)
     part = wanted(checked) if wanted else None
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
     there = [name for name in config["run"] if name in experiments and (part is None or name in part.experiments)]
-    with_table = complete if to_go_on else there
-    tables = {name: place / MERGED / f"{name}.csv" for name in config["run"] if name in with_table}
+    tables = {name: place / MERGED / f"{name}.csv" for name in (complete if to_go_on else there)}
     # Those that take long first, so that none is left for one core at the end.
     there.sort(key=packed.size_of_rows, reverse=True)
-    not_stored = Parallel(n_jobs=n_jobs)(
+    Parallel(n_jobs=n_jobs)(
         delayed(_write_experiment)(packed, results, config, name, tables.get(name), part, to_go_on=to_go_on)
         for name in there
     )
-    if not to_go_on and part is None:
-        Stated.of(asked, packed.manifest, dict(zip(there, not_stored, strict=True))).write(place)
     write_systems(place, config, tables)
     if part is None:
-        _write_others(packed, results)
+        for folder in (CHARTS, OTHERS):
+            for file in packed.names(folder):
+                target = f"{CHARTS}/{file}" if folder == CHARTS else file.replace("-", "/", 1)
+                write_bytes(results / target, packed.content(f"{folder}/{file}"), durable=False)
     if (attestations := packed.base.place / ATTESTATIONS).is_file():
         write_bytes(results / ATTESTATIONS, attestations.read_bytes(), durable=False)
     return complete
@@ -155,11 +135,8 @@ def _write_experiment(
     part: Part | None,
     *,
     to_go_on: bool,
-) -> int:
-    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone.
-
-    Returns how many arrays it lacks.
-    """
+) -> None:
+    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone."""
     system = system_of(config["experiments"][name])
     if system not in STAGES:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
@@ -171,20 +148,7 @@ def _write_experiment(
         buffer = io.BytesIO()
         save(buffer, allow_pickle=False, **job.arrays)
         write_bytes(files.findings, buffer.getvalue(), durable=False)
-        write_text(files.traces, _text(map(json.dumps, job.lines)), durable=False)
-        write_text(files.records, _text(map(record_json, job.records)), durable=False)
+        write_text(files.traces, "".join(f"{json.dumps(line)}\n" for line in job.lines), durable=False)
+        write_text(files.records, "".join(f"{record_json(record)}\n" for record in job.records), durable=False)
     if table:
         write_table(table, merged_lines(rows_of(jobs)))
-    return sum(job.not_stored for job in jobs.values())
-
-
-def _text(lines: Iterator[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _write_others(packed: PackedRecord, results: Path) -> None:
-    for name in packed.names(CHARTS):
-        write_bytes(results / CHARTS / name, packed.content(f"{CHARTS}/{name}"), durable=False)
-    for name in packed.names(OTHERS):
-        folder, _, own = name.partition("-")
-        write_bytes(results / folder / own, packed.content(f"{OTHERS}/{name}"), durable=False)

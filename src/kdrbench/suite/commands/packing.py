@@ -107,7 +107,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
     from kdrbench.suite.archive.layers import record_at
     from kdrbench.suite.archive.unpack import opened
 
-    own = record_at(results).base.licence if is_packed(results) else None
+    own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
     if own and licence and licence != own:
         raise InputError(
             f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
