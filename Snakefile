@@ -20,7 +20,6 @@ from kdrbench.suite.reports import captions, outputs
 from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
 from kdrbench.suite.reports.summary.contents import summary_files
 from kdrbench.suite.reports.targets import targets
-from kdrbench.suite.experiments.plugin_checks import plugin_checks
 from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,
     bundled_data,
@@ -34,10 +33,10 @@ from kdrbench.suite.experiments.workflow import (
     grid_of,
     is_module,
     listed,
+    plugin_checks,
     refuse_target,
     report_sources,
     start,
-    start_jobs_at_once,
 )
 
 check_files(workflow, HOME)
@@ -89,9 +88,6 @@ include: "rules/targets.smk"
 if not is_module(workflow):
 
     include: "rules/unknown_target.smk"
-
-    onstart:
-        start_jobs_at_once(workflow)
 
     onsuccess:
         if lines := closing_lines(GRID, R, REPORTS):

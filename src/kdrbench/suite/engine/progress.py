@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections import Counter
@@ -10,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kdrbench.errors import counted
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Known, Requirements, attested_in, reasons
+from kdrbench.suite.engine.identity import Requirements, attested_in, reasons
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records
+from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, completed, flat, read_records
 from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 from kdrbench.suite.engine.workspace import Workspace
 
@@ -24,6 +26,8 @@ _LOCKS = Path("/proc/locks")
 # Major and minor number of a device, and an inode on it.
 _Place = tuple[int, int, int]
 _NOWHERE = (0, 0, 0)
+# Reasons that a line names.
+_MOST_REASONS = 3
 _Axes = tuple[Any, ...]
 
 
@@ -121,8 +125,10 @@ def _progress(
     required: Requirements,
 ) -> BatchProgress:
     # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    sources, known = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.batches_of_cell()
-    looks = [_ended(batch, rows, required, known) for rows in sources]
+    looks = [
+        _ended(batch, rows, required, workspace)
+        for rows in (_by_axes(_rows(workspace.rows, workspace.record)), published)
+    ]
     # Without rows there is nothing current either.
     ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
     running = None
@@ -142,12 +148,63 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 
 
 def _ended(
-    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, known: Known
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, workspace: Workspace[Any]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """Return the batch's rows among these, and why some are out of date."""
-    found = [row for axes in batch.axes for row in rows.get(axes, ())]
-    why = [reason for row in found for reason in reasons(flat(row), batch, required, known)]
-    return tuple(found), tuple(dict.fromkeys(why))
+    ended = tuple(row for axes in batch.axes for row in rows.get(axes, ()))
+    return ended, tuple(_why_outdated(batch, [flat(row) for row in ended], required, workspace))
+
+
+def _why_outdated(
+    batch: Batch, rows: Sequence[Mapping[str, Any]], required: Requirements, workspace: Workspace[Any]
+) -> list[str]:
+    """Return in words why rows of a batch, given by column, are to be made again."""
+    differ = any(row["definition_sha256"] != batch.definition_sha256 for row in rows)
+    # The batches that rows were made for tell what has changed.
+    known = workspace.batches_of_cell() if differ else {}
+    return list(dict.fromkeys(why for row in rows for why in reasons(row, batch, required, known)))
+
+
+def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Return by its path each job that has rows, but not those that are asked for, with the reasons in words.
+
+    They follow from the results themselves, whatever Snakemake remembers.
+    """
+    attested, stale = attested_in(results), {}
+    for name in grid.experiments if experiments is None else experiments:
+        kind, required = grid.stage(name).record, Requirements(grid.timed(name), grid.budget_s, attested)
+        for bundle in grid.bundles(name):
+            files = JobFiles.of(results, bundle.path)
+            if files.records.is_file() and (why := _why_stale(bundle, files, kind, required)):
+                stale[bundle.path] = why
+    return stale
+
+
+def _why_stale(bundle: Bundle, files: JobFiles, kind: type[Record], required: Requirements) -> list[str]:
+    try:
+        rows = {}
+        # Without a record of each line, which would take ten times as long.
+        for line in files.records.read_text(encoding="utf-8").splitlines():
+            row = completed(json.loads(line), kind)
+            rows[tuple(row[name] for name in kind.axis_names())] = row
+        why, n_rows, n_found = list[str](), 0, 0
+        for batch in bundle.batches:
+            found = [rows[axes] for axes in batch.axes if axes in rows]
+            why += _why_outdated(batch, found, required, files.workspace(batch, kind))
+            n_rows, n_found = n_rows + len(batch.axes), n_found + len(found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ["its rows cannot be read"]
+    why += [f"{counted(n_rows - n_found, 'row')} more asked for"] if n_rows > n_found else []
+    why += [f"{counted(len(rows) - n_found, 'row')} no longer asked for"] if len(rows) > n_found else []
+    return list(dict.fromkeys(why))
+
+
+def stale_in_words(stale: Mapping[str, list[str]]) -> str:
+    """Return in a line how many jobs are out of date, and the most frequent reasons."""
+    counts = Counter(why for reasons in stale.values() for why in reasons)
+    words = [f"{why} ({counted(count, 'job')})" for why, count in counts.most_common(_MOST_REASONS)]
+    more = f" and {len(counts) - _MOST_REASONS} more reasons" if len(counts) > _MOST_REASONS else ""
+    return f"{counted(len(stale), 'job')} out of date: {'; '.join(words)}{more}"
 
 
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:

@@ -24,7 +24,7 @@ from typing import Any, Generic
 from kdrbench.errors import counted
 from kdrbench.files import set_aside, unsealed, write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import WORKSPACES, Batch
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Requirements, reasons
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
@@ -133,8 +133,6 @@ class Workspace(Generic[AnyRecord]):
 
     def _undamaged_records(self) -> list[AnyRecord]:
         """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
-        if self.rows.exists() and not self.rows.is_file():
-            self._set_aside(self.rows, "is no file")
         _drop_unfinished_line(self.rows)
         records, faults = read_undamaged(self.rows, self.record)
         by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
@@ -180,8 +178,6 @@ class Workspace(Generic[AnyRecord]):
         before = self.made_for()
         if before is not None and before.sha256 == batch.sha256:
             return
-        if self.folder.exists() and not self.folder.is_dir():
-            self._set_aside(self.folder, "is no folder")
         for path in self.folder.glob("run-*/checkpoint.npz"):
             path.unlink(missing_ok=True)
         write_text(self._batch, batch.to_json())
@@ -190,7 +186,7 @@ class Workspace(Generic[AnyRecord]):
 def _batch_in(path: Path) -> Batch | None:
     try:
         return Batch.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -258,12 +254,6 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     """
     mark = lock.with_suffix(".holder")
     try:
-        for place in reversed([folder, *lock.parents]):
-            if WORKSPACES in place.parts and os.path.lexists(place) and not place.is_dir():
-                set_aside(place, "is no folder")
-        for path in (lock, mark):
-            if path.exists() and not path.is_file():
-                set_aside(path, "is no file")
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a", encoding="ascii") as stream:
             _take(stream.fileno(), mark, folder)

@@ -14,7 +14,7 @@ from typing import Any
 from kdrbench.errors import in_words, visible
 from kdrbench.files import write_bytes
 from kdrbench.status import Status
-from kdrbench.suite.csv_files import LONGEST_CELL, restored
+from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.provenance import Drift, drift_columns
 from kdrbench.suite.engine.record import (
     AnyRecord,
@@ -113,8 +113,6 @@ def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     for number, row in rows:
         if len(row) != len(names[1]):
             raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
-        if (longest := max(map(len, row), default=0)) > LONGEST_CELL:
-            raise _unreadable(path, f"line {number} has a field larger than {LONGEST_CELL} characters: {longest}")
     if len(set(names[1])) < len(names[1]):
         raise _unreadable(path, "two of its columns have the same name")
     return names[1], rows

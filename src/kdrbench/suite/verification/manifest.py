@@ -9,7 +9,7 @@ from kdrbench.suite.archive.other_limits import other_limits
 from kdrbench.suite.archive.stated import Stated
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.experiments.merged_tables import record_in, was_disturbed
-from kdrbench.suite.experiments.plugin_checks import plugin_checks
+from kdrbench.suite.experiments.workflow import plugin_checks
 from kdrbench.suite.systems import build_stage
 from kdrbench.suite.verification.bookkeeping import Finding
 from kdrbench.suite.verification.record import Record, Row
