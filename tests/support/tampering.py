@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.suite.csv_files import csv_text, read_csv
-from support.damage import unfolding
 
 FOLD = "folds/wine/gaussian/ism/0"
 
@@ -170,12 +169,6 @@ def first_point(place, **changes):
     return files(place, "trace", work)
 
 
-def bomb(record, place):
-    """Declare a projection of more than a gigabyte in an archive of a megabyte."""
-    path, _ = arrays(record, place)
-    unfolding(path, key(place, "projection"), 2**10 + 1)
-
-
 def cut_short(record, place):
     path, _ = arrays(record, place)
     path.write_bytes(path.read_bytes()[:100])
@@ -271,7 +264,6 @@ GROUPS = {
     ],
     # An experiment has one archive and one trace.
     "archives": [
-        *files(FOLD, "result", bomb),
         *files(LINEAR, "result", lambda r, p: piped(arrays(r, p)[0])),
         *files(CLUSTERS, "result", cut_short),
         *array(OTHERS, "result", "projection", lambda projection, _: projection.astype(object)),

@@ -19,7 +19,6 @@ from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify
 from support.calls import called_by
 from support.configs import whole_config
-from support.damage import unfolding
 from support.one_batch import Limits, context_of
 
 LIMITS = Limits(60.0, 1024)
@@ -192,7 +191,6 @@ TAMPERINGS = {
         "optima",
     ),
     "a store cut short": (lambda r: (r / STORE).write_bytes((r / STORE).read_bytes()[:200]), "optima"),
-    "a store that unfolds": (lambda r: unfolding(r / STORE, f"{OTHER_PROBLEM}/cost", 2**10 + 1), "optima"),
     "a better optimum under another name": (
         lambda r: (
             shutil.copy(r / STORE, r / "optima" / "other.npz"),
