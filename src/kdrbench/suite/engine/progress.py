@@ -1,13 +1,12 @@
-"""How far a grid has come, read from the disk: rows, workspaces, and locks that are held."""
+"""How far a grid has come, read from the disk: rows, workspaces and who works on them; and which rows are stale."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,6 @@ from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, complet
 from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 from kdrbench.suite.engine.workspace import Workspace
 
-_LOCKS = Path("/proc/locks")
-# Major and minor number of a device, and an inode on it.
-_Place = tuple[int, int, int]
-_NOWHERE = (0, 0, 0)
 # Reasons that a line names.
 _MOST_REASONS = 3
 _Axes = tuple[Any, ...]
@@ -102,7 +97,7 @@ class BatchProgress:
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
-    locks, attested, progress = _held_locks(), attested_in(results), {}
+    attested, progress = attested_in(results), {}
     for bundle in grid.bundles():
         record = grid.stage(bundle.experiment).record
         required = Requirements(grid.timed(bundle.experiment), grid.budget_s, attested)
@@ -110,33 +105,22 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
-            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, required)
-            most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
-            progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
+            # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
+            newest = _by_axes(_rows(workspace.rows, record))
+            looks = [_ended(batch, rows, required, workspace) for rows in (newest, published)]
+            # Without rows there is nothing current either.
+            ended, why = max(looks, key=lambda look: (not look[1] and bool(look[0]), len(look[0])))
+            progress[batch.path] = BatchProgress(
+                batch,
+                grid.estimated_s(batch),
+                ended,
+                _running(workspace, batch, set() if why else {row.run for row in ended}),
+                why,
+                grid.most_s(batch.experiment),
+                grid.threads,
+                grid.limits(batch.experiment),
+            )
     return [progress[batch.path] for batch in grid.batches()]
-
-
-def _progress(
-    batch: Batch,
-    estimated_s: float,
-    workspace: Workspace[Any],
-    published: Mapping[_Axes, Sequence[Record]],
-    locks: Mapping[_Place, int],
-    required: Requirements,
-) -> BatchProgress:
-    # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    looks = [
-        _ended(batch, rows, required, workspace)
-        for rows in (_by_axes(_rows(workspace.rows, workspace.record)), published)
-    ]
-    # Without rows there is nothing current either.
-    ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
-    running = None
-    if (job := locks.get(_place(workspace.lock))) is not None:
-        ended_runs = set() if why else {record.run for record in ended}
-        following = [run for run in batch.runs if run not in ended_runs]
-        running = _running(workspace, following[0], job) if following else None
-    return BatchProgress(batch, estimated_s, ended, running, reasons=why)
 
 
 def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
@@ -215,34 +199,18 @@ def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
         return []
 
 
-def _running(workspace: Workspace[Any], run: int, job: int) -> Running:
+def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> Running | None:
+    """Return the run under way, if a process of this machine holds the batch: the first that has not ended."""
+    job, run = workspace.worker(), next((run for run in batch.runs if run not in ended), None)
+    if job is None or run is None:
+        return None
     try:
         trace = read_trace(workspace.run(run).trace)
     except UnreadableError:
         # Of a run under way, which is not judged yet.
         trace = []
-    costs = [line.cost for line in trace]
-    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None, job)
-
-
-def _held_locks() -> dict[_Place, int]:
-    """Return by device and inode of each lock the process of this machine that holds it; looking must take none."""
-    try:
-        lines = _LOCKS.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return {}
-    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; a waiting process has an arrow after the number.
-    words = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
-    held = [(int(process), place.split(":")) for *_, process, place, _, _ in words]
-    return {(int(major, 16), int(minor, 16), int(inode)): process for process, (major, minor, inode) in held}
-
-
-def _place(path: Path) -> _Place:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return _NOWHERE
-    return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
+    best_cost = min((line.cost for line in trace), default=None)
+    return Running(run, trace[-1].time_s if trace else 0.0, best_cost, job)
 
 
 class Costs:

@@ -66,6 +66,13 @@ class Workspace(Generic[AnyRecord]):
         """Held by the process that works on the batch; it outlives the folder."""
         return self.folder.with_name(f"{self.folder.name}.lock")
 
+    def worker(self) -> int | None:
+        """Return the process of this machine that works on the batch, if there is one; nothing is locked."""
+        holder, here = Holder.read(_mark_of(self.lock)), Holder.here()
+        if holder is None or (holder.machine, holder.boot) != (here.machine, here.boot):
+            return None
+        return holder.process if Path(f"/proc/{holder.process}").exists() else None
+
     def run(self, number: int) -> RunFiles:
         """Return the files of one run, wherever a method changes its folder to."""
         return RunFiles((self.folder / f"run-{number}").absolute())
@@ -245,6 +252,10 @@ class Holder:
         return f"process {self.process} on {self.machine}"
 
 
+def _mark_of(lock: Path) -> Path:
+    return lock.with_suffix(".holder")
+
+
 @contextmanager
 def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     """Hold ``lock``, and with it the folder, for this process alone.
@@ -252,7 +263,7 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     Raises ``SupervisionError`` when another process holds it, may hold it on a machine whose locks do not reach here,
     when the file system has no locks, or when another user has not shared the folder.
     """
-    mark = lock.with_suffix(".holder")
+    mark = _mark_of(lock)
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a", encoding="ascii") as stream:
