@@ -23,10 +23,9 @@ from kdrbench.suite.archive.other_limits import OTHER_LIMITS, stated
 from kdrbench.suite.archive.part import Part
 from kdrbench.suite.archive.stated import Stated
 from kdrbench.suite.engine.identity import ATTESTATIONS
-from kdrbench.suite.engine.publish import JobFiles, write_table
+from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
 from kdrbench.suite.engine.record import record_json
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.experiments.merged_tables import merged_lines
 from kdrbench.suite.experiments.results import CONFIG, MERGED, read_frozen, write_systems
 from kdrbench.suite.systems import STAGES, system_of
 

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,19 +100,9 @@ class Workspace(Generic[AnyRecord]):
         for number in {number for number in numbers if number in runs}:
             shutil.rmtree(self.run(number).folder, ignore_errors=True)
 
-    def drop(self) -> None:
-        """Remove the folder with all it holds."""
-        # Without its rows the workspace is void: a removal that is cut short leaves no half of it in use.
-        self.rows.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    @property
-    def _batch(self) -> Path:
-        return self.folder / _BATCH
-
     def made_for(self) -> Batch | None:
         """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
-        return _batch_in(self._batch)
+        return _batch_in(self.folder / _BATCH)
 
     def batches_of_cell(self) -> dict[str, Batch]:
         """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
@@ -130,8 +121,7 @@ class Workspace(Generic[AnyRecord]):
         with workspace_lock(self.lock, self.folder):
             self.prepare_for(batch)
             records = self._undamaged_records()
-            complete = _complete(records, batch, required)
-            usable = {run for run, rows in complete.items() if all(_usable(row, limits) for row in rows)}
+            usable = _usable_runs(records, batch, limits, required)
             usable -= self._set_runs_aside(batch.runs, usable)
             self._drop_unusable_checkpoints(limits, required.timed)
             if [record.run for record in records if record.run not in usable]:
@@ -157,19 +147,17 @@ class Workspace(Generic[AnyRecord]):
 
     def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
         """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
-        faults = {}
+        damaged = set()
         for number in runs:
             files = self.run(number)
-            faults[number] = files.fault() if number in with_rows else files.fault_of_checkpoint()
-        for number, fault in faults.items():
-            if fault:
-                self._set_aside(self.run(number).folder, fault)
-        return {number for number, fault in faults.items() if fault}
+            if fault := files.fault() if number in with_rows else files.fault_of_checkpoint():
+                self._set_aside(files.folder, fault)
+                damaged.add(number)
+        return damaged
 
     def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        """Set a part of the folder, or all of it, aside in one folder beside it."""
-        place = self.folder.with_name(f"{self.folder.name}.damaged")
-        set_aside(path, why, place if path == self.folder else place / path.name, copy=copy)
+        """Set a part of the folder aside in one folder beside it."""
+        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
@@ -187,7 +175,7 @@ class Workspace(Generic[AnyRecord]):
             return
         for path in self.folder.glob("run-*/checkpoint.npz"):
             path.unlink(missing_ok=True)
-        write_text(self._batch, batch.to_json())
+        write_text(self.folder / _BATCH, batch.to_json())
 
 
 def _batch_in(path: Path) -> Batch | None:
@@ -205,19 +193,16 @@ def _run_of(line: str) -> int:
         return -1
 
 
-def _complete(records: Sequence[AnyRecord], batch: Batch, required: Requirements) -> dict[int, list[AnyRecord]]:
-    """Return by run the rows of the runs that have all of theirs."""
-    by_run: dict[int, list[AnyRecord]] = {}
-    for record in records:
-        if record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
-            by_run.setdefault(record.run, []).append(record)
-    return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
-
-
-def _usable(record: AnyRecord, limits: Limits) -> bool:
-    column = _AT_A_LIMIT.get(Status(record.status))
+def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, required: Requirements) -> set[int]:
+    """Return the runs that have all of their rows, as the batch asks for them and today's limits would make them."""
     today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
-    return column is None or getattr(record.provenance, column) == today[column]
+    counts = Counter[int]()
+    for record in records:
+        column = _AT_A_LIMIT.get(Status(record.status))
+        same_limit = column is None or getattr(record.provenance, column) == today[column]
+        if same_limit and record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
+            counts[record.run] += 1
+    return {run for run, count in counts.items() if count == len(batch.rows)}
 
 
 def _drop_unfinished_line(path: Path) -> None:
@@ -360,12 +345,7 @@ def _mount_of(folder: Path, mounts: str) -> tuple[str, set[str]]:
 
 
 def _owner(path: Path) -> str:
-    """Return who owns a path, or the nearest folder above that can be looked at."""
-    for place in (path, *path.parents):
-        try:
-            return place.owner()
-        except KeyError:
-            return f"user {place.stat().st_uid}"
-        except OSError:
-            continue
-    return "another user"
+    try:
+        return path.owner()
+    except (KeyError, OSError):
+        return "another user"

@@ -15,14 +15,13 @@ from kdrbench.errors import in_words, visible
 from kdrbench.files import write_bytes
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
-from kdrbench.suite.engine.provenance import Drift, drift_columns
+from kdrbench.suite.engine.provenance import Drift
 from kdrbench.suite.engine.record import (
     AnyRecord,
     Record,
     RecordError,
     column_types,
     completed,
-    flat,
     kinds_of,
     record_of,
 )
@@ -95,12 +94,6 @@ def join_tables(tables: Sequence[Path], path: Path) -> None:
     """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
     contents = [content for content in map(Path.read_bytes, tables) if content]
     write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
-
-
-def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the lines of a merged table."""
-    drifts = drift_columns(records)
-    return [flat(record) | drift for record, drift in zip(records, drifts, strict=True)]
 
 
 def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

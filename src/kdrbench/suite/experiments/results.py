@@ -15,11 +15,11 @@ from typing import Any
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
 from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
-from kdrbench.suite.engine.publish import write_table
+from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.engine.record import Record, RecordError
 from kdrbench.suite.engine.stage import Config
 from kdrbench.suite.experiments.config import check_schema, experiment_schema, general_schema
-from kdrbench.suite.experiments.merged_tables import join_tables, merged_lines, read_merged
+from kdrbench.suite.experiments.merged_tables import join_tables, read_merged
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
 from kdrbench.suite.systems.registry import STAGES, build_stage, system_of, table_of
 
