@@ -11,7 +11,7 @@ from kdrbench.suite.archive import manifest_of, parts_of
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.csv_files import read_csv
-from kdrbench.suite.engine.untrusted import arrays_in
+from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.verification.manifest import of_stated
 from kdrbench.suite.verification.record import Record
