@@ -28,7 +28,6 @@ from kdrbench.suite.reports.report_jobs import (
     stored_optima,
     targets,
 )
-from kdrbench.suite.experiments.plugin_checks import plugin_checks
 from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,
     bundled_data,
@@ -42,10 +41,10 @@ from kdrbench.suite.experiments.workflow import (
     grid_of,
     is_module,
     listed,
+    plugin_checks,
     refuse_target,
     report_sources,
     start,
-    start_jobs_at_once,
 )
 
 check_files(workflow, HOME)
@@ -97,9 +96,6 @@ include: "rules/targets.smk"
 if not is_module(workflow):
 
     include: "rules/unknown_target.smk"
-
-    onstart:
-        start_jobs_at_once(workflow)
 
     onsuccess:
         if lines := closing_lines(GRID, R, REPORTS):

@@ -1,9 +1,7 @@
 """What is asked of Linux about a run, piece by piece: its processes and its memory."""
 
-import ctypes
 import os
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -13,7 +11,6 @@ import psutil
 import pytest
 
 from kdrbench.suite.engine.isolation import processes
-from kdrbench.suite.engine.isolation.memory import Group
 from kdrbench.suite.engine.isolation.processes import MIB
 
 SLEEP = [sys.executable, "-S", "-c", "import time; print(flush=True); time.sleep(600)"]
@@ -60,17 +57,7 @@ def in_a_fork(work):
 
 def test_of_a_process_that_has_gone_there_is_nothing(gone):
     assert processes.page_faults([gone]) == processes.add_pages(gone, {}) == 0
-    assert not processes._is_tracker(gone)
     assert processes.tree(gone) == [gone]
-    processes._send(gone, signal.SIGTERM)
-
-
-def test_a_resource_tracker_is_known_by_its_command_line(sleeper):
-    with subprocess.Popen([*SLEEP, "resource_tracker"], stdout=subprocess.PIPE) as tracker:
-        tracker.stdout.readline()
-        assert processes._is_tracker(tracker.pid)
-        assert not processes._is_tracker(sleeper.pid)
-        tracker.kill()
 
 
 def test_memory_and_faults_are_those_that_the_kernel_counts(sleeper):
@@ -95,24 +82,6 @@ def test_a_process_may_allocate_what_it_has_and_the_limit():
     assert in_a_fork(limited) == 1
 
 
-def test_a_child_is_told_of_the_death_of_the_parent_it_has():
-    def follow():
-        processes.follow_parent_in_death(os.getppid(), signal.SIGTERM)
-        signal_of_death = ctypes.c_int()
-        # PR_GET_PDEATHSIG
-        ctypes.CDLL(None).prctl(2, ctypes.byref(signal_of_death), 0, 0, 0)
-        return signal_of_death.value
-
-    assert in_a_fork(follow) == signal.SIGTERM
-    assert in_a_fork(lambda: processes.follow_parent_in_death(1, signal.SIGTERM) or 7) == 1
-
-
-def test_what_linux_refuses_is_an_error():
-    with pytest.raises(OSError, match="prctl") as refused:
-        processes._prctl(-1, 0)
-    assert refused.value.errno == 22
-
-
 def test_descendants_stop_and_go_on_and_their_root_is_left_alone(sleeper):
     grandchild = "import subprocess, sys; subprocess.run(sys.argv[1:])"
     with subprocess.Popen([sys.executable, "-S", "-c", grandchild, *SLEEP], stdout=subprocess.PIPE) as parent:
@@ -129,13 +98,6 @@ def test_descendants_stop_and_go_on_and_their_root_is_left_alone(sleeper):
         processes.kill_descendants(but={sleeper.pid, *set(processes.descendants()) - {*family}})
         assert processes.tree(parent.pid) == [parent.pid]
         assert sleeper.poll() is None
-
-
-def test_a_group_holds_what_is_anonymous_and_what_is_shared(tmp_path):
-    group = Group(tmp_path / "kdrbench-1", MIB)
-    for text, most in (("shmem 20\n", 20), ("anon 100\n", 100), ("anon 3\nshmem 4\nfile 500\n", 100)):
-        (tmp_path / "kdrbench-1" / "memory.stat").write_text(text)
-        assert group.most([]) == most
 
 
 SMAPS = """\

@@ -63,14 +63,3 @@ def test_what_is_asked_for_is_given():
     assert runs_per_batch(3, cell_of(1e9)) == runs_per_batch(3, cell_of(1e-9)) == 3
     batch = batch_of("ism", folds=10)
     assert job_of(batch, 10, cell_of(1e-9)) == batch.path
-
-
-def test_the_estimate_is_that_of_the_module():
-    shape = (100, 7, 3)
-    # 10 evaluations of 100^2 pairs with 7 + 3 numbers each, two operations a number, 1e10 a second.
-    assert estimate(shape, "ism") == pytest.approx(10 * 2e4 * 10 / 1e10)
-    assert estimate(shape, "ism", LINEAR) == pytest.approx(10 * 2 * 700 * 10 / 1e10)
-    assert estimate(shape, "ism", paradigm="unsupervised") == pytest.approx(5 * 10 * 2e4 * 10 / 1e10)
-    assert estimate(shape, "svm", {}, "unsupervised") == pytest.approx(2e4 * 10 / 1e10)
-    # A rule finds q in the data, which are not read: at most as many as there are features.
-    assert estimate((100, 7, "eigengap"), "ism") == pytest.approx(10 * 2e4 * 14 / 1e10)

@@ -1,18 +1,17 @@
 """How far a grid has come, from made-up rows, traces and locks."""
 
 import dataclasses
-import fcntl
 import json
 import os
 from contextlib import contextmanager
 
 import pytest
 
-from kdrbench.suite.engine import progress
 from kdrbench.suite.engine.forecast import forecast
 from kdrbench.suite.engine.progress import Costs, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
+from kdrbench.suite.engine.workspace import Holder, workspace_lock
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.progress import progress_lines
 from support.made_up import record
@@ -41,10 +40,8 @@ def workspace_in(results, batch):
 @contextmanager
 def at_work(results, batch):
     """Hold the lock of a batch's workspace."""
-    path = workspace_in(results, batch).lock
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    workspace = workspace_in(results, batch)
+    with workspace_lock(workspace.lock, workspace.folder):
         yield
 
 
@@ -65,7 +62,6 @@ def results(tmp_path, grid):
 
 def test_who_holds_a_batch_is_at_work_on_its_next_run(grid, results):
     _, sm, _ = grid.batches()
-    workspace_in(results, sm).lock.touch()
     idle = progress_of(grid, results)
     with at_work(results, sm):
         ism, sm, gm = progress_of(grid, results)
@@ -179,10 +175,9 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
     )
 
 
-def test_a_lock_of_the_same_number_on_another_device_is_another(grid, results, monkeypatch):
+def test_a_mark_of_a_killed_job_or_of_another_machine_is_no_work(grid, results):
     _, sm, _ = grid.batches()
-    workspace_in(results, sm).lock.touch()
-    inode = workspace_in(results, sm).lock.stat().st_ino
-    (results / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 1 fe:ed:{inode} 0 EOF\n")
-    monkeypatch.setattr(progress, "_LOCKS", results / "locks")
-    assert [one.running for one in progress_of(grid, results)] == [None] * 3
+    here, mark = Holder.here(), workspace_in(results, sm).lock.with_suffix(".holder")
+    for left in (f"{2**22 + 1}\n{here.machine}\n{here.boot}", f"1\nelsewhere\n{here.boot}", "no mark"):
+        mark.write_text(left)
+        assert [one.running for one in progress_of(grid, results)] == [None] * 3

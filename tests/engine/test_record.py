@@ -102,11 +102,6 @@ def test_rows_are_checked_when_they_are_read(change, message):
         parse_record(line, IKDRRecord)
 
 
-def test_whole_numbers_are_numbers():
-    line = json.dumps(json.loads(record_json(ROW)) | {"cost": -3, "time_s": 1})
-    assert parse_record(line, IKDRRecord).cost == -3
-
-
 def test_an_unfinished_last_line_is_left_out(tmp_path):
     path = tmp_path / "folder" / "rows.jsonl"
     assert read_records(path, IKDRRecord) == []
@@ -124,8 +119,6 @@ def test_an_unfinished_last_line_is_left_out(tmp_path):
     [
         (b"\xff\xfe", "not UTF-8"),
         (b"5", "a record must be a JSON object, got '5'"),
-        (b"[" * 100_000, "a damaged line"),
-        (b"9" * 5000, "a damaged line"),
         (b"", "not a line of JSON"),
     ],
 )

@@ -1,16 +1,11 @@
 """Work that the clock of a method does not cover is seen from outside."""
 
 import os
-import signal
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.baselines import BaselineTask
 from kdrbench.datasets import load_dataset
 from kdrbench.solvers import SolverOutcome, Status
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
@@ -19,7 +14,7 @@ from kdrbench.suite.engine.rows import unclocked
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.reports.clean_times import clean_times
 from support.misbehaving import Misbehaving
-from support.one_batch import batch_of, context_of, files_in, grid_of, run_batch
+from support.one_batch import batch_of, context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=30.0, memory_mib=512)
 WORK_S = 0.6
@@ -46,24 +41,6 @@ class WorksInTheIterate(Misbehaving):
 
 
 @dataclass(frozen=True)
-class WorksInAChild(Misbehaving):
-    """Leaves its work to a process, for which nobody waits while a clock runs."""
-
-    def run(self, problem, start, monitor):
-        child = os.fork()
-        if child == 0:
-            works()
-            os._exit(0)
-
-        def lazily():
-            os.waitpid(child, 0)
-            return start
-
-        monitor.keep_going(lazily)
-        return SolverOutcome(start, Status.CONVERGED, "at once")
-
-
-@dataclass(frozen=True)
 class WorksOnTheClock(Misbehaving):
     """Is honest."""
 
@@ -74,64 +51,18 @@ class WorksOnTheClock(Misbehaving):
         return SolverOutcome(start, Status.CONVERGED, "at last")
 
 
-@dataclass(frozen=True)
-class FitsWhenItPredicts:
-    """Puts the work of its fit off until nobody times it."""
-
-    task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
-    imports: ClassVar[tuple[str, ...]] = ()
-
-    def fit(self, features, labels, n_components, rng):
-        return self
-
-    def predict(self, features):
-        works()
-        return np.zeros(len(features), dtype=int)
-
-
 def row_of(method, tmp_path):
     batch = batch_of(f"{__name__}:{method.__name__}")
     (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
     return row
 
 
-@pytest.mark.parametrize("method", [WorksInTheIterate, WorksInAChild])
-def test_work_off_the_clock_is_marked(method, tmp_path):
-    row = row_of(method, tmp_path)
+def test_work_off_the_clock_is_marked(tmp_path):
+    row = row_of(WorksInTheIterate, tmp_path)
     assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
     assert row.time_s < WORK_S / 2
     assert row.provenance.unclocked_s > WORK_S / 2
     assert row.provenance.evaluation_s < WORK_S / 2
-
-
-@dataclass(frozen=True)
-class WorksInAFirstTry(Misbehaving):
-    """Ends itself when it has done its work, and finds it there when it is made again."""
-
-    note: str = ""
-
-    def run(self, problem, start, monitor):
-        if not Path(self.note).exists():
-            works()
-            Path(self.note).touch()
-            os.kill(os.getpid(), signal.SIGTERM)
-        monitor.keep_going(start)
-        return SolverOutcome(start, Status.CONVERGED, "at once")
-
-
-def test_work_of_a_first_try_is_marked(tmp_path):
-    batch = batch_of(f"{__name__}:WorksInAFirstTry", options={"note": str(tmp_path / "note")})
-    (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
-    assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
-    assert row.provenance.wall_s > WORK_S / 2 > row.time_s
-
-
-def test_a_fit_that_is_put_off_is_marked(tmp_path):
-    baselines = {"it": {"method": f"{__name__}:FitsWhenItPredicts"}}
-    batches = grid_of(solvers={"ism": {"method": "ism"}}, baselines=baselines, runs_per_job=1).batches()
-    batch = next(one for one in batches if one.cell[-1] == "it")
-    (row,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
-    assert (row.status, row.provenance.unaccounted) == ("converged", True), row.message
 
 
 def test_work_on_the_clock_is_not(tmp_path):

@@ -1,10 +1,7 @@
 """Malformed configurations: each is taken, or refused in one sentence."""
 
-import copy
-import json
 import re
 from datetime import date
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,10 +19,6 @@ from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
 
-LIST_BOMB = "a: &a [1, 1]\n" + "".join(
-    f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in pairwise("abcdefghi")
-)
-
 
 @pytest.mark.attack("stranger: configuration file")
 @pytest.mark.parametrize(
@@ -34,12 +27,9 @@ LIST_BOMB = "a: &a [1, 1]\n" + "".join(
         ("run: [a]\nseed: 1\nrun: [b]\n", r"line 3, column 1: the key 'run' is given twice, first in line 1"),
         ("a:\n  b: 1\n  c: {d: 1, d: 2}\n", r"line 3, column 13: the key 'd' is given twice, first in line 3"),
         ("a:\n\tb: 1\n", r"line 2, column 1: found character '\\t' that cannot start any token"),
-        (LIST_BOMB, r"line \d, column \d: the aliases stand for more than 1,000,000 values"),
-        ("a: &a [*a]\n", r"line 1, column 4: an alias holds itself"),
         ("a: *b\n", r"line 1, column 4: found undefined alias 'b'"),
         ("a: !!python/object/apply:os.system ['true']\n", r"line 1, column 4: could not determine a constructor"),
         ("- a\n- b\n", r"must hold keys and values; it holds a list"),
-        ("a: " + "[" * 1200, r"is nested too deeply"),
         ("a: 2020-13-45\n", r"month must be in 1..12"),
         ("a: b\n---\na: c\n", r"line 2, column 1: but found another document"),
         ("a: \x00\n", r"unacceptable character"),
@@ -94,15 +84,12 @@ FAULTS = [
     ("run", ["table4_supervised\n"], r"run.0 is 'table4_supervised\\n'; it must be a name of letters"),
     ("name", "mine\n", "name is 'mine.n'; it must be a name of letters"),
     ("name", "x" * 300, r"name is 'x{79}\.\.\.; it must be at most 100 characters long"),
-    ("solvers", {"x" * 101: {"method": "ism"}}, "it must be at most 100 characters long"),
     ("solvers", {"gr\u00f6\u00dfe": {"method": "ism"}}, "it must be a name of letters, digits"),
     ("solvers.ISM", {"method": "ism"}, "solvers: 'ism' and 'ISM' differ by case alone; rename one of them"),
     ("solvers", {1: {"method": "ism"}}, "solvers has the key 1, which is not text; write it in quotes"),
     ("solvers", {True: {"method": "ism"}}, "solvers has the key True, which is not text"),
     ("experiments.table4_supervised.title", 3, r"title is 3; it must be of type string"),
     ("experiments.table4_supervised.title", None, r"title is None; it must be of type string"),
-    ("experiments.table4_supervised.title", "a\x07b", r"title holds the character '\\x07', which no text file"),
-    ("experiments.table4_supervised.title", "\ud800", r"title holds the character '\\ud800'"),
     ("experiments.table4_supervised.folds", 2.0, "folds is 2.0; it must be of type integer"),
     ("experiments.table4_supervised.folds", True, "folds is True; it must be of type integer"),
     (
@@ -111,7 +98,6 @@ FAULTS = [
         r"seed is datetime.date.*which YAML reads as a date; quote it",
     ),
     ("run", [float("nan")], r"run\[0\] is nan; it must be a finite number"),
-    ("run", ["x" * 10**6], r"run.0 is 'x{79}\.\.\.; it must be at most 100"),
 ]
 
 
@@ -157,74 +143,6 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     reports |= {Path(path).stem for path in outputs.overall_outputs(config)}
     left = {name for name in reports if not any(name == one or name.startswith(f"{one}_") for one in own)}
     assert left <= RESERVED_EXPERIMENTS
-
-
-TEXTS = ["", " ", "x\n", "{x}", "\x00", "\ud800", "../..", "a" * 300, "None", "\u00e9", "e\u0301", "*", "a.py", "a:b"]
-NUMBERS = [0, -1, 1e308, float("nan"), float("inf"), 10**30, 1e-320, 0.5, True]
-
-
-def strange(rng):
-    draws = [
-        lambda: TEXTS[rng.integers(len(TEXTS))],
-        lambda: NUMBERS[rng.integers(len(NUMBERS))],
-        lambda: None,
-        list,
-        dict,
-        lambda: [strange(rng)],
-        lambda: {TEXTS[rng.integers(len(TEXTS))]: strange(rng)},
-        lambda: {7: strange(rng)},
-        lambda: b"bytes",
-    ]
-    return draws[rng.integers(len(draws))]()
-
-
-def places(value, path=()):
-    yield path
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in parts:
-        yield from places(part, (*path, key))
-
-
-def mutated(config, rng):
-    """A copy with a key dropped, a value changed, or a strange key added."""
-    copied = copy.deepcopy(config)
-    found = list(places(copied))[1:]
-    *above, last = found[rng.integers(len(found))]
-    parent = copied
-    for key in above:
-        parent = parent[key]
-    match rng.integers(3):
-        case 0:
-            del parent[last]
-        case 1:
-            parent[last] = strange(rng)
-        case 2 if isinstance(parent, dict):
-            parent[TEXTS[rng.integers(len(TEXTS))]] = strange(rng)
-        case _:
-            parent.append(strange(rng)) if isinstance(parent, list) else None
-    return copied
-
-
-def refusal(config):
-    """Return the sentence that refuses a configuration, nothing if it is taken."""
-    try:
-        json.loads(load_grid(config).to_json())
-    except ConfigError as error:
-        return str(error)
-    return ""
-
-
-@pytest.mark.attack("stranger: configuration's values")
-def test_a_mutated_configuration_is_taken_or_refused(attack_rng):
-    whole, refused = whole_config(), 0
-    for _ in range(60):
-        config = whole if attack_rng.random() < 0.3 else table_4_config()
-        for _ in range(attack_rng.integers(1, 4)):
-            config = mutated(config, attack_rng)
-        said = refusal(config)
-        assert (said.isprintable(), len(said) < 20_000) == (True, True), said
-        refused += bool(said)
-    assert refused > 10
 
 
 def test_braces_are_text():

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
 from kdrbench.suite.experiments.config import checked
-from kdrbench.suite.experiments.plugin_checks import plugin_checks
+from kdrbench.suite.experiments.workflow import plugin_checks
 from support.configs import table_4_config
 from support.own_methods import SOLVER, write_all
 

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
+from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.origin import write_origin
-from kdrbench.suite.experiments.staleness import in_words, stale_jobs
+from kdrbench.suite.experiments.config_file import write_origin
 from support.made_up_results import two_experiments, write_results
 
 
@@ -32,7 +32,7 @@ def test_results_of_what_is_asked_for_are_not_stale(results):
 def test_another_seed_makes_every_job_stale(results):
     stale = stale_jobs(load_grid(two_experiments() | {"seed": 7}), results)
     assert {tuple(why) for why in stale.values()} == {("seed 0 -> 7",)}
-    assert in_words(stale) == "3 jobs out of date: seed 0 -> 7 (3 jobs)"
+    assert stale_in_words(stale) == "3 jobs out of date: seed 0 -> 7 (3 jobs)"
 
 
 def test_another_number_of_components_makes_the_jobs_of_its_experiment_stale(results):

@@ -1,8 +1,6 @@
 """Ways in which a disk, a user or another program damages a file."""
 
-import os
 import shutil
-import zipfile
 
 
 def flip_bit(path, number):
@@ -41,21 +39,6 @@ def zeros(path, rng):
     path.write_bytes(bytes(path.stat().st_size))
 
 
-def folder(path, rng):
-    path.unlink()
-    path.mkdir()
-
-
-def pipe(path, rng):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def dangling(path, rng):
-    path.unlink()
-    path.symlink_to("nowhere")
-
-
 def gone(path, rng):
     path.unlink()
 
@@ -64,14 +47,7 @@ def folder_gone(path, rng):
     shutil.rmtree(path.parent)
 
 
-DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, folder, pipe, dangling, gone, folder_gone]
-
-
-def unfolding(path, name, n_mib):
-    """An archive with one array that its directory says to unfold to ``n_mib`` MiB, as one of that many zeros does."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}.npy", bytes(2**10))
-        archive.filelist[0].file_size = n_mib * 2**20
+DAMAGES = [cut_off, one_bit, random_bytes, some_bytes, emptied, zeros, gone, folder_gone]
 
 
 def strike(damage, root, rng):

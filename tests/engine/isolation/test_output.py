@@ -1,10 +1,8 @@
 """What a run prints: the tail of it is in the log of its batch, marked as the run's."""
 
-import fcntl
 import os
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -72,39 +70,6 @@ def test_a_log_that_is_closed_stops_nobody():
     one.write_to(10_000)
 
 
-def test_who_prints_nothing_leaves_no_line(capfd):
-    supervise(lambda: None, LIMITS)
-    assert capfd.readouterr().err == ""
-
-
-def test_more_may_come_until_the_run_has_closed_its_end():
-    one = Output()
-    assert one.read()
-    os.write(one._writing, b"text")
-    assert one.read()
-    assert one.read()
-    one.leave_to_run()
-    assert not one.read()
-    assert one.text() == b"  | text\n"
-
-
-def test_little_more_than_the_tail_is_ever_held():
-    one = Output()
-    for _ in range(100):
-        os.write(one._writing, b"y" * 50_000)
-        one.read()
-        assert len(one._tail) <= 2 * MOST_BYTES
-    one.leave_to_run()
-
-
-def test_a_run_prints_much_before_it_waits_for_its_guardian():
-    one = Output()
-    lent = int(Path("/proc/sys/fs/pipe-max-size").read_text())
-    # F_GETPIPE_SZ; a user who has used up what is lent gets a small pipe.
-    assert fcntl.fcntl(one._writing, 1032) >= min(2**20, lent) or os.getuid() != 0
-    one.leave_to_run()
-
-
 @pytest.mark.parametrize(
     ("written", "logged"),
     [(b"", b""), (b"late", b"  | late\n"), (b"a\tb\n\x1b[2J\n", b"  | a\tb\n  | \\x1b[2J\n"), (b"\n", b"  | \n")],
@@ -117,13 +82,3 @@ def test_what_came_last_is_in_the_log(written, logged):
     os.close(writing)
     with os.fdopen(reading, "rb") as log:
         assert log.read() == logged
-
-
-def test_what_is_left_out_is_counted():
-    one = Output()
-    for _ in range(30):
-        os.write(one._writing, b"y" * 50_000)
-        one.read()
-    one.leave_to_run()
-    left_out = 30 * 50_000 - MOST_BYTES
-    assert one.text() == f"  | ({left_out} bytes of output left out) ".encode() + b"y" * MOST_BYTES + b"\n"

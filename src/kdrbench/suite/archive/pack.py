@@ -17,10 +17,10 @@ from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.publish import JobFiles, read_points
+from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
-from kdrbench.suite.experiments.merged_tables import merged_lines, was_disturbed
+from kdrbench.suite.experiments.merged_tables import was_disturbed
 from kdrbench.suite.systems import STAGES
 from kdrbench.suite.systems.ikdr.sampling import is_redrawn
 

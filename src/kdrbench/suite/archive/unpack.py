@@ -19,10 +19,9 @@ from kdrbench.suite.archive import check_there, is_packed
 from kdrbench.suite.archive.folder import CHARTS, OTHERS
 from kdrbench.suite.archive.layers import PackedRecord, Part, record_at, rows_of
 from kdrbench.suite.engine.identity import ATTESTATIONS
-from kdrbench.suite.engine.publish import JobFiles, write_table
+from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
 from kdrbench.suite.engine.record import record_json
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.experiments.merged_tables import merged_lines
 from kdrbench.suite.experiments.results import CONFIG, MERGED, read_frozen, write_systems
 from kdrbench.suite.systems import STAGES, system_of
 

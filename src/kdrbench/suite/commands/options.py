@@ -193,7 +193,7 @@ def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
     from kdrbench.errors import KdrbenchError
     from kdrbench.suite.conformance.trial import places_in, try_apart
     from kdrbench.suite.experiments.config import load_grid
-    from kdrbench.suite.experiments.origin import present_configuration
+    from kdrbench.suite.experiments.config_file import present_configuration
 
     frozen = frozen_configuration(results, name)
     config = present_configuration(results, "" if frozen.parent == results else frozen.parent.name)

@@ -25,8 +25,8 @@ class Batch:
 
     ``cell`` names the cell below its experiment and data set, for instance kernel and method. ``definition`` is what
     the stage of the ``system`` needs to make a run. ``rows`` are the keys of the rows that each run leaves: one empty
-    key where a run leaves a single row. ``revisions`` are those of the components that decide the results, as rows hold
-    them (:mod:`.identity`). Limits and repeats are not part of a batch: a change of them reruns nothing.
+    key for a single row. ``revisions`` are those of the components that decide the results (:mod:`.identity`). Limits
+    and repeats are not part of a batch: a change of them reruns nothing.
     """
 
     system: str

@@ -1,29 +1,28 @@
-"""How far a grid has come, read from the disk: rows, workspaces, and locks that are held."""
+"""How far a grid has come, read from the disk: rows, workspaces and who works on them; and which rows are stale."""
 
 from __future__ import annotations
 
+import json
 import math
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kdrbench.errors import counted
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.identity import Known, Requirements, attested_in, reasons
+from kdrbench.suite.engine.identity import Requirements, attested_in, reasons
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records
+from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, completed, flat, read_records
 from kdrbench.suite.engine.run_files import UnreadableError, read_trace
 from kdrbench.suite.engine.workspace import Workspace
 
-_LOCKS = Path("/proc/locks")
-# Major and minor number of a device, and an inode on it.
-_Place = tuple[int, int, int]
-_NOWHERE = (0, 0, 0)
+# Reasons that a line names.
+_MOST_REASONS = 3
 _Axes = tuple[Any, ...]
 
 
@@ -98,7 +97,7 @@ class BatchProgress:
 
 def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     """Return how far each batch of the grid has come in the folder ``results``; nothing is locked or changed."""
-    locks, attested, progress = _held_locks(), attested_in(results), {}
+    attested, progress = attested_in(results), {}
     for bundle in grid.bundles():
         record = grid.stage(bundle.experiment).record
         required = Requirements(grid.timed(bundle.experiment), grid.budget_s, attested)
@@ -106,31 +105,22 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
             workspace = files.workspace(batch, record)
-            found = _progress(batch, grid.estimated_s(batch), workspace, published, locks, required)
-            most_s, limits = grid.most_s(batch.experiment), grid.limits(batch.experiment)
-            progress[batch.path] = replace(found, most_s=most_s, threads=grid.threads, limits=limits)
+            # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
+            newest = _by_axes(_rows(workspace.rows, record))
+            looks = [_ended(batch, rows, required, workspace) for rows in (newest, published)]
+            # Without rows there is nothing current either.
+            ended, why = max(looks, key=lambda look: (not look[1] and bool(look[0]), len(look[0])))
+            progress[batch.path] = BatchProgress(
+                batch,
+                grid.estimated_s(batch),
+                ended,
+                _running(workspace, batch, set() if why else {row.run for row in ended}),
+                why,
+                grid.most_s(batch.experiment),
+                grid.threads,
+                grid.limits(batch.experiment),
+            )
     return [progress[batch.path] for batch in grid.batches()]
-
-
-def _progress(
-    batch: Batch,
-    estimated_s: float,
-    workspace: Workspace[Any],
-    published: Mapping[_Axes, Sequence[Record]],
-    locks: Mapping[_Place, int],
-    required: Requirements,
-) -> BatchProgress:
-    # The workspace has the newest rows; results that were copied from elsewhere have the published ones only.
-    sources, known = (_by_axes(_rows(workspace.rows, workspace.record)), published), workspace.batches_of_cell()
-    looks = [_ended(batch, rows, required, known) for rows in sources]
-    # Without rows there is nothing current either.
-    ended, why = max(looks, key=lambda one: (not one[1] and bool(one[0]), len(one[0])))
-    running = None
-    if (job := locks.get(_place(workspace.lock))) is not None:
-        ended_runs = set() if why else {record.run for record in ended}
-        following = [run for run in batch.runs if run not in ended_runs]
-        running = _running(workspace, following[0], job) if following else None
-    return BatchProgress(batch, estimated_s, ended, running, reasons=why)
 
 
 def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
@@ -142,12 +132,63 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 
 
 def _ended(
-    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, known: Known
+    batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, workspace: Workspace[Any]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """Return the batch's rows among these, and why some are out of date."""
-    found = [row for axes in batch.axes for row in rows.get(axes, ())]
-    why = [reason for row in found for reason in reasons(flat(row), batch, required, known)]
-    return tuple(found), tuple(dict.fromkeys(why))
+    ended = tuple(row for axes in batch.axes for row in rows.get(axes, ()))
+    return ended, tuple(_why_outdated(batch, [flat(row) for row in ended], required, workspace))
+
+
+def _why_outdated(
+    batch: Batch, rows: Sequence[Mapping[str, Any]], required: Requirements, workspace: Workspace[Any]
+) -> list[str]:
+    """Return in words why rows of a batch, given by column, are to be made again."""
+    differ = any(row["definition_sha256"] != batch.definition_sha256 for row in rows)
+    # The batches that rows were made for tell what has changed.
+    known = workspace.batches_of_cell() if differ else {}
+    return list(dict.fromkeys(why for row in rows for why in reasons(row, batch, required, known)))
+
+
+def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Return by its path each job that has rows, but not those that are asked for, with the reasons in words.
+
+    They follow from the results themselves, whatever Snakemake remembers.
+    """
+    attested, stale = attested_in(results), {}
+    for name in grid.experiments if experiments is None else experiments:
+        kind, required = grid.stage(name).record, Requirements(grid.timed(name), grid.budget_s, attested)
+        for bundle in grid.bundles(name):
+            files = JobFiles.of(results, bundle.path)
+            if files.records.is_file() and (why := _why_stale(bundle, files, kind, required)):
+                stale[bundle.path] = why
+    return stale
+
+
+def _why_stale(bundle: Bundle, files: JobFiles, kind: type[Record], required: Requirements) -> list[str]:
+    try:
+        rows = {}
+        # Without a record of each line, which would take ten times as long.
+        for line in files.records.read_text(encoding="utf-8").splitlines():
+            row = completed(json.loads(line), kind)
+            rows[tuple(row[name] for name in kind.axis_names())] = row
+        why, n_rows, n_found = list[str](), 0, 0
+        for batch in bundle.batches:
+            found = [rows[axes] for axes in batch.axes if axes in rows]
+            why += _why_outdated(batch, found, required, files.workspace(batch, kind))
+            n_rows, n_found = n_rows + len(batch.axes), n_found + len(found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ["its rows cannot be read"]
+    why += [f"{counted(n_rows - n_found, 'row')} more asked for"] if n_rows > n_found else []
+    why += [f"{counted(len(rows) - n_found, 'row')} no longer asked for"] if len(rows) > n_found else []
+    return list(dict.fromkeys(why))
+
+
+def stale_in_words(stale: Mapping[str, list[str]]) -> str:
+    """Return in a line how many jobs are out of date, and the most frequent reasons."""
+    counts = Counter(why for reasons in stale.values() for why in reasons)
+    words = [f"{why} ({counted(count, 'job')})" for why, count in counts.most_common(_MOST_REASONS)]
+    more = f" and {len(counts) - _MOST_REASONS} more reasons" if len(counts) > _MOST_REASONS else ""
+    return f"{counted(len(stale), 'job')} out of date: {'; '.join(words)}{more}"
 
 
 def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
@@ -158,34 +199,18 @@ def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
         return []
 
 
-def _running(workspace: Workspace[Any], run: int, job: int) -> Running:
+def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> Running | None:
+    """Return the run under way, if a process of this machine holds the batch: the first that has not ended."""
+    job, run = workspace.worker(), next((run for run in batch.runs if run not in ended), None)
+    if job is None or run is None:
+        return None
     try:
         trace = read_trace(workspace.run(run).trace)
     except UnreadableError:
         # Of a run under way, which is not judged yet.
         trace = []
-    costs = [line.cost for line in trace]
-    return Running(run, trace[-1].time_s if trace else 0.0, min(costs) if costs else None, job)
-
-
-def _held_locks() -> dict[_Place, int]:
-    """Return by device and inode of each lock the process of this machine that holds it; looking must take none."""
-    try:
-        lines = _LOCKS.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return {}
-    # 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF; a waiting process has an arrow after the number.
-    words = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
-    held = [(int(process), place.split(":")) for *_, process, place, _, _ in words]
-    return {(int(major, 16), int(minor, 16), int(inode)): process for process, (major, minor, inode) in held}
-
-
-def _place(path: Path) -> _Place:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return _NOWHERE
-    return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
+    best_cost = min((line.cost for line in trace), default=None)
+    return Running(run, trace[-1].time_s if trace else 0.0, best_cost, job)
 
 
 class Costs:

@@ -21,7 +21,7 @@ from kdrbench.status import Status
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.provenance import drift_columns
-from kdrbench.suite.engine.record import AnyRecord, RecordError, flat, read_records, write_records
+from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records, write_records
 from kdrbench.suite.engine.run_files import trace_lines
 from kdrbench.suite.engine.workspace import Workspace
 
@@ -124,9 +124,13 @@ def merge_records(
     configuration's: a table has neither silent holes nor numbers of something else.
     """
     records = in_order(_of_these_definitions(paths, kind, expected), expected)
-    drifts = drift_columns(records)
-    write_table(table, [flat(record) | drift for record, drift in zip(records, drifts, strict=True)])
+    write_table(table, merged_lines(records))
     return records
+
+
+def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the lines of a merged table: the columns of each record, and how its cores drifted."""
+    return [flat(record) | drift for record, drift in zip(records, drift_columns(records), strict=True)]
 
 
 def _of_these_definitions(

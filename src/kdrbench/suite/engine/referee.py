@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -72,7 +70,7 @@ class Referee:
     """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
 
     The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
-    repeated to time it; where the batch hands out turns, each repeat is a ``turn``. Files are made with ``umask``.
+    repeated to time it; where the batch hands out turns, each repeat is a ``turn``.
     """
 
     limits: Limits
@@ -80,7 +78,6 @@ class Referee:
     pauses: Pauses
     files: RunFiles
     turn: Turn | None = None
-    umask: int = 0o022
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:
@@ -98,15 +95,6 @@ class Referee:
         finally:
             clock.stop()
         return value, clock.seconds
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Make files as readable as those of the batch, whatever mask a method has set."""
-        methods = os.umask(self.umask)
-        try:
-            yield
-        finally:
-            os.umask(methods)
 
     def wait_for_turn(self) -> None:
         """Wait, with all clocks stopped, until the work may be repeated once more."""
@@ -134,8 +122,7 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            with self.writing():
-                save_array(self.files.array(name), np.asarray(array))
+            save_array(self.files.array(name), np.asarray(array))
         except OSError as error:
             raise BenchFaultError(f"the {name} cannot be written: {error}") from error
 
@@ -145,7 +132,7 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
+            with self.files.trace.open("ab", buffering=0) as stream:
                 if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
                     stream.write(text)
         except OSError as error:

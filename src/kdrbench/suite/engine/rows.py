@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -106,7 +106,7 @@ class RowMaker:
             memory_mib=process.memory_mib,
             memory_meter=process.memory_meter,
             involuntary_switches=process.involuntary_switches,
-            **asdict(clocks),
+            **clocks._asdict(),
             contaminated=self._contaminated(result),
             time_limit_s=context.limits.time_s,
             memory_limit_mib=context.limits.memory_mib,
@@ -127,8 +127,7 @@ class RowMaker:
         return result.time_s > CONTAMINATED_RATIO * result.cpu_s
 
 
-@dataclass(frozen=True)
-class Unclocked:
+class Unclocked(NamedTuple):
     """``unclocked_s``: wall seconds outside all clocks; ``unaccounted``: whether too much work was done in them."""
 
     unclocked_s: float | None = None
@@ -137,15 +136,11 @@ class Unclocked:
 
 
 def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: float | None) -> Unclocked:
-    """Return what the clocks of a run do not cover.
+    """Return what the clocks of a run do not cover, from what its guardian has seen of its process.
 
-    The clock runs inside the run's process, where a method can change it, stop it, or work while it is stopped. What is
-    seen from outside cannot be changed there: the guardian's seconds of the process, and the CPU seconds of all that
-    descended from it. What the referee needs while the clock is stopped is measured in the batch, which never ran the
-    method: the seconds of one evaluation, times the evaluations that the trace shows.
-
-    Nothing is known of a run that left no result. It is not judged where the stage does not say what the bench's own
-    work took (``evaluation_s``). Of one that was ended in its repeats, these are not accounted for.
+    Work on the machine by others adds to wall seconds, and to no process's CPU seconds. A run is not judged where it
+    left no result, or the stage does not say what the referee took of the CPU (``evaluation_s``), which is measured in
+    the batch: the seconds of one evaluation, times the evaluations that the trace shows.
     """
     clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]
     if not clocked:
@@ -154,9 +149,8 @@ def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: 
     outside_s = process.wall_s - wall_s
     if evaluation_s is None or cpu_s is None:
         return Unclocked(outside_s)
-    # Other work on the machine adds to wall seconds, and to no process's CPU seconds.
     worked_s = process.cpu_s - cpu_s - evaluation_s
-    # A clock that claims more than the whole process took was changed as well.
+    # A clock that claims more than the whole process took is wrong as well.
     unaccounted = worked_s > max(_LEAST_S, _SHARE * cpu_s) or outside_s < -_LEAST_S
     return Unclocked(outside_s, evaluation_s, unaccounted)
 

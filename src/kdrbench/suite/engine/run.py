@@ -106,7 +106,9 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
                 result = replace(result, status=Status.FAILED, message=early)
             late = referee.charged_s > referee.limits.time_s and result.key in missing
             # Also for a method that ended well without asking: only its time above the limit is reported.
-            _hand_over(referee, replace(result, **_at_limit(referee)) if late else result)
+            if late:
+                result = replace(result, status=Status.TIME_LIMIT, message=referee.limit_message)
+            _hand_over(referee, result)
             missing = [key for key in missing if key != result.key]
             if late:
                 break
@@ -125,12 +127,7 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
 
 def _hand_over(referee: Referee, result: RunResult) -> None:
     clocked = referee.clocked
-    with referee.writing():
-        hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
-
-
-def _at_limit(referee: Referee) -> dict[str, Any]:
-    return {"status": Status.TIME_LIMIT, "message": referee.limit_message}
+    hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
 
 
 def hand_over(files: RunFiles, result: RunResult) -> None:

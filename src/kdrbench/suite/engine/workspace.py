@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from typing import Any, Generic
 from kdrbench.errors import counted
 from kdrbench.files import set_aside, unsealed, write_text
 from kdrbench.status import Status
-from kdrbench.suite.engine.batch import WORKSPACES, Batch
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Requirements, reasons
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
@@ -66,6 +67,13 @@ class Workspace(Generic[AnyRecord]):
         """Held by the process that works on the batch; it outlives the folder."""
         return self.folder.with_name(f"{self.folder.name}.lock")
 
+    def worker(self) -> int | None:
+        """Return the process of this machine that works on the batch, if there is one; nothing is locked."""
+        holder, here = Holder.read(_mark_of(self.lock)), Holder.here()
+        if holder is None or (holder.machine, holder.boot) != (here.machine, here.boot):
+            return None
+        return holder.process if Path(f"/proc/{holder.process}").exists() else None
+
     def run(self, number: int) -> RunFiles:
         """Return the files of one run, wherever a method changes its folder to."""
         return RunFiles((self.folder / f"run-{number}").absolute())
@@ -92,19 +100,9 @@ class Workspace(Generic[AnyRecord]):
         for number in {number for number in numbers if number in runs}:
             shutil.rmtree(self.run(number).folder, ignore_errors=True)
 
-    def drop(self) -> None:
-        """Remove the folder with all it holds."""
-        # Without its rows the workspace is void: a removal that is cut short leaves no half of it in use.
-        self.rows.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    @property
-    def _batch(self) -> Path:
-        return self.folder / _BATCH
-
     def made_for(self) -> Batch | None:
         """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
-        return _batch_in(self._batch)
+        return _batch_in(self.folder / _BATCH)
 
     def batches_of_cell(self) -> dict[str, Batch]:
         """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
@@ -123,8 +121,7 @@ class Workspace(Generic[AnyRecord]):
         with workspace_lock(self.lock, self.folder):
             self.prepare_for(batch)
             records = self._undamaged_records()
-            complete = _complete(records, batch, required)
-            usable = {run for run, rows in complete.items() if all(_usable(row, limits) for row in rows)}
+            usable = _usable_runs(records, batch, limits, required)
             usable -= self._set_runs_aside(batch.runs, usable)
             self._drop_unusable_checkpoints(limits, required.timed)
             if [record.run for record in records if record.run not in usable]:
@@ -133,8 +130,6 @@ class Workspace(Generic[AnyRecord]):
 
     def _undamaged_records(self) -> list[AnyRecord]:
         """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
-        if self.rows.exists() and not self.rows.is_file():
-            self._set_aside(self.rows, "is no file")
         _drop_unfinished_line(self.rows)
         records, faults = read_undamaged(self.rows, self.record)
         by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
@@ -152,19 +147,17 @@ class Workspace(Generic[AnyRecord]):
 
     def _set_runs_aside(self, runs: Iterable[int], with_rows: set[int]) -> set[int]:
         """Set the files aside of runs whose rows rest on others, or that could not go on; return these runs."""
-        faults = {}
+        damaged = set()
         for number in runs:
             files = self.run(number)
-            faults[number] = files.fault() if number in with_rows else files.fault_of_checkpoint()
-        for number, fault in faults.items():
-            if fault:
-                self._set_aside(self.run(number).folder, fault)
-        return {number for number, fault in faults.items() if fault}
+            if fault := files.fault() if number in with_rows else files.fault_of_checkpoint():
+                self._set_aside(files.folder, fault)
+                damaged.add(number)
+        return damaged
 
     def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        """Set a part of the folder, or all of it, aside in one folder beside it."""
-        place = self.folder.with_name(f"{self.folder.name}.damaged")
-        set_aside(path, why, place if path == self.folder else place / path.name, copy=copy)
+        """Set a part of the folder aside in one folder beside it."""
+        set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
         """Remove checkpoints beyond today's time limit, and those of untimed runs where times are asked for."""
@@ -180,17 +173,15 @@ class Workspace(Generic[AnyRecord]):
         before = self.made_for()
         if before is not None and before.sha256 == batch.sha256:
             return
-        if self.folder.exists() and not self.folder.is_dir():
-            self._set_aside(self.folder, "is no folder")
         for path in self.folder.glob("run-*/checkpoint.npz"):
             path.unlink(missing_ok=True)
-        write_text(self._batch, batch.to_json())
+        write_text(self.folder / _BATCH, batch.to_json())
 
 
 def _batch_in(path: Path) -> Batch | None:
     try:
         return Batch.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -202,19 +193,16 @@ def _run_of(line: str) -> int:
         return -1
 
 
-def _complete(records: Sequence[AnyRecord], batch: Batch, required: Requirements) -> dict[int, list[AnyRecord]]:
-    """Return by run the rows of the runs that have all of theirs."""
-    by_run: dict[int, list[AnyRecord]] = {}
-    for record in records:
-        if record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
-            by_run.setdefault(record.run, []).append(record)
-    return {run: rows for run, rows in by_run.items() if len(rows) == len(batch.rows)}
-
-
-def _usable(record: AnyRecord, limits: Limits) -> bool:
-    column = _AT_A_LIMIT.get(Status(record.status))
+def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, required: Requirements) -> set[int]:
+    """Return the runs that have all of their rows, as the batch asks for them and today's limits would make them."""
     today = {"time_limit_s": limits.time_s, "memory_limit_mib": limits.memory_mib}
-    return column is None or getattr(record.provenance, column) == today[column]
+    counts = Counter[int]()
+    for record in records:
+        column = _AT_A_LIMIT.get(Status(record.status))
+        same_limit = column is None or getattr(record.provenance, column) == today[column]
+        if same_limit and record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
+            counts[record.run] += 1
+    return {run for run, count in counts.items() if count == len(batch.rows)}
 
 
 def _drop_unfinished_line(path: Path) -> None:
@@ -249,6 +237,10 @@ class Holder:
         return f"process {self.process} on {self.machine}"
 
 
+def _mark_of(lock: Path) -> Path:
+    return lock.with_suffix(".holder")
+
+
 @contextmanager
 def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     """Hold ``lock``, and with it the folder, for this process alone.
@@ -256,14 +248,8 @@ def workspace_lock(lock: Path, folder: Path) -> Iterator[None]:
     Raises ``SupervisionError`` when another process holds it, may hold it on a machine whose locks do not reach here,
     when the file system has no locks, or when another user has not shared the folder.
     """
-    mark = lock.with_suffix(".holder")
+    mark = _mark_of(lock)
     try:
-        for place in reversed([folder, *lock.parents]):
-            if WORKSPACES in place.parts and os.path.lexists(place) and not place.is_dir():
-                set_aside(place, "is no folder")
-        for path in (lock, mark):
-            if path.exists() and not path.is_file():
-                set_aside(path, "is no file")
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a", encoding="ascii") as stream:
             _take(stream.fileno(), mark, folder)
@@ -359,12 +345,7 @@ def _mount_of(folder: Path, mounts: str) -> tuple[str, set[str]]:
 
 
 def _owner(path: Path) -> str:
-    """Return who owns a path, or the nearest folder above that can be looked at."""
-    for place in (path, *path.parents):
-        try:
-            return place.owner()
-        except KeyError:
-            return f"user {place.stat().st_uid}"
-        except OSError:
-            continue
-    return "another user"
+    try:
+        return path.owner()
+    except (KeyError, OSError):
+        return "another user"

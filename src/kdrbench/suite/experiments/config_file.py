@@ -13,16 +13,16 @@ from typing import Any
 import yaml
 
 from kdrbench.errors import ConfigError
-
-# Values that a file may hold once its aliases are written out; ours hold some thousands.
-_MOST_VALUES = 1_000_000
+from kdrbench.files import write_text
+from kdrbench.suite.engine.batch import WORKSPACES
+from kdrbench.suite.engine.stage import Config
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
     """Return the configuration that a YAML or JSON file holds.
 
-    Raises ``ConfigError`` naming file and line for a file that cannot be read, no mapping, a key that is given twice,
-    and aliases that hold themselves or stand for more than a million values.
+    Raises ``ConfigError`` naming file and line for a file that cannot be read, no mapping, and a key that is given
+    twice.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -36,8 +36,6 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"configuration {path}, {place}: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"configuration {path}: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise ConfigError(f"configuration {path} is nested too deeply") from error
     if values is not None and not isinstance(values, dict):
         raise ConfigError(f"configuration {path} must hold keys and values; it holds a {type(values).__name__}")
     return values or {}
@@ -59,38 +57,12 @@ def check_config_files(paths: Iterable[Path]) -> None:
 
 
 class _Loader(yaml.SafeLoader):
-    """Checks a file before values are made of it: merging mappings hides equal keys."""
+    """Checks mappings as they are written: merging them hides equal keys."""
 
-    def get_single_node(self) -> yaml.Node | None:
-        node: yaml.Node | None = super().get_single_node()
-        if node is not None:
-            _Written().size_of(node)
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        _check_keys(node)
         return node
-
-
-class _Written:
-    """What a file holds as it is written; ``MarkedYAMLError`` for keys given twice and for aliases without end."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[int, int] = {}
-
-    def size_of(self, node: yaml.Node) -> int:
-        """Return the number of values of a node, with all aliases written out."""
-        if id(node) in self._sizes:
-            size = self._sizes[id(node)]
-            if not size:
-                raise yaml.MarkedYAMLError(problem="an alias holds itself", problem_mark=node.start_mark)
-            return size
-        self._sizes[id(node)] = 0
-        if isinstance(node, yaml.MappingNode):
-            _check_keys(node)
-        size = 1 + sum(map(self.size_of, _parts(node)))
-        if size > _MOST_VALUES:
-            raise yaml.MarkedYAMLError(
-                problem=f"the aliases stand for more than {_MOST_VALUES:,} values", problem_mark=node.start_mark
-            )
-        self._sizes[id(node)] = size
-        return size
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
@@ -105,12 +77,6 @@ def _check_keys(node: yaml.MappingNode) -> None:
         lines[name] = line
 
 
-def _parts(node: yaml.Node) -> Iterable[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return node.value if isinstance(node, yaml.SequenceNode) else ()
-
-
 def _json(path: Path, text: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
@@ -121,3 +87,25 @@ def _json(path: Path, text: str) -> Any:
         return values
 
     return json.loads(text, object_pairs_hook=once)
+
+
+def write_origin(results: Path, name: str, files: Iterable[Path], words: Mapping[str, Any]) -> None:
+    """Note the configuration files, in the order in which they are laid over each other, and what was said beside."""
+    text = json.dumps({"files": [str(path.resolve()) for path in files], "words": words})
+    write_text(_path(results, name), text, durable=False)
+
+
+def present_configuration(results: Path, name: str) -> Config | None:
+    """Return what the files hold now; ``None`` where nothing says which they are, or they cannot be read any more."""
+    try:
+        origin = json.loads(_path(results, name).read_text(encoding="utf-8"))
+        config: Config = {}
+        for path in origin["files"]:
+            config = lay_over(config, read_config_file(Path(path)))
+        return {**lay_over(config, origin["words"]), "name": name}
+    except (OSError, ValueError, KeyError, TypeError, ConfigError):
+        return None
+
+
+def _path(results: Path, name: str) -> Path:
+    return results / WORKSPACES / "configurations" / f"{name or 'unnamed'}.origin.json"

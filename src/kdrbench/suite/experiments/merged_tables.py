@@ -14,15 +14,14 @@ from typing import Any
 from kdrbench.errors import in_words, visible
 from kdrbench.files import write_bytes
 from kdrbench.status import Status
-from kdrbench.suite.csv_files import LONGEST_CELL, restored
-from kdrbench.suite.engine.provenance import Drift, drift_columns
+from kdrbench.suite.csv_files import restored
+from kdrbench.suite.engine.provenance import Drift
 from kdrbench.suite.engine.record import (
     AnyRecord,
     Record,
     RecordError,
     column_types,
     completed,
-    flat,
     kinds_of,
     record_of,
 )
@@ -97,12 +96,6 @@ def join_tables(tables: Sequence[Path], path: Path) -> None:
     write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
 
 
-def merged_lines(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the lines of a merged table."""
-    drifts = drift_columns(records)
-    return [flat(record) | drift for record, drift in zip(records, drifts, strict=True)]
-
-
 def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the names of the columns, and each row with the number of its line."""
     content = path.read_bytes()
@@ -113,8 +106,6 @@ def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     for number, row in rows:
         if len(row) != len(names[1]):
             raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
-        if (longest := max(map(len, row), default=0)) > LONGEST_CELL:
-            raise _unreadable(path, f"line {number} has a field larger than {LONGEST_CELL} characters: {longest}")
     if len(set(names[1])) < len(names[1]):
         raise _unreadable(path, "two of its columns have the same name")
     return names[1], rows

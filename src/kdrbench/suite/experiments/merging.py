@@ -14,7 +14,6 @@ from typing import Any
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.experiments.asked import not_asked_for
 from kdrbench.suite.experiments.results import Results, charted_by
 
 # What rows of one experiment have in common, whichever record they are of.
@@ -37,20 +36,13 @@ def merge_results(all_results: Sequence[Results], name: str) -> Results:
     """Return the records as one, called ``name``, each row once; experiments in the order of the records.
 
     Raises ``InputError`` that lists what differs: definitions of an experiment or of what it names, rows made for
-    other definitions, the same run measured twice, or an experiment measured on unlike machines; and rows that a
-    configuration does not ask for.
+    other definitions, the same run measured twice, or an experiment measured on unlike machines.
     """
     for results in all_results:
         if results.left_out:
             raise InputError(
                 f"{results.place} has experiments of a system of its own ({', '.join(results.left_out)}): what their "
                 "rows mean only its code says, which is not run here; merge single tables (merged/EXPERIMENT.csv)"
-            )
-        if unasked := not_asked_for(results):
-            raise InputError(
-                f"{results.place} has rows that its configuration does not ask for: "
-                f"{_listed([_place(record) for record in unasked])}. To go on, merge its table again where its runs "
-                "are, or leave it out"
             )
     merged = reduce(_both, all_results)
     return Results(merged.place, {**merged.config, "name": name}, merged.records)

@@ -15,20 +15,15 @@ from typing import Any
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
 from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
-from kdrbench.suite.engine.publish import write_table
+from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.engine.record import Record, RecordError
 from kdrbench.suite.engine.stage import Config
-from kdrbench.suite.experiments.merged_tables import join_tables, merged_lines, read_merged
-from kdrbench.suite.experiments.schema import check_schema, experiment_schema, general_schema
+from kdrbench.suite.experiments.config import check_schema, experiment_schema, general_schema
+from kdrbench.suite.experiments.merged_tables import join_tables, read_merged
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
-from kdrbench.suite.systems.ikdr.scores import Metric
-from kdrbench.suite.systems.registry import DEFAULT, STAGES, build_stage, system_of, table_of
+from kdrbench.suite.systems.registry import STAGES, build_stage, system_of, table_of
 
 CONFIG, MERGED = "config.json", "merged"
-# A configuration of the papers' size has some 100 kB.
-_LARGEST_CONFIG = 2**24
-# NMI may be above 1 by this much.
-_ROUNDING = 1e-9
 # Columns whose words an experiment lists.
 _LISTED = ("cells_of", "kernel", "method", "learner", "variant")
 
@@ -86,8 +81,6 @@ def read_frozen(path: Path) -> Config:
             "results/NAME after a run of the workflow"
         )
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
-            raise ValueError(f"it has more than {_LARGEST_CONFIG} bytes")
         config = json.loads(path.read_text(encoding="utf-8"))
         _check_config(config)
     except (ValueError, RecursionError, ConfigError) as error:
@@ -154,24 +147,6 @@ def _check_config(config: Any) -> None:
         named = config.get(section, {})
         if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
             raise ConfigError(f"its {section} must be definitions by name")
-    _check_named(config)
-
-
-def _check_named(config: Config) -> None:
-    """Refuse experiments that name no definition, and methods and printed tables that are no names."""
-    for name, one in config.get("solvers", {}).items():
-        if not isinstance(one.get("method", ""), str):
-            raise ConfigError(
-                f"the method of its solver {name} is {visible(str(one['method'])[:60])}, which is no name"
-            )
-    for name in config["run"]:
-        experiment = config["experiments"][name]
-        for section in ("solvers", "kernels"):
-            if system_of(experiment) == DEFAULT and (unknown := {*experiment[section]} - {*config.get(section, {})}):
-                raise ConfigError(f"experiment {name} has the {section} {min(unknown)!r}, which it does not define")
-        published = experiment.get("published", {})
-        if "table" in published and not {"paper", "setting"} <= set(published):
-            raise ConfigError(f"experiment {name} names a published table without its setting")
 
 
 def _folder_of(table: Path) -> Path:
@@ -216,13 +191,3 @@ def _check_place(
             f"{table} has a row of {visible(fault[:200])}, which its configuration does not have; merge it again where "
             "its runs are, or leave it out"
         )
-    if quality := _impossible_quality(record):
-        raise RecordError(f"{table} has a row of {visible(quality[:200])}; merge it again where its runs are")
-
-
-def _impossible_quality(record: Record) -> str:
-    """Return the quality of a row where it is no share under a known name; reports compute with it as with one."""
-    metric, quality = getattr(record, "quality_metric", None), getattr(record, "quality", None)
-    if metric is None or (metric in set(Metric) and (quality is None or abs(quality - 0.5) <= 0.5 + _ROUNDING)):
-        return ""
-    return f"quality {quality} by measure {metric!r}, where accuracy, error and nmi are between 0 and 1"

@@ -8,7 +8,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,21 +18,28 @@ from typing import Any
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
-from kdrbench.solvers.registry import check_meanings
-from kdrbench.suite.conformance.trial import places_in, try_apart
+from kdrbench.plugins import load_class_module
+from kdrbench.solvers.registry import check_meanings, method_of
+from kdrbench.suite.conformance.trial import places_in, places_of, try_apart
 from kdrbench.suite.engine.batch import Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.identity import own_code_sha256
 from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
+from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
 from kdrbench.suite.engine.stage import Config
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file
-from kdrbench.suite.experiments.origin import write_origin
-from kdrbench.suite.experiments.staleness import in_words, stale_jobs
+from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file, write_origin
 
 _RESULTS = Path("results")
+# Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.
+_SECTIONS = {
+    "datasets": ("dataset", "loader"),
+    "kernels": ("kernel", "family"),
+    "solvers": ("solver", "method"),
+    "baselines": ("baseline", "method"),
+}
+_MOST_LETTERS = 60
 _LONGEST_WORD, _LONG_WORDS = 2048, _RESULTS / ".workspace" / "words"
-# Jobs, and seconds in which they may start.
-_SNAKEMAKES_LIMIT = (100, 1)
 
 
 def check_files(workflow: Any, home: Path) -> None:
@@ -137,17 +146,6 @@ def be_found_by_jobs() -> None:
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
 
 
-def start_jobs_at_once(workflow: Any) -> None:
-    """Drop Snakemake's own limit of 100 new jobs a second, where they run on this machine and no other was asked for.
-
-    For its sake each job that ends leaves timers behind that go through all open jobs once a second, until the workflow
-    ends: after some hundreds of jobs that takes a quarter of a core, beside runs that are timed.
-    """
-    limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == _SNAKEMAKES_LIMIT:
-        workflow.scheduler.job_rate_limiter = None
-
-
 def word_or_file(text: str, *, write: bool = True) -> str:
     """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
 
@@ -172,7 +170,7 @@ def start(workflow: Any, grid: Grid, home: Path) -> frozenset[str]:
     if not _is_first(workflow):
         return frozenset()
     if stale := stale_jobs(grid, _RESULTS):
-        print(f"kdrbench: {in_words(stale)}", file=sys.stderr)
+        print(f"kdrbench: {stale_in_words(stale)}", file=sys.stderr)
     if not workflow.dryrun:
         settings = workflow.config_settings
         write_text(config_to_freeze(grid), grid.to_json(), durable=False)
@@ -259,7 +257,7 @@ def closing_lines(grid: Grid, results: str, reports: str) -> str:
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
     stale = stale_jobs(grid, _RESULTS)
-    left = f"\nkdrbench: {in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
+    left = f"\nkdrbench: {stale_in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
     return (
         f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
         f"{left}"
@@ -274,3 +272,62 @@ def refuse_target(name: str, targets: Iterable[str], experiments: Iterable[str])
     if name in set(experiments):
         raise WorkflowError(f"experiment {name!r} is not in `run`; targets: {', '.join(known)}")
     raise WorkflowError(unknown_name("target", name, known))
+
+
+@dataclass(frozen=True)
+class PluginCheck:
+    """A plug-in by kind, as ``kdrbench check --kind`` takes it, the name in the configuration, place and options."""
+
+    kind: str
+    name: str
+    place: str
+    options: str
+
+    @cached_property
+    def file(self) -> str:
+        """The name of its findings below ``results/checks``, without extension: readable, and its own."""
+        text = json.dumps([self.kind, self.name, self.options])
+        stem = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[-_MOST_LETTERS:]
+        return f"{self.kind}-{stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def words(self) -> str:
+        """What is asked, as a shell reads the words of ``kdrbench check``."""
+        options = [f"--option={name}={json.dumps(value)}" for name, value in json.loads(self.options).items()]
+        return shlex.join([f"--kind={self.kind}", *options, "--", self.name])
+
+    @property
+    def sources_sha256(self) -> str:
+        """The hash of its code: another one is asked again."""
+        return own_code_sha256(load_class_module(self.kind, self.place).__name__)
+
+
+def plugin_checks(config: Config) -> dict[str, PluginCheck]:
+    """Return by file the plug-ins of the user's own that the experiments of ``run`` use, each with its options once."""
+    methods = list(_methods(config))
+    places = places_of(name for _, name, _ in methods)
+    checks = (
+        PluginCheck(kind, name, places[name], json.dumps(options, sort_keys=True))
+        for kind, name, options in methods
+        if name in places
+    )
+    return {check.file: check for check in checks}
+
+
+def _methods(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield kind, name and options of every method, kernel and data set that is run."""
+    for experiment in (config["experiments"][name] for name in config["run"]):
+        for section, (kind, key) in _SECTIONS.items():
+            definitions = config.get(section, {})
+            for name in experiment.get(section, []):
+                if name in definitions:
+                    yield from _of_definition(kind, key, method_of(definitions[name]))
+        yield from (("metric-learner", name, {}) for name in experiment.get("learners", []))
+
+
+def _of_definition(kind: str, key: str, definition: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    options = {name: value for name, value in definition.items() if name != key}
+    yield kind, str(definition[key]), options
+    for member in options.get("members", []):
+        # Of a combination; each kernel is asked for itself.
+        yield from _of_definition(kind, key, {name: value for name, value in member.items() if name != "weight"})

@@ -1,10 +1,7 @@
-"""A timed batch owns its cores.
+"""A timed batch owns its cores: one advisory lock a core, in a folder of the user's on this machine.
 
-One advisory lock a core, in a folder shared by all of the user's processes on the machine, keeps timed
-batches apart even when several Snakemake processes run, or more jobs than there are cores. A lock ends with
-the batch that holds it, however it ends; runs do not inherit it.
-
-The work of other users is kept off the cores by nothing here; rows say where it disturbed a run.
+A lock ends with the batch that holds it, however it ends; runs do not inherit it. The work of other users is kept off
+the cores by nothing here; rows say where it disturbed a run.
 """
 
 from __future__ import annotations

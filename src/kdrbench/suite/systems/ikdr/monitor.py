@@ -171,8 +171,7 @@ class ProjectionMonitor(TimedMonitor):
         self.clock.stop()
         try:
             kept = Checkpoint(self.clock.wall_s, self.clock.cpu_s, self.iterations, state())
-            with self._referee.writing():
-                write_checkpoint(self._checkpoint_path, kept)
+            write_checkpoint(self._checkpoint_path, kept)
         except OSError as error:
             raise BenchFaultError(f"the checkpoint cannot be written: {error}") from error
         finally:
