@@ -77,7 +77,7 @@ def test_the_report_environment_has_what_its_commands_import(tmp_path):
 RUNS = """
 from kdrbench.suite.cli import main
 from kdrbench.suite.systems.low_rank import run
-import kdrbench.lowrank.compiled.von_neumann
+import kdrbench.lowrank.compiled
 main(sys.argv[1:])
 """
 

@@ -35,7 +35,7 @@ DECIDING = (
     *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
 )
 # Configuration, which decides by what it writes into definitions, and what no profiler sees: machine code of numba.
-LEFT_OUT = ("*/stage.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled/*")
+LEFT_OUT = ("*/stage.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

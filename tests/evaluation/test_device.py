@@ -61,20 +61,6 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), q)
 
 
-@pytest.mark.parametrize(("d", "q"), [(4, 4), (200, 3), (6, 1)], ids=["all features are components", "wide", "one"])
-def test_shapes_at_the_ends_of_what_is_allowed(up, d, q):
-    rng = np.random.default_rng(0)
-    labels = rng.permutation(np.repeat([0, 1, 2], (80, 69, 1)))
-    features = rng.standard_normal((N, d)) / np.sqrt(d)
-    for kernel, maker in (
-        ("multiquadric", PanelProblem),
-        ("polynomial", PanelProblem),
-        ("polynomial", FactoredProblem),
-    ):
-        objective = TraceObjective(features, KERNELS[kernel], supervised_gamma(labels))
-        assert_equal_oracles(maker(on_device(up, objective)), DenseProblem(objective), q)
-
-
 @pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "linear", "squared"])
 def test_a_unit_changes_nothing(up, kernel):
     features, labels = random_samples(n_samples=N)
@@ -298,12 +284,3 @@ def test_rows_come_to_the_host_when_asked_for(up):
     np.testing.assert_array_equal(rows[np.array([3, 1])], features[[3, 1]])
     np.testing.assert_array_equal(rows[2:7], features[2:7])
     np.testing.assert_array_equal(np.asarray(rows), features)
-
-
-def test_panels_of_numpy_take_estimated_gaussians_as_gaussians():
-    features, labels = random_samples(n_samples=N)
-    gamma, projection = supervised_gamma(labels), random_projection()
-    found = PanelProblem(TraceObjective(features, EstimatedGaussian(2.0, 0.1), gamma)).gradient(projection)
-    np.testing.assert_array_equal(
-        found, PanelProblem(TraceObjective(features, Gaussian(2.0), gamma)).gradient(projection)
-    )

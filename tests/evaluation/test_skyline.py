@@ -4,15 +4,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-from kdrbench.evaluation import FactoredProblem, PanelProblem, skyline
+from kdrbench.evaluation import FactoredProblem, skyline
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import Polynomial
 from kdrbench.problems import TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, solve
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors
 from support.helpers import random_projection
 
 N, D = 600, 300
@@ -123,29 +120,3 @@ def test_surrogates_with_a_skyline_are_those_of_all_pairs(degree):
     assert problem._grams._found[0] is not None
     # Twins need not look for it again.
     assert problem.fresh()._grams is problem._grams
-
-
-@pytest.mark.parametrize(
-    ("load", "q", "degree"), [(load_digits, 9, 2), (load_digits, 9, 3), (load_wine, 4, 3), (load_breast_cancer, 2, 2)]
-)
-def test_the_rule_fires_at_the_step_of_all_pairs(monkeypatch, load, q, degree):
-    monkeypatch.setattr(skyline, "_SMALLEST", 0.0)
-    features, labels = load(return_X_y=True)
-    features = features[:, features.std(axis=0) > 0]
-    features = (features - features.mean(axis=0)) / features.std(axis=0)
-    objective = TraceObjective(features, Polynomial(degree=degree, scale=1 / q), supervised_gamma(labels))
-    results = []
-    for problem in (FactoredProblem(objective), PanelProblem(objective)):
-        start = leading_eigenvectors(problem.initial_surrogate(), q)[1]
-        results.append(solve(build_solver({"method": "ism"}), problem, start, IterationMonitor()))
-    mine, reference = results
-    assert mine.iterations == reference.iterations
-    # A step turns rounding into that over the eigengap, at least 1e-4 here, and steps pass it on.
-    np.testing.assert_allclose(mine.projection, reference.projection, atol=1e-9)
-    assert load is not load_digits or problem_with_skyline(objective)
-
-
-def problem_with_skyline(objective):
-    problem = FactoredProblem(objective)
-    problem.surrogate(random_projection(n_features=problem.n_features))
-    return problem._grams._found[0] is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdrbench.lowrank import Stopping, diagonal, join, learn_kernel, similarities, squared_distances
-from kdrbench.lowrank.burg import Burg, _two_step
+from kdrbench.lowrank.burg import Burg, two_step
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
 
@@ -36,7 +36,7 @@ def test_a_step_of_rank_two_loses_no_digits_of_unequal_rows(share):
             rows = np.diag(lengths)
             values = lengths[0] ** 2, -(lengths[1] ** 2)
             # The term b t - 2 D of the quadratic is rounded by 1e-16 of b t, and D counts beside it from 1e-14 on.
-            assert _two_step(rows, [1.0, -1.0], bound) == pytest.approx(exact_step(values, bound), rel=1e-13)
+            assert two_step(*rows, 1.0, -1.0, bound) == pytest.approx(exact_step(values, bound), rel=1e-13)
 
 
 def two_constraints(seed):
@@ -100,7 +100,7 @@ def test_a_step_of_rank_two_meets_its_bound_within_the_poles(signs):
         if sum(signs) == 2 and bound <= 0:
             continue
         rows = np.random.default_rng(seed).standard_normal((2, 4))
-        step = _two_step(rows, signs, bound)
+        step = two_step(*rows, *signs, bound)
         pull = (rows.T * signs) @ rows
         inverse = np.eye(4) - step * pull
         assert np.linalg.eigvalsh(inverse)[0] > 0

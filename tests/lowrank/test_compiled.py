@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import kdrbench.lowrank
 from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     DIVERGENCES,
@@ -17,7 +18,7 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.compiled import InnerLoop
+from kdrbench.lowrank.divergence import InnerLoop
 from kdrbench.lowrank.result import Progress
 from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
 from support.numerics import constraints_in_order
@@ -135,7 +136,7 @@ def test_coinciding_eigenvalues_are_turned_apart():
 
 
 def test_eigenvalues_very_near_to_their_poles_are_found():
-    from kdrbench.lowrank.compiled.von_neumann import _secular_root
+    from kdrbench.lowrank.compiled import _secular_root
 
     for seed in range(50):
         rng = np.random.default_rng(seed)
@@ -194,8 +195,8 @@ def test_a_given_trace_takes_the_same_steps():
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
     monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=0))
     monkeypatch.setitem(sys.modules, "numba", None)
-    for module in ("burg", "jit"):
-        monkeypatch.delitem(sys.modules, f"kdrbench.lowrank.compiled.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, "kdrbench.lowrank.compiled", raising=False)
+    monkeypatch.delattr(kdrbench.lowrank, "compiled", raising=False)
     factor, constraints = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], squared_distances(3, [(0, 1)], "<=", 1.0)
     learned = learn_kernel(factor, constraints)
     assert learned.compiled_sweeps == 0
@@ -206,7 +207,7 @@ def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
 
 
 def test_without_a_writable_cache_it_compiles_for_this_process(monkeypatch):
-    from kdrbench.lowrank.compiled import jit
+    from kdrbench.lowrank import compiled
 
     asked = []
 
@@ -216,6 +217,6 @@ def test_without_a_writable_cache_it_compiles_for_this_process(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(jit, "njit", njit)
-    assert jit.jit(len) is len
+    monkeypatch.setattr(compiled, "njit", njit)
+    assert compiled.jit(len) is len
     assert asked == [True, False]

@@ -10,7 +10,9 @@ that of Davis, Kulis, Jain, Sra, Dhillon, "Information-theoretic metric learning
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.compiled import InnerLoop
-from kdrbench.lowrank.divergence import State
+from kdrbench.lowrank.constraints import IntArray
+from kdrbench.lowrank.divergence import InnerLoop, State
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 
@@ -100,90 +102,141 @@ class Burg:
 
     def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy."""
-        compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
-        if compiled is None:
-            return self._sweep(state, duals, progress)
         problem, counts = self.problem, np.zeros(2, dtype=np.int64)
-        done: bool = compiled(
-            state.root().T,
-            problem.vectors,
-            problem.signs,
-            problem.starts,
-            problem.bounds,
-            problem.lower,
-            problem.upper,
-            problem.slack,
-            duals,
-            counts,
-        )
-        progress.add_compiled(counts.tolist())
+        columns, vectors = state.root().T, problem.vectors
+        tables = (problem.signs, problem.starts, problem.bounds, problem.lower, problem.upper)
+        compiled = _COMPILED.load(self._compiled, problem.rank, progress)
+        # Entries of lists are quicker to read.
+        given: Any = tables if compiled else [table.tolist() for table in tables]
+        sweep: Any = compiled or burg_sweep
+        done: bool = sweep(columns, vectors, *given, problem.slack, duals, counts)
+        progress.add_sweep(counts.tolist(), compiled=compiled is not None)
         return done
 
-    def _sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Let B grow by g (B w) w' with w = B'u, constraint by constraint.
 
-        With step alpha along s u u', beta = s alpha / (1 - s alpha |w|^2) and the symmetric root
-        g = beta / (1 + sqrt(1 + beta |w|^2)).
-        """
-        problem, factor = self.problem, state.root()
-        vectors, signs, starts = problem.vectors, problem.signs.tolist(), problem.starts.tolist()
-        lower, upper, bounds = problem.lower.tolist(), problem.upper.tolist(), problem.bounds.tolist()
-        give = problem.slack / (1 + problem.slack) if problem.slack != math.inf else 1.0
-        for number, begin in enumerate(starts[:-1]):
-            dual = float(duals[number])
-            single = starts[number + 1] - begin == 1
-            if single:
-                w = vectors[begin] @ factor
-                square = float(w @ w)
-                if not square > 0:
-                    return False
-                exact = give * (1 / square - 1 / bounds[number] - dual / problem.slack)
-            else:
-                exact = _two_step(vectors[begin : begin + 2] @ factor, signs[begin : begin + 2], bounds[number])
-            moved = min(max(dual + exact, lower[number]), upper[number])
-            step = moved - dual
-            progress.projections += 1
-            if step == 0:
-                continue
-            progress.changes += 1
-            duals[number] = moved
-            if single:
-                if not _grow(factor, w, square, step):
-                    return False
-                continue
-            # What makes X smaller comes first, so that X stays positive definite in between.
-            for place in sorted((begin, begin + 1), key=lambda k: step * signs[k]):
-                w = vectors[place] @ factor
-                if not _grow(factor, w, float(w @ w), step * signs[place]):
-                    return False
-        return True
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    return float(a.dot(b))
 
 
-def _grow(factor: FloatArray, w: FloatArray, square: float, along: float) -> bool:
-    """Make B B' the inverse of (B B')^-1 - along u u', in place, with w = B'u and ``square`` its squared length.
+def _turn(columns: FloatArray, vector: FloatArray, w: FloatArray) -> None:
+    """Write B'u into ``w``; ``columns``: row k is column k of B."""
+    np.dot(columns, vector, out=w)
 
-    Returns ``False`` where rounding has made that singular.
+
+def _add_product(columns: FloatArray, w: FloatArray, moved: FloatArray, share: float) -> None:
+    """Add ``share`` (B w) w' to B; ``moved`` is work space."""
+    np.dot(w, columns, out=moved)
+    dger(share, moved, w, a=columns.T, overwrite_a=1)
+
+
+# The same by loops, for machine code (:mod:`.compiled`).
+
+
+def loop_dot(a: FloatArray, b: FloatArray) -> float:
+    """Return a'b."""
+    total = 0.0
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total
+
+
+def loop_turn(columns: FloatArray, vector: FloatArray, w: FloatArray) -> None:
+    """Write B'u into ``w``."""
+    for k in range(len(w)):
+        w[k] = _dot(columns[k], vector)
+
+
+def loop_add_product(columns: FloatArray, w: FloatArray, moved: FloatArray, share: float) -> None:
+    """Add ``share`` (B w) w' to B."""
+    rank = len(w)
+    for i in range(rank):
+        moved[i] = 0.0
+    for k in range(rank):
+        for i in range(rank):
+            moved[i] += columns[k, i] * w[k]
+    for k in range(rank):
+        scaled = share * w[k]
+        for i in range(rank):
+            columns[k, i] += scaled * moved[i]
+
+
+def grow(columns: FloatArray, w: FloatArray, moved: FloatArray, square: float, along: float) -> bool:
+    """Make B B' the inverse of (B B')^-1 - along u u', in place, with w = B'u and ``square`` = |w|^2.
+
+    B grows by g (B w) w', with beta = along / (1 - along |w|^2) and the symmetric root g = beta / (1 + sqrt(1 + beta
+    |w|^2)). Returns ``False`` where rounding has made that singular.
     """
-    rest = 1 - along * square
-    if not rest > 0:
+    rest = 1.0 - along * square
+    if not rest > 0.0:
         return False
     beta = along / rest
-    dger(beta / (1 + math.sqrt(1 + beta * square)), factor @ w, w, a=factor, overwrite_a=1)
+    _add_product(columns, w, moved, beta / (1.0 + math.sqrt(1.0 + beta * square)))
     return True
 
 
-def _two_step(rows: FloatArray, signs: list[float], bound: float) -> float:
+def two_step(first: FloatArray, second: FloatArray, sign: float, other_sign: float, bound: float) -> float:
     """Return the step at which a constraint of rank two is met.
 
     With t and D the trace and determinant of S W W' (its eigenvalues e): sum e_k / (1 - alpha e_k) = b is the
     quadratic b D alpha^2 + (2 D - b t) alpha + b - t = 0, and the root wanted, within the poles, is always the one
     with minus the square root of the discriminant 4 D^2 + b^2 (t^2 - 4 D).
     """
-    gram = rows @ rows.T
-    trace = signs[0] * float(gram[0, 0]) + signs[1] * float(gram[1, 1])
-    determinant = signs[0] * signs[1] * max(0.0, float(gram[0, 0] * gram[1, 1] - gram[0, 1] ** 2))
-    linear = 2 * determinant - bound * trace
-    root = math.sqrt(max(0.0, 4 * determinant**2 + bound**2 * (trace**2 - 4 * determinant)))
-    if linear <= 0:
-        return 2 * (bound - trace) / (root - linear)
-    return -(linear + root) / (2 * bound * determinant)
+    a, b, mixed = _dot(first, first), _dot(second, second), _dot(first, second)
+    trace = sign * a + other_sign * b
+    determinant = sign * other_sign * max(0.0, a * b - mixed**2)
+    linear = 2.0 * determinant - bound * trace
+    root = math.sqrt(max(0.0, 4.0 * determinant**2 + bound**2 * (trace**2 - 4.0 * determinant)))
+    if linear <= 0.0:
+        return 2.0 * (bound - trace) / (root - linear)
+    return -(linear + root) / (2.0 * bound * determinant)
+
+
+def burg_sweep(
+    columns: FloatArray,
+    vectors: FloatArray,
+    signs: Sequence[float],
+    starts: Sequence[int],
+    bounds: Sequence[float],
+    lower: Sequence[float],
+    upper: Sequence[float],
+    slack: float,
+    duals: FloatArray,
+    counts: IntArray,
+) -> bool:
+    """Project onto each constraint in turn; ``columns`` and ``duals`` change in place.
+
+    ``counts``: projections and changes are added. Returns ``False``, midway, where rounding prevents more.
+    """
+    rank = len(columns)
+    w, other, moved = np.empty(rank), np.empty(rank), np.empty(rank)
+    give = slack / (1.0 + slack) if slack != math.inf else 1.0
+    for number in range(len(bounds)):
+        begin, dual, bound = starts[number], float(duals[number]), bounds[number]
+        single = starts[number + 1] - begin == 1
+        _turn(columns, vectors[begin], w)
+        if single:
+            square = _dot(w, w)
+            if not square > 0.0:
+                return False
+            exact = give * (1.0 / square - 1.0 / bound - dual / slack)
+        else:
+            _turn(columns, vectors[begin + 1], other)
+            exact = two_step(w, other, signs[begin], signs[begin + 1], bound)
+        reached = min(max(dual + exact, lower[number]), upper[number])
+        step = reached - dual
+        counts[0] += 1
+        if step == 0.0:
+            continue
+        counts[1] += 1
+        duals[number] = reached
+        if single:
+            if not grow(columns, w, moved, square, step):
+                return False
+            continue
+        # What makes X smaller comes first, so that X stays positive definite in between.
+        place = begin if step * signs[begin] <= step * signs[begin + 1] else begin + 1
+        for row in (place, 2 * begin + 1 - place):
+            _turn(columns, vectors[row], w)
+            if not grow(columns, w, moved, _dot(w, w), step * signs[row]):
+                return False
+    return True

@@ -22,11 +22,10 @@ from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.checks import checked_factor
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.divergence import residual_of
 from kdrbench.lowrank.newton import change_of
-from kdrbench.lowrank.reduced import ReducedProblem, reduce_problem
+from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
 from kdrbench.lowrank.spectrum import spectrum_of
 from kdrbench.lowrank.trace_step import Projection, projection_step

@@ -1,12 +1,20 @@
-"""What the solvers need of a divergence: its dual function and derivatives, and one pass of exact projections."""
+"""What the solvers need of a divergence: its dual function and derivatives, and one pass of exact projections.
+
+Passes may be machine code. numba (the extra ``compiled``) is loaded at the first compiled sweep, which takes a few
+tenths of a second, and compiles each loop once for all later processes. ``auto`` therefore leaves a solve to numpy
+until its projections have cost about as much. It counts projections and not seconds, so that the same problem always
+takes the same path.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
@@ -80,3 +88,36 @@ def residual_of(problem: ReducedProblem, duals: FloatArray, excess: FloatArray) 
     moved = np.minimum(np.maximum(relative - gap, problem.lower), problem.upper)
     missed = np.where(problem.lower == 0, -gap, np.where(problem.upper == 0, gap, np.abs(gap)))
     return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
+
+    ``auto`` uses it after ``pays_after`` projections of a solve, at ranks up to ``largest_rank``.
+    """
+
+    name: str
+    pays_after: int
+    largest_rank: int
+
+    def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
+        """Return the compiled sweep if this sweep is to use it, else ``None``.
+
+        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
+        """
+        if asked is False or (asked == "auto" and not self._pays(rank, progress)):
+            return None
+        try:
+            from kdrbench.lowrank import compiled
+        except ImportError as error:
+            if asked is True:
+                raise InputError(
+                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
+                    "'auto' or False for the same results from numpy"
+                ) from error
+            return None
+        return getattr(compiled, f"{self.name}_sweep")
+
+    def _pays(self, rank: int, progress: Progress) -> bool:
+        return rank <= self.largest_rank and progress.projections >= self.pays_after

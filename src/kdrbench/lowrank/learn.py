@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.checks import checked_factor
 from kdrbench.lowrank.constraints import Constraints
 from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
 from kdrbench.lowrank.newton import change_of, newton, search_conflict
 from kdrbench.lowrank.reduced import (
     ReducedProblem,
+    checked_factor,
     in_conflict,
     out_of_reach,
     reduce_problem,

@@ -108,9 +108,9 @@ class Progress:
     trace_bound: float = 0.0
     conflicting: tuple[int, ...] = ()
 
-    def add_compiled(self, counts: list[int]) -> None:
-        """Add one compiled sweep with its projections, changes and, where there are any, spectra."""
-        self.compiled_sweeps += 1
+    def add_sweep(self, counts: list[int], *, compiled: bool) -> None:
+        """Add one sweep's projections, changes and, where there are any, spectra."""
+        self.compiled_sweeps += int(compiled)
         self.projections += counts[0]
         self.changes += counts[1]
         self.trace_evaluations += sum(counts[2:])

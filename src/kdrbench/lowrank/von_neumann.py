@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.compiled import InnerLoop
-from kdrbench.lowrank.divergence import State
+from kdrbench.lowrank.divergence import InnerLoop, State
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.spectrum import divided_differences
@@ -131,7 +130,7 @@ class VonNeumann:
             counts,
         )
         current.basis = columns.T
-        progress.add_compiled(counts.tolist())
+        progress.add_sweep(counts.tolist(), compiled=True)
         return done
 
     def _sweep(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:

@@ -41,7 +41,7 @@ _MOST_BEGINNINGS = 20
 _LOST = ("cancelled", "lost", "error")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://.+:\d{1,5}|inproc://.+")
 # What calls to a scheduler or to workers raise that have gone.
-_GONE = (OSError, TimeoutError, CancelledError)
+GONE = (OSError, TimeoutError, CancelledError)
 
 
 class DaskEngine:
@@ -55,7 +55,7 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
-        self._connection = _Connection(address, float(patience_s))
+        self._connection = Connection(address, float(patience_s))
         self._forget(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -127,9 +127,9 @@ class DaskEngine:
                 return result
         except BaseException as error:
             # What waits for a worker is not wanted any more.
-            with suppress(*_GONE):
+            with suppress(*GONE):
                 self._client.cancel([future for level in levels for future in level], force=True)
-            if isinstance(error, _GONE):
+            if isinstance(error, GONE):
                 raise _LostError from error
             raise
         raise _in_words(failure)
@@ -224,7 +224,7 @@ def _in_words(failure: BaseException) -> BaseException:
     return failure
 
 
-class _Connection:
+class Connection:
     """Connects to the scheduler at ``address`` when first asked to, and again where the connection was lost.
 
     It waits ``patience_s`` seconds for a scheduler and as long for workers.
@@ -246,7 +246,7 @@ class _Connection:
         try:
             if not self._client.nthreads():
                 self._client.wait_for_workers(1, timeout=self.patience_s)
-        except _GONE as error:
+        except GONE as error:
             raise self.deserted() from error
         return self._client
 
@@ -277,7 +277,7 @@ class _Connection:
                 return
         try:
             self._client = client_class(self.address, timeout=self.patience_s, set_as_default=False)
-        except _GONE as error:
+        except GONE as error:
             raise ClusterError(
                 f"no Dask scheduler answered at {self.address} within {self.patience_s:g} s; give the address that "
                 "`dask scheduler` prints, which this machine must be able to reach"

@@ -1,18 +1,26 @@
-"""A sweep of von Neumann projections in machine code.
+"""Sweeps in machine code, by numba: those of :mod:`.burg` as they are, and one of von Neumann projections.
 
-What :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + alpha ww' from the secular equation
-(:mod:`kdrbench.lowrank.spectrum`) at every rank. Constraints of rank two are left to numpy: full eigenproblems cost as
-much in machine code.
+The latter does what :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + alpha ww' from the secular
+equation (:mod:`kdrbench.lowrank.spectrum`) at every rank. Constraints of rank two are left to numpy: full eigenproblems
+cost as much in machine code.
+
+numba compiles at the first call and keeps the result on disk. It looks whether the file of the function kept has
+changed, not those of the functions that it calls: functions that call each other must be in one file.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numba import njit
 
 from kdrbench.kernels.family import FloatArray as Floats
-from kdrbench.lowrank.compiled.jit import jit, jit_sum
+from kdrbench.lowrank import burg
 from kdrbench.lowrank.constraints import IntArray as Ints
 
 # As in the modules named above.
@@ -23,14 +31,34 @@ _MOST = 100
 _TINY = 1e-300
 _CLOSE = 1e-5
 _DEFLATED = 8 * float(np.finfo(np.float64).eps)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-@jit_sum
-def _dot(a: Floats, b: Floats) -> float:
-    total = 0.0
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total
+def _compiled(function: _Function, **options: Any) -> _Function:
+    # Division by zero gives infinity, as in numpy, and does not keep loops from being vectorised.
+    make: Any = partial(njit, error_model="numpy", **options)
+    try:
+        return cast(_Function, make(cache=True)(function))
+    except RuntimeError:
+        # No cache folder is writable: compile in each process.
+        return cast(_Function, make(cache=False)(function))
+
+
+# Sums in any order, so that they use vector registers; no other liberty is taken.
+jit_sum = partial(_compiled, fastmath={"reassoc", "contract"})
+jit = partial(_compiled)
+
+
+def _with(function: Callable[..., Any], **called: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of :mod:`.burg` that calls these instead of those of numpy."""
+    plain = cast(FunctionType, function)
+    return jit(FunctionType(plain.__code__, {**plain.__globals__, **called}, plain.__name__))
+
+
+_dot = jit_sum(burg.loop_dot)
+_turned, _two_step = _with(burg.loop_turn, _dot=_dot), _with(burg.two_step, _dot=_dot)
+_grow = _with(burg.grow, _add_product=jit(burg.loop_add_product))
+burg_sweep = _with(burg.burg_sweep, _dot=_dot, _turn=_turned, two_step=_two_step, grow=_grow)
 
 
 @jit_sum
