@@ -53,14 +53,7 @@ class Abscissa:
     counted: str
 
 
-TIME = Abscissa(
-    "time_s",
-    0.0,
-    "time",
-    Axis(SOLVER_TIME, Scale.LOG, "s"),
-    "its time passes",
-    TIMES_MEAN,
-)
+TIME = Abscissa("time_s", 0.0, "time", Axis(SOLVER_TIME, Scale.LOG, "s"), "its time passes", TIMES_MEAN)
 CALLS = Abscissa(
     "calls",
     1.0,

@@ -65,11 +65,7 @@ _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
 # What would differ on every run.
-_METADATA: dict[str, dict[str, Any]] = {
-    "pdf": {"CreationDate": None},
-    "png": {"Software": None},
-    "svg": {"Date": None},
-}
+_METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {"Date": None}}
 # From this ratio on, the marks within decades would run into each other in a column's width.
 _MANY_DECADES = 1e4
 # Names of more letters do not fit side by side below a panel.

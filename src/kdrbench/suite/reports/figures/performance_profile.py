@@ -143,12 +143,7 @@ def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKno
 def _panel(needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style], without: str) -> Panel:
     series = [
         Series(
-            method_label(solver),
-            factors,
-            shares,
-            Mark.STEPS,
-            colour=styles[solver].colour,
-            line=styles[solver].line,
+            method_label(solver), factors, shares, Mark.STEPS, colour=styles[solver].colour, line=styles[solver].line
         )
         for solver, (factors, shares) in profile(needed).items()
         if len(needed)

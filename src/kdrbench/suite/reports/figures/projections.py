@@ -35,15 +35,7 @@ from kdrbench.suite.reports.figures.chart import (
     to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import (
-    ALTERNATIVE,
-    Config,
-    Fold,
-    Split,
-    read_findings,
-    sampling_of,
-    split_of,
-)
+from kdrbench.suite.reports.records import ALTERNATIVE, Config, Fold, Split, read_findings, sampling_of, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 
 if TYPE_CHECKING:
