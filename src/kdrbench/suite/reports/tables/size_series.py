@@ -225,7 +225,7 @@ def _row(one: SizeSeries) -> list[Entry]:
         _number(one, str(lost), "runs that were stopped at a limit, or failed"),
         *_exponent(one, one.law, "time of a run"),
         *_exponent(one, one.law_of_an_iteration, "time over iterations"),
-        *entries([_expected(one)]),
+        *entries([(_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]]),
     ]
 
 
@@ -246,10 +246,6 @@ def _number(one: SizeSeries, text: str, detail: str) -> Entry:
     alone = len(one.experiments) == 1
     axes = ("time_s", "", one.kernel, one.method) if alone else ()
     return Entry(text, detail=detail, axes=axes, experiment=one.experiments[0] if alone else "")
-
-
-def _expected(one: SizeSeries) -> str:
-    return (_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]
 
 
 def chart_of(source: Source) -> Chart:
@@ -279,8 +275,9 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
     for place in places:
         here = sorted((one for one in series if one.place == place), key=lambda one: methods.index(one.method))
         drawn = [part for one in here for part in _drawn(one, labels[one.method], styles[one.method])]
+        heading = f"{kernel_label(here[0].kernel)} kernel, {here[0].evaluation}, {fixed_sizes(here[0])}"
         axis = Axis(f"number of {AXES[here[0].axis]} {LETTERS[here[0].axis]}", Scale.LOG2)
-        panels.append(Panel(_heading(here[0]), axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
+        panels.append(Panel(heading, axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
         # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
         panels = [
@@ -300,10 +297,6 @@ def _legend(method: str, places: list[tuple[object, ...]], series: list[SizeSeri
     laws = {one.place: one.law for one in series if one.method == method}
     slopes = [exponent_text(laws.get(place)) for place in places]
     return f"{method_label(method)} ({'; '.join(slopes)})"
-
-
-def _heading(one: SizeSeries) -> str:
-    return f"{kernel_label(one.kernel)} kernel, {one.evaluation}, {fixed_sizes(one)}"
 
 
 def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
