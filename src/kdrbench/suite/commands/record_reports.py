@@ -158,10 +158,8 @@ class _Work:
     def all(self, *calls: tuple[Any, ...]) -> list[Any]:
         """Return what functions with their arguments give, in this order; the first that fails raises its error."""
         # Called what they make: a figure or a table by its name, or the name of the page.
-        titles = [
-            " ".join([work.__name__, *(one for one in rest[:1] if isinstance(one, str))]) for work, *rest in calls
-        ]
-        begun = {self.pool.submit(*call): title for call, title in zip(calls, titles, strict=True)}
+        names = [[work.__name__, *(word for word in given[:1] if isinstance(word, str))] for work, *given in calls]
+        begun = {self.pool.submit(*call): " ".join(words) for call, words in zip(calls, names, strict=True)}
         open_calls = set(begun)
         while open_calls:
             next_ones = ", ".join(islice((title for call, title in begun.items() if call in open_calls), 2))

@@ -280,9 +280,8 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
         panels.append(Panel(heading, axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
         # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
-        panels = [
-            Panel("no series of three sizes was run", Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s"))
-        ]
+        size, time = Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s")
+        panels = [Panel("no series of three sizes was run", size, time)]
     caption = (
         "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "
@@ -307,15 +306,10 @@ def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
         sizes = [one.law.smallest, one.law.largest]
         fitted = [one.law.at(size) for size in sizes]
         parts.append(Series(label, sizes, fitted, Mark.LINE, line=style.line, **common))
-    for points, symbol, ending in (
-        (one.ended, style.symbol, "ended"),
-        (one.stopped, Symbol.CROSS, "stopped at its limit"),
-    ):
+    name, stopped = f"{method_label(one.method)}, {LETTERS[one.axis]}", "stopped at its limit"
+    for points, symbol, ending in ((one.ended, style.symbol, "ended"), (one.stopped, Symbol.CROSS, stopped)):
         if points:
-            details = [
-                f"{method_label(one.method)}, {LETTERS[one.axis]} = {size:g}: {time:.3g} s, {ending}"
-                for size, time in points
-            ]
+            details = [f"{name} = {size:g}: {time:.3g} s, {ending}" for size, time in points]
             sizes, times = [size for size, _ in points], [time for _, time in points]
             parts.append(Series(label, sizes, times, Mark.POINTS, symbol, words=details, **common))
     return parts
