@@ -111,13 +111,13 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
         draw_figure(name, source, out)
 
 
-def draw_figure(name: str, source: Included, out: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
-    """Draw a figure as files of these kinds, with its data and its caption."""
+def draw_figure(name: str, source: Included, out: Path) -> None:
+    """Draw a figure, with its data and its caption."""
     from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
     from kdrbench.suite.reports.making import make_chart
 
     chart = make_chart(name, *source)
-    write_chart(chart, out, kinds)
+    write_chart(chart, out)
     click.echo(chart.caption)
 
 

@@ -69,17 +69,17 @@ _LETTER_WIDTH = 0.066
 # Letters of a legend by their share of a usual one's size, and lines from which on they are smaller.
 _LEGEND_LETTERS, _MOST_LINES = {"medium": 1.0, "small": 0.833, "x-small": 0.694}, 5
 # What would differ on every run.
-_METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {"Date": None}}
+_METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 # From this ratio on, the marks within decades would run into each other in a column's width.
 _MANY_DECADES = 1e4
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 32
 
 
-def write_chart(chart: Chart, stem: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
-    """Write ``stem`` as these ``kinds``, .json and .txt, the caption; each appears whole, the same on every run."""
+def write_chart(chart: Chart, stem: Path) -> None:
+    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
-    for kind in kinds:
+    for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
         write_text(stem.parent / f"{stem.name}.{kind}", text)
@@ -152,10 +152,10 @@ def laid_out(figure: Figure) -> Figure:
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
+    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
     buffer = io.BytesIO()
     # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
-    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "kdrbench"}):
+    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
