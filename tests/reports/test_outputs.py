@@ -152,7 +152,7 @@ def test_every_table_figure_and_page_has_a_caption():
     }
     assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
     assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
-    assert flags["reports.figures.cost_against_time.png"]["labels"]["of"] == "all"
+    assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
     assert flags["claims"]["category"] == "Published and ours"
 
 
