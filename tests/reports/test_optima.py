@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
-from kdrbench.suite.reports.figures.performance_profile import performance_profile
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.reports.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.suite.reports.records import problem_of
 from support.configs import whole_config

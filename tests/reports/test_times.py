@@ -10,8 +10,7 @@ from kdrbench.revisions import Revision
 from kdrbench.suite.reports.answers.side_by_side import compare_solvers
 from kdrbench.suite.reports.clean_times import clean_times, steady_times, warning_of
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
-from kdrbench.suite.reports.figures.performance_profile import performance_profile
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.reports.tables.ikdr import compared_cells
 from kdrbench.suite.reports.tables.paired_tests import paired_tests
 from support.dashboard_grid import values_of

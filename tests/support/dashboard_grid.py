@@ -12,8 +12,7 @@ from kdrbench.suite.reports.answers.nearness import gaps_of
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
-from kdrbench.suite.reports.figures.performance_profile import performance_profile
+from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table

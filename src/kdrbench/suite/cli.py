@@ -52,11 +52,11 @@ _STEPS = {
     "figure": "reports",
     "freeze-config": "workflow",
     "merge": "workflow",
-    "papers": "report_jobs",
+    "papers": "reports",
     "picture": "reports",
     "prepare": "workflow",
     "published-vs-ours": "reports",
-    "reports": "report_jobs",
+    "reports": "reports",
     "summary": "reports",
     "table": "reports",
 }

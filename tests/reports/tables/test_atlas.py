@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.suite.reports.figures import atlas as figure
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import Report, experiment_figures
 from kdrbench.suite.reports.tables import atlas
+from kdrbench.suite.reports.tables import atlas as figure
 from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import render_html

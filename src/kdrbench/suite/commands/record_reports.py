@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -103,7 +102,7 @@ class _Source:
 
         Returns the answers and, by name, the tables with their pages that were made for them.
         """
-        from kdrbench.suite.commands.report_jobs import write_papers
+        from kdrbench.suite.commands.reports import write_papers
         from kdrbench.suite.reports.summary.source import Source
 
         source = Source(self.config, self.merged, self.store, "..")
@@ -158,25 +157,16 @@ class _Work:
 
     def all(self, *calls: tuple[Any, ...]) -> list[Any]:
         """Return what functions with their arguments give, in this order; the first that fails raises its error."""
-        begun = {self.pool.submit(*call): _title(*call) for call in calls}
-        self._show(begun.values())
+        # Called what they make: a figure or a table by its name, or the name of the page.
+        names = [[work.__name__, *(word for word in given[:1] if isinstance(word, str))] for work, *given in calls]
+        begun = {self.pool.submit(*call): " ".join(words) for call, words in zip(calls, names, strict=True)}
         open_calls = set(begun)
         while open_calls:
+            next_ones = ", ".join(islice((title for call, title in begun.items() if call in open_calls), 2))
+            seconds = monotonic() - self.began_s
+            self.line.show(f"kdrbench: {self.n_ended} of {self.n_calls} reports, {seconds:.0f} s: {next_ones}")
             ended, open_calls = wait(open_calls, timeout=1.0, return_when=FIRST_COMPLETED)
-            for one in ended:
-                one.result()
+            for call in ended:
+                call.result()
             self.n_ended += len(ended)
-            self._show(title for call, title in begun.items() if call in open_calls)
-        return [one.result() for one in begun]
-
-    def _show(self, titles: Iterable[str]) -> None:
-        next_ones = ", ".join(islice(titles, 2))
-        self.line.show(
-            f"kdrbench: {self.n_ended} of {self.n_calls} reports, {monotonic() - self.began_s:.0f} s: {next_ones}"
-        )
-
-
-def _title(work: Callable[..., Any], *arguments: Any) -> str:
-    """Return what a call makes: a figure or a table by its name, or the name of the page."""
-    names = [argument for argument in arguments[:1] if isinstance(argument, str)]
-    return " ".join([work.__name__, *names])
+        return [call.result() for call in begun]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdrbench.errors import KdrbenchError, counted, refusal
 from kdrbench.suite.archive import shown
 from kdrbench.suite.commands.options import FILE, read_paths
 from kdrbench.suite.commands.sources import ReportCommand, config_file, merged_folder, out_stem, store_folder, which
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page
     from kdrbench.suite.reports.outputs import Report
     from kdrbench.suite.reports.summary.source import Source
-    from kdrbench.suite.reports.tables.table import Section
 
 # A configuration, the folder of its merged tables, and that of traces, findings and data.
 Included = tuple["Config", Path, Path]
@@ -81,20 +82,16 @@ def write_report(report: Report, source: Included, out: Path, figures: tuple[Pat
 
 
 def write_page(page: Page, stem: Path, figures: tuple[Path, ...]) -> None:
-    """Write a table with its page as ``stem``, the PNG ``figures`` above the page's own sections."""
-    from kdrbench.suite.reports.tables.table import write_table
+    """Write a table with its page as ``stem``: the PNG ``figures`` with their captions, then its own sections."""
+    from kdrbench.suite.reports.figures.chart import Chart
+    from kdrbench.suite.reports.tables.table import Section, write_table
 
     contents, sections = page
-    write_table(contents, stem, [*map(_picture, figures), *sections])
-
-
-def _picture(png: Path) -> Section:
-    """Return the section of a page that shows a figure, with the caption that is written beside it."""
-    from kdrbench.suite.reports.figures.chart import Chart
-    from kdrbench.suite.reports.tables.table import Section
-
-    chart = Chart.from_json(png.with_suffix(".json").read_text(encoding="utf-8"))
-    return Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption])
+    charts = [(png, Chart.from_json(png.with_suffix(".json").read_text(encoding="utf-8"))) for png in figures]
+    shown_figures = [
+        Section(chart.title, picture=png.read_bytes(), paragraphs=[chart.caption]) for png, chart in charts
+    ]
+    write_table(contents, stem, [*shown_figures, *sections])
 
 
 @click.command(cls=ReportCommand)
@@ -114,13 +111,13 @@ def figure(name: str, config: Config, results: Path, store: Path, out: Path) -> 
         draw_figure(name, source, out)
 
 
-def draw_figure(name: str, source: Included, out: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
-    """Draw a figure as files of these kinds, with its data and its caption."""
+def draw_figure(name: str, source: Included, out: Path) -> None:
+    """Draw a figure, with its data and its caption."""
     from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
     from kdrbench.suite.reports.making import make_chart
 
     chart = make_chart(name, *source)
-    write_chart(chart, out, kinds)
+    write_chart(chart, out)
     click.echo(chart.caption)
 
 
@@ -235,3 +232,101 @@ def write_dashboard(
     page = render_dashboard(runs, config, store / "traces", comparisons, read_parts(parts), answers)
     write_text(out, page)
     return len(page)
+
+
+@click.command(cls=ReportCommand)
+@click.argument("names", nargs=-1)
+@which
+@config_file
+@merged_folder
+@store_folder
+@click.option("--merge", "experiment", default="", help="The experiment whose records are merged before.")
+@click.option("--optima", type=FILE, help="The .npz file for the best solutions of that experiment, an atlas.")
+@click.option("--typeset", is_flag=True, help="Make a PDF of each table of IKDR, too.")
+@click.option("--out", type=FILE, required=True, help="Folder to write to.")
+def reports(
+    names: tuple[str, ...],
+    config: Config,
+    results: Path,
+    store: Path,
+    experiment: str,
+    optima: Path | None,
+    typeset: bool,
+    out: Path,
+) -> None:
+    """Make the tables NAMES and the figures among them, figures/NAME, in one process.
+
+    A report that cannot be made is named, with the reason; the others are made. Pages of tables show the figures of
+    their experiment, which come first or are there.
+    """
+    table = results / "merged" / f"{experiment}.csv"
+    if experiment:
+        from kdrbench.suite.commands.workflow import merge_experiments
+        from kdrbench.suite.experiments.config import load_grid
+
+        merge_experiments(load_grid(config), [experiment], store, table)
+    if optima:
+        from kdrbench.suite.reports.optima import best_solutions, write_solutions
+        from kdrbench.suite.reports.records import read_runs
+
+        solutions = best_solutions(read_runs(table), store / "findings")
+        write_solutions(optima, solutions)
+        click.echo(f"{counted(len(solutions), 'problem')} -> {optima}")
+    with included(config, results, store) as source:
+        faulty = [name for name in names if not _is_made(name, source, out, typeset=typeset)]
+    if faulty:
+        click.echo(f"kdrbench: not made: {', '.join(faulty)}", err=True)
+        click.get_current_context().exit(2)
+
+
+def _is_made(name: str, source: Included, out: Path, *, typeset: bool) -> bool:
+    """Make a table or a figure, and return whether it is made; otherwise say why not."""
+    try:
+        _make(name, source, out, typeset=typeset)
+    except (KdrbenchError, OSError) as error:
+        click.echo(f"kdrbench: {name}: {refusal(error) if isinstance(error, OSError) else error}", err=True)
+    except Exception:
+        click.echo(f"kdrbench: {name}: {traceback.format_exc()}", err=True)
+    else:
+        return True
+    return False
+
+
+def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
+    from kdrbench.suite.reports.making import reports_named
+    from kdrbench.suite.reports.records import IKDR
+    from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
+
+    if name.startswith(FIGURE_FOLDER):
+        draw_figure(name.removeprefix(FIGURE_FOLDER), source, out / name)
+        return
+    (table,) = reports_named(name, source[0])
+    write_report(table, source, out, tuple(out / FIGURE_FOLDER / f"{figure}.png" for figure in table.figures))
+    if typeset and table.kind == IKDR:
+        from kdrbench.suite.reports.tables.table import compile_pdf
+
+        compile_pdf((out / f"{name}.tex").read_text(encoding="utf-8"), out / f"{name}.pdf")
+
+
+@click.command(cls=ReportCommand)
+@which
+@config_file
+@merged_folder
+@store_folder
+@click.option("--out", type=FILE, required=True, help="Folder to write to.")
+def papers(config: Config, results: Path, store: Path, out: Path) -> None:
+    """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
+    from kdrbench.suite.reports.summary.source import Source
+
+    write_papers(Source(config, results, store, ".."), out)
+
+
+def write_papers(source: Source, out: Path) -> None:
+    """Write published numbers, claims and summaries, which are made of each other, into a folder."""
+    from kdrbench.suite.reports.claims.page import write_claims
+    from kdrbench.suite.reports.ledger.published_vs_ours import shares, write_comparisons
+
+    write_comparisons(source.comparisons, out / "published_vs_ours")
+    click.echo("\n".join(shares(source.comparisons)))
+    write_claims(source.claims, out / "claims", list(source.config["run"]), source.merged)
+    write_summary(source, out / "summary")

@@ -67,14 +67,12 @@ def _cell(one: BatchProgress) -> str:
 
 def _in_words(batches: list[BatchProgress]) -> str:
     counts = endings(batches)
-    words = ", ".join(f"{counts[name]} {_word(name)}" for name in Status if counts[name])
+    words = ", ".join(
+        f"{counts[name]} {_SHOWN.get(name, name.value.replace('_', ' '))}" for name in Status if counts[name]
+    )
     # A run of some systems leaves several rows, each of which has ended in its own way.
     several = counts.total() != sum(one.n_ended for one in batches)
     return f"{counted(counts.total(), 'row')}: {words}" if several else words
-
-
-def _word(status: Status) -> str:
-    return _SHOWN.get(status, status.value.replace("_", " "))
 
 
 def _outdated(batches: list[BatchProgress]) -> Iterator[str]:

@@ -5,6 +5,7 @@ Reports import from :mod:`kdrbench.suite.experiments` by way of this module alon
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.stage import Config
 from kdrbench.suite.experiments.merging import differences, same_definition
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
-from kdrbench.suite.reports.whole_tables import fault_of
 from kdrbench.suite.systems import build_stage, system_of, table_of
 from kdrbench.suite.systems.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling
@@ -34,59 +34,13 @@ from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE, Settings, 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ALTERNATIVE",
-    "ANGLE_DEG",
-    "ATLAS",
-    "EIGENGAP",
-    "IKDR",
-    "KPCA_FIGURES",
-    "KPCA_TRICK",
-    "LEAGUE",
-    "LOW_RANK",
-    "NOISE",
-    "NO_KERNEL",
-    "NUMBERS",
-    "OPTIMA",
-    "OWN_RULE",
-    "REFERENCE",
-    "STATIONARY",
-    "Config",
-    "Fold",
-    "Metric",
-    "Results",
-    "Settings",
-    "Split",
-    "controls_of",
-    "differences",
-    "ending_of",
-    "experiments_of",
-    "is_redrawn",
-    "is_scaling",
-    "losing_cells",
-    "n_runs",
-    "of_papers",
-    "problem_of",
-    "random_ones",
-    "read_arrays",
-    "read_findings",
-    "read_points",
-    "read_results",
-    "read_runs",
-    "read_traces",
-    "runs_of",
-    "same_definition",
-    "sampling_of",
-    "settings_of",
-    "split_of",
-    "stage_table",
-    "stored_arrays",
-    "system_of",
-    "systems_of",
-    "table_of",
-    "without_code",
-    "write_results",
-]
+__all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
+__all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
+__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "ending_of"]
+__all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
+__all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_results", "read_runs"]
+__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of", "stage_table"]
+__all__ += ["stored_arrays", "system_of", "systems_of", "table_of", "without_code", "write_results"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
 # The papers whose numbers and claims the experiments of a system can reproduce.
@@ -169,7 +123,7 @@ def _parsed(path: Path) -> pd.DataFrame:
         raise ValueError("its last line is cut")
     if unknown := set(runs["status"]) - set(map(str, Status)):
         raise ValueError(f"a status is {min(map(str, unknown))!r}")
-    if fault := fault_of(runs):
+    if fault := next(_faults(runs), ""):
         raise ValueError(fault)
     return runs
 
@@ -242,3 +196,58 @@ def _places_and_runs(group: pd.DataFrame) -> Iterator[tuple[int, str, int]]:
         if "cells_of" in names:
             names.pop("method", None)
         yield place, "/".join(names.values()), int(row["run"])
+
+
+# Columns that only rows of one system have all of, and what tells its rows apart. There are more marks than axes need,
+# since a system of one's own may share axes and have others; rows with the marks of two systems have the axes of both.
+_AXES = {
+    ("paradigm", "split", "quality_metric"): ("experiment", "dataset", "kernel", "method", "partition", "run"),
+    ("learner", "variant", "tuning_cpu_s", "learning_cpu_s"): ("experiment", "dataset", "learner", "variant", "run"),
+    ("n_constraints", "sweeps"): ("experiment", "dataset", "method", "n_constraints", "run"),
+    ("varied", "value", "series"): ("experiment", "dataset", "varied", "value", "series", "run"),
+}
+# What reports count with; a table need not have them all.
+_NUMBERS = (
+    *("run", "time_s", "cpu_s", "warm_s", "time_limit_s", "memory_limit_mib", "cost", "quality", "iterations"),
+    *("train_accuracy", "stationarity", "curvature", "eigengap", "n_train", "n_test", "n_features", "n_components"),
+    *("accuracy", "tuning_wall_s", "learning_wall_s", "value", "condition", "disagreement", "n_constraints", "sweeps"),
+    *("projections", "n_samples", "rank", "learned_rank", "largest_violation", "nmi_ten_starts", "target_accuracy"),
+)
+_LISTS = "test_selected"
+
+
+def _faults(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield what a merged table may not hold: words in place of numbers, the same run twice, lists that are none."""
+    import pandas as pd
+
+    for name in (one for one in _NUMBERS if one in runs):
+        if pd.api.types.is_numeric_dtype(runs[name]):
+            continue
+        known = runs[name].dropna()
+        if len(words := known[pd.to_numeric(known, errors="coerce").isna()]):
+            yield f"the column {name} holds {visible(str(words.iloc[0]))!r}, which is no number"
+    yield from _doubled(runs)
+    if _LISTS in runs:
+        yield from (
+            f"the column {_LISTS} holds {visible(text)[:40]!r}, which is no list of numbers"
+            for text in runs[_LISTS].dropna().unique()
+            if not _is_list_of_numbers(text)
+        )
+
+
+def _doubled(runs: pd.DataFrame) -> Iterator[str]:
+    systems = [(marks, axes) for marks, axes in _AXES.items() if {*marks} <= {*runs}]
+    names = list(dict.fromkeys(name for _, axes in systems for name in axes if name in runs))
+    for marks, axes in systems:  # a run that a limit stopped has no measurements, but its axes
+        rows = runs[runs[[name for name in marks if name in axes]].notna().all(axis=1)]
+        if len(twice := rows[rows.duplicated(names)]):
+            place = ", ".join(f"{name} {visible(str(twice.iloc[0][name]))}" for name in names)
+            yield f"there are two rows of {place}"
+
+
+def _is_list_of_numbers(text: str) -> bool:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, list) and bool(values) and all(type(one) in (int, float) for one in values)

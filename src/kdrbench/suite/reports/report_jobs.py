@@ -12,30 +12,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from kdrbench.suite.reports.outputs import (
-    COMPLEXITY,
-    FIGURE_1B,
-    FIGURES,
-    LOW_RANK_TEXT,
-    OTHER_TABLE,
-    PROFILE,
-    SCALING,
-    TABLES,
-    Paths,
-    Report,
-    awaited_experiments,
-    experiment_figures,
-    experiment_tables,
-    figure_files,
-    figure_sources,
-    figures_of,
-    optima_file,
-    report_folder,
-    result_folder,
-    table_files,
-    table_sources,
-    tables_of,
-)
+from kdrbench.suite.reports import outputs
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,
@@ -75,7 +52,7 @@ class _Target:
 def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
     """Return what can be asked for by name, with the files that it makes."""
     return {
-        name: table_files(config, target.tables, typeset=typeset) + figure_files(config, target.figures)
+        name: outputs.table_files(config, target.tables, typeset=typeset) + outputs.figure_files(config, target.figures)
         for name, target in _targets(config).items()
     }
 
@@ -85,13 +62,14 @@ def experiments_by_target(config: Config) -> dict[str, list[str]]:
 
     Beside an experiment these can be others: those whose partitions its table shows, and atlases of best known costs.
     """
-    tables, figures = tables_of(config), figures_of(config)
+    tables, figures = outputs.tables_of(config), outputs.figures_of(config)
     by_target = {}
     for name, target in _targets(config).items():
-        awaited = [awaited_experiments(config, tables[table], TABLES) for table in target.tables]
+        awaited = [outputs.awaited_experiments(config, tables[table], outputs.TABLES) for table in target.tables]
         # The page of a table shows figures.
         on_pages = [figure for table in target.tables for figure in tables[table].figures]
-        awaited += [awaited_experiments(config, figures[one], FIGURES) for one in [*target.figures, *on_pages]]
+        shown = [figures[name] for name in (*target.figures, *on_pages)]
+        awaited += [outputs.awaited_experiments(config, figure, outputs.FIGURES) for figure in shown]
         behind = frozenset[str]().union(*awaited)
         by_target[name] = [experiment for experiment in config["run"] if experiment in behind]
     return by_target
@@ -104,21 +82,21 @@ def _targets(config: Config) -> dict[str, _Target]:
         papers = [one for one in _paper_targets(name, config["experiments"][name]) if one not in config["run"]]
         for target in (name, *papers):
             named.setdefault(target, _Target()).add(
-                [report.name for report in experiment_tables(config, name)],
-                [report.name for report in experiment_figures(config, name)],
+                [report.name for report in outputs.experiment_tables(config, name)],
+                [report.name for report in outputs.experiment_figures(config, name)],
             )
-    tables, figures = tables_of(config), figures_of(config)
+    tables, figures = outputs.tables_of(config), outputs.figures_of(config)
     for number in KPCA_TABLES.values():
         of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
         if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
             named.setdefault(f"kpca_table{number}", _Target()).add(chosen)
-    if COMPLEXITY in tables:
-        named.setdefault("ismplus_table4", _Target()).add([COMPLEXITY])
-        named.setdefault("neurips2019_figure1b", _Target()).add(figures=[SCALING, FIGURE_1B])
-    if LOW_RANK_TEXT in tables:
-        named.setdefault("lowrank_text", _Target()).add([LOW_RANK_TEXT])
-    if PROFILE in figures:
-        named.setdefault(PROFILE, _Target()).add(figures=[PROFILE])
+    if outputs.COMPLEXITY in tables:
+        named.setdefault("ismplus_table4", _Target()).add([outputs.COMPLEXITY])
+        named.setdefault("neurips2019_figure1b", _Target()).add(figures=[outputs.SCALING, outputs.FIGURE_1B])
+    if outputs.LOW_RANK_TEXT in tables:
+        named.setdefault("lowrank_text", _Target()).add([outputs.LOW_RANK_TEXT])
+    if outputs.PROFILE in figures:
+        named.setdefault(outputs.PROFILE, _Target()).add(figures=[outputs.PROFILE])
     return named
 
 
@@ -140,53 +118,53 @@ class ReportJob:
 
     name: str
     merged: str = ""
-    tables: list[Report] = field(default_factory=list)
-    figures: list[Report] = field(default_factory=list)
+    tables: list[outputs.Report] = field(default_factory=list)
+    figures: list[outputs.Report] = field(default_factory=list)
 
 
 def report_jobs(config: Config) -> list[ReportJob]:
     """Return the jobs of a configuration: one for each experiment, and those whose reports wait for several."""
     jobs = {frozenset({name}): ReportJob(f"experiment_{name}", name) for name in config["run"]}
 
-    def job_of(report: Report, awaited: frozenset[str]) -> ReportJob:
+    def job_of(report: outputs.Report, awaited: frozenset[str]) -> ReportJob:
         return jobs.setdefault(awaited, ReportJob(f"compared_{report.name}"))
 
-    for table in tables_of(config).values():
-        job_of(table, awaited_experiments(config, table, TABLES)).tables.append(table)
-    for figure in figures_of(config).values():
-        job_of(figure, awaited_experiments(config, figure, FIGURES)).figures.append(figure)
+    for table in outputs.tables_of(config).values():
+        job_of(table, outputs.awaited_experiments(config, table, outputs.TABLES)).tables.append(table)
+    for figure in outputs.figures_of(config).values():
+        job_of(figure, outputs.awaited_experiments(config, figure, outputs.FIGURES)).figures.append(figure)
     return list(jobs.values())
 
 
 def merged_table(config: Config, name: str) -> str:
     """Return the merged table of an experiment."""
-    return f"{result_folder(config)}/merged/{name}.csv"
+    return f"{outputs.result_folder(config)}/merged/{name}.csv"
 
 
 def stored_optima(config: Config, job: ReportJob) -> list[str]:
     """Return the file of best known solutions that a job stores: that of the atlas whose rows it merges."""
-    return [optima_file(job.merged)] if job.merged in experiments_of(config, ATLAS) else []
+    return [outputs.optima_file(job.merged)] if job.merged in experiments_of(config, ATLAS) else []
 
 
-def job_sources(config: Config, job: ReportJob, paths: Paths, stored: Iterable[str] = ()) -> list[str]:
+def job_sources(config: Config, job: ReportJob, paths: outputs.Paths, stored: Iterable[str] = ()) -> list[str]:
     """Return the files that a job waits for; arguments as those of :func:`.figure_sources`."""
     sources = paths(job.merged, "records") if job.merged else []
     sources += [path for _ in stored_optima(config, job) for path in paths(job.merged, "findings")]
     reports = [*job.tables, *job.figures]
     sources += [merged_table(config, name) for one in reports for name in one.experiments if name != job.merged]
-    sources += [path for table in job.tables for path in table_sources(config, table, paths, stored)]
-    sources += [path for figure in job.figures for path in figure_sources(config, figure, paths, stored)]
+    sources += [path for table in job.tables for path in outputs.table_sources(config, table, paths, stored)]
+    sources += [path for figure in job.figures for path in outputs.figure_sources(config, figure, paths, stored)]
     own = {figure.name for figure in job.figures}
     shown = [name for table in job.tables for name in table.figures if name not in own]
-    sources += [f"{report_folder(config)}/{FIGURE_FOLDER}{name}.png" for name in shown]
+    sources += [f"{outputs.report_folder(config)}/{FIGURE_FOLDER}{name}.png" for name in shown]
     return list(dict.fromkeys(sources))
 
 
 def job_files(config: Config, job: ReportJob, *, typeset: bool = False) -> list[str]:
     """Return the files that a job makes; ``typeset`` as in :func:`.table_files`."""
     merged = [merged_table(config, job.merged), *stored_optima(config, job)] if job.merged else []
-    tables = table_files(config, [one.name for one in job.tables], typeset=typeset)
-    return merged + tables + figure_files(config, [one.name for one in job.figures])
+    tables = outputs.table_files(config, [one.name for one in job.tables], typeset=typeset)
+    return merged + tables + outputs.figure_files(config, [one.name for one in job.figures])
 
 
 def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
@@ -200,13 +178,14 @@ def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
 def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
     flags = {}
+    folder = outputs.report_folder(config)
     for table in job.tables:
-        kind = table.kind if table.kind in TABLES else "other"
-        shows = TABLES.get(table.kind, OTHER_TABLE).shows
-        flags[f"{report_folder(config)}/{table.name}.html"] = _flags("Tables", f"table_{kind}", _shown(table), shows)
+        kind = table.kind if table.kind in outputs.TABLES else "other"
+        shows = outputs.TABLES.get(table.kind, outputs.OTHER_TABLE).shows
+        flags[f"{folder}/{table.name}.html"] = _flags("Tables", f"table_{kind}", _shown(table), shows)
     for figure in job.figures:
-        file, caption = f"{report_folder(config)}/{FIGURE_FOLDER}{figure.name}.png", f"figure_{figure.kind}"
-        flags[file] = _flags("Figures", caption, _shown(figure), FIGURES[figure.kind].shows)
+        file, caption = f"{folder}/{FIGURE_FOLDER}{figure.name}.png", f"figure_{figure.kind}"
+        flags[file] = _flags("Figures", caption, _shown(figure), outputs.FIGURES[figure.kind].shows)
     return flags
 
 
@@ -216,7 +195,7 @@ def page_caption(name: str) -> dict[str, Any]:
     return _flags(chapter, f"page_{name}", "all", shows)
 
 
-def _shown(report: Report) -> str:
+def _shown(report: outputs.Report) -> str:
     alone = len(report.experiments) == 1 or report.name in report.experiments
     return report.experiments[0] if alone else "all"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ class CellLink:
     """Where a cell's runs are: experiment, the labels that its runs have in lists, empty for all, and a command."""
 
     experiment: str
-    dataset: str
+    data: str
     kernel: str
     method: str
     command: str
@@ -46,17 +46,14 @@ class Cells:
 
     def add(self, table: str, entry: Entry, is_number: bool) -> int | None:
         """Return the place of a table's cell, ``None`` for one of which nothing need be kept."""
-        link = self._place_of(self._link_of(entry.experiment or table, entry.axes)) if entry.axes else None
+        experiment = entry.experiment or self._experiments.get(table, table)
+        link = self._place_of(link_within(experiment, entry.axes, self._config)) if entry.axes else None
         order = rounded(order_of(entry), 8) if is_number else None
         return None if order is None and not entry.detail else self._place(order, entry.detail, link)
 
     def of_runs(self, experiment: str, axes: tuple[str, ...], words: str) -> int:
         """Return the place of a cell that says what it means in words, of an experiment's runs with these axes."""
         return self._place(None, words, self._place_of(link_within(experiment, axes, self._config)))
-
-    def _link_of(self, table: str, axes: tuple[str, ...]) -> CellLink:
-        """Return the link of a cell of a table, or of an experiment in a table of several."""
-        return link_within(self._experiments.get(table, table), axes, self._config)
 
     @cached_property
     def _experiments(self) -> dict[str, str]:
@@ -72,16 +69,7 @@ class Cells:
     @property
     def content(self) -> dict[str, list[Any]]:
         """The cells in the order of their places: order, meaning, place among the links; and the links."""
-        links = [
-            {
-                "experiment": one.experiment,
-                "data": one.dataset,
-                "kernel": one.kernel,
-                "method": one.method,
-                "command": one.command,
-            }
-            for one in self._links
-        ]
+        links = [asdict(one) for one in self._links]
         return {"cells": [list(cell) for cell in self._cells], "links": links}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,6 @@ from kdrbench.suite.reports.records import (
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 
-_OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
 _LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
 
 
@@ -52,58 +51,36 @@ class Check:
     asked: bool = True
 
 
+_SHARED = "Runs whose wall time exceeds their CPU time by over a tenth."
+_OFF_THE_CLOCK = "Runs whose process took more than their clocks and the referee account for."
+_DRIFTED = (
+    "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other methods on the "
+    "same problem."
+)
+_AUDITED = f"Runs whose solver, which declares no published settings, says converged. {CONVERGED_MEANS}"
+_UNCONVERGED = "Runs that came to their method's own end, but not to its tolerance."
+_RANDOM = "Cells whose mean cost or quality is worse than that of a random projection."
+
+
 def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
+    ended = {str(Status.STALLED), str(Status.MAX_ITERATIONS)}
+    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
+    recorded = bool(runs["git_dirty"].notna().any())
+    sources = "Rows made in a checkout that differed from its commit."
     return [
         Check("missing", "Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
         _of_runs(runs, status == Status.FAILED, "failed", "Failed", "Runs that ended with an error or were killed."),
         _of_runs(runs, status.isin(_LIMITS), "limited", "Stopped at a limit", "Tables give a bound, not a number."),
         _of_runs(runs, status == Status.SKIPPED, "skipped", "Skipped", "Runs that were not begun."),
-        _of_runs(
-            runs,
-            status.isin({str(Status.STALLED), str(Status.MAX_ITERATIONS)}),
-            "unconverged",
-            "Ended without converging",
-            "Runs that came to their method's own end, but not to its tolerance.",
-        ),
-        _of_runs(
-            runs,
-            _wrongly_converged(runs, config),
-            "audited",
-            "Says converged, is not",
-            f"Runs whose solver, which declares no published settings, says converged. {CONVERGED_MEANS}",
-        ),
-        Check(
-            "control",
-            "Worse than random",
-            "Cells whose mean cost or quality is worse than that of a random projection.",
-            list(_losing(runs, config)),
-            asked=any(random_ones(name, config) for name in experiments_of(config, IKDR)),
-        ),
-        _flagged(
-            runs, "contaminated", "Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."
-        ),
-        _flagged(
-            runs,
-            "unaccounted",
-            "Worked off the clock",
-            "Runs whose process took more than their clocks and the referee account for.",
-        ),
-        _flagged(
-            runs,
-            "drifted",
-            "Drifted timing",
-            "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other "
-            "methods on the same problem.",
-        ),
-        Check(
-            "changed",
-            "Made by changed sources",
-            "Rows made in a checkout that differed from its commit.",
-            list(_changed(runs)),
-            asked=bool(runs["git_dirty"].notna().any()),
-        ),
+        _of_runs(runs, status.isin(ended), "unconverged", "Ended without converging", _UNCONVERGED),
+        _of_runs(runs, _wrongly_converged(runs, config), "audited", "Says converged, is not", _AUDITED),
+        Check("control", "Worse than random", _RANDOM, list(_losing(runs, config)), asked=has_control),
+        _flagged(runs, "contaminated", "Shared their core", _SHARED),
+        _flagged(runs, "unaccounted", "Worked off the clock", _OFF_THE_CLOCK),
+        _flagged(runs, "drifted", "Drifted timing", _DRIFTED),
+        Check("changed", "Made by changed sources", sources, list(_changed(runs)), asked=recorded),
     ]
 
 
@@ -124,12 +101,16 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
 
 
 def _of_runs(runs: pd.DataFrame, chosen: pd.Series, name: str, title: str, meaning: str) -> Check:
-    places = chosen.to_numpy().nonzero()[0].tolist()
     findings = [
         Finding(row["experiment"], run_name(row), "" if pd.isna(row["message"]) else row["message"], place)
-        for place, row in zip(places, runs[chosen].to_dict("records"), strict=True)
+        for place, row in _rows(runs, chosen)
     ]
     return Check(name, title, meaning, findings)
+
+
+def _rows(runs: pd.DataFrame, chosen: pd.Series) -> Iterator[tuple[int, dict[Hashable, Any]]]:
+    """Yield the place and the row of each chosen run."""
+    return zip(chosen.to_numpy().nonzero()[0].tolist(), runs[chosen].to_dict("records"), strict=True)
 
 
 def _flagged(runs: pd.DataFrame, column: str, title: str, meaning: str) -> Check:
@@ -139,9 +120,7 @@ def _flagged(runs: pd.DataFrame, column: str, title: str, meaning: str) -> Check
 
 
 def _changed(runs: pd.DataFrame) -> Iterator[Finding]:
-    chosen = runs["git_dirty"].astype(str) == "True"
-    places = chosen.to_numpy().nonzero()[0].tolist()
-    for place, row in zip(places, runs[chosen].to_dict("records"), strict=True):
+    for place, row in _rows(runs, runs["git_dirty"].astype(str) == "True"):
         yield Finding(row["experiment"], run_name(row), f"commit {str(row['git_commit'])[:10]}", place)
 
 
@@ -156,11 +135,9 @@ def _missing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:
         methods = [cell for cell in methods if not cell[1].endswith(REFERENCE)]
         for dataset in experiment["datasets"]:
             for cell in methods:
-                absent = sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment)))
-                if absent:
-                    yield Finding(
-                        name, _cell_name(dataset, *cell), f"{absent} of {counted(runs_of(experiment), 'run')}"
-                    )
+                if absent := sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment))):
+                    words = f"{absent} of {counted(runs_of(experiment), 'run')}"
+                    yield Finding(name, _cell_name(dataset, *cell), words)
 
 
 def _losing(runs: pd.DataFrame, config: Config) -> Iterator[Finding]:

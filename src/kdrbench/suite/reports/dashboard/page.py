@@ -19,18 +19,9 @@ from kdrbench.errors import InputError
 from kdrbench.suite.reports.answers.answer import Answer, answers_of, leading_of
 from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.claims.claim import DECISION_RULES
+from kdrbench.suite.reports.dashboard import overview
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
-from kdrbench.suite.reports.dashboard.overview import (
-    claims_of,
-    counts_of,
-    effects_of,
-    endings_of,
-    not_run_of,
-    questions_of,
-    shares_of,
-    touched,
-)
 from kdrbench.suite.reports.dashboard.rendering import environment
 from kdrbench.suite.reports.dashboard.runs import environment_of, run_data
 from kdrbench.suite.reports.figures.chart import Chart
@@ -102,7 +93,7 @@ def render_dashboard(
     answers: list[Answer] | None = None,
 ) -> str:
     """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
-    parts, comparisons = shown_parts(parts), touched(comparisons)
+    parts, comparisons = shown_parts(parts), overview.touched(comparisons)
     answers = answers_of(runs, config, traces) if answers is None else answers
     leading = leading_of(answers)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
@@ -113,8 +104,8 @@ def render_dashboard(
             chapters=[name for name in _CHAPTERS if shown.get(name, True)],
             tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
             charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
-            not_run=not_run_of(runs, config, comparisons),
-            questions=questions_of(answers, leading),
+            not_run=overview.not_run_of(runs, config, comparisons),
+            questions=overview.questions_of(answers, leading),
             leading=leading,
             profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
             matrix_means=MATRIX_MEANS,
@@ -126,13 +117,13 @@ def render_dashboard(
             pack_data=pack_data,
             most_findings=_MOST_FINDINGS,
             citation=citation_of(comparisons),
-            counts=counts_of(runs),
-            endings=endings_of(runs),
+            counts=overview.counts_of(runs),
+            endings=overview.endings_of(runs),
             converged_means=CONVERGED_MEANS,
-            shares=shares_of(comparisons),
+            shares=overview.shares_of(comparisons),
             not_comparable=not_comparable(comparisons),
-            effects=effects_of(comparisons),
-            claims=claims_of(parts.claims),
+            effects=overview.effects_of(comparisons),
+            claims=overview.claims_of(parts.claims),
             provenance=provenance(runs),
             comparisons=comparisons,
             parts=parts,

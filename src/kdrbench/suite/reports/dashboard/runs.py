@@ -22,63 +22,23 @@ _SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
 # Letters that are kept of words that hardly two runs share.
 _SHORTENED = {"started_at": len("2026-11-23T07:24:25"), "batch_sha256": 12, "definition_sha256": 12}
 # Columns by what they are about, in the order in which the details show them; all that no group names is provenance.
-_GROUPS = {
+_GROUPS: dict[str, tuple[str, ...]] = {
     "Result": (
-        "cost",
-        "mean_cost",
-        "quality",
-        "train_accuracy",
-        "feasibility",
-        "stationarity",
-        "curvature",
-        "optimality",
+        *("cost", "mean_cost", "quality", "train_accuracy", "feasibility", "stationarity", "curvature"),
+        *("optimality",),
     ),
     "Work": (
-        "iterations",
-        "n_starts",
-        "rounds",
-        "value_calls",
-        "gradient_calls",
-        "value_gradient_calls",
-        "hessian_vector_calls",
-        "hessian_calls",
-        "surrogate_calls",
-        "evaluation",
-        "uses_degrees",
+        *("iterations", "n_starts", "rounds", "value_calls", "gradient_calls", "value_gradient_calls"),
+        *("hessian_vector_calls", "hessian_calls", "surrogate_calls", "evaluation", "uses_degrees"),
     ),
     "Time and memory": (
-        "time_s",
-        "cpu_s",
-        "warm_s",
-        "warm_cpu_s",
-        "warm_iqr_s",
-        "repeats",
-        "wall_s",
-        "memory_mib",
-        "time_limit_s",
-        "memory_limit_mib",
-        "memory_meter",
-        "unclocked_s",
-        "evaluation_s",
-        "unaccounted",
-        "contaminated",
-        "drift",
-        "drifted",
-        "load",
-        "cores",
-        "involuntary_switches",
+        *("time_s", "cpu_s", "warm_s", "warm_cpu_s", "warm_iqr_s", "repeats", "wall_s", "memory_mib"),
+        *("time_limit_s", "memory_limit_mib", "memory_meter", "unclocked_s", "evaluation_s", "unaccounted"),
+        *("contaminated", "drift", "drifted", "load", "cores", "involuntary_switches"),
     ),
     "Problem": (
-        "paradigm",
-        "split",
-        "partition",
-        "kernel_weights",
-        "n_train",
-        "n_test",
-        "n_features",
-        "n_constant_features",
-        "n_components",
-        "seed",
+        *("paradigm", "split", "partition", "kernel_weights", "n_train", "n_test", "n_features"),
+        *("n_constant_features", "n_components", "seed"),
     ),
 }
 _PROVENANCE = "Provenance"
@@ -108,12 +68,13 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
     """
     columns = [str(name) for name in runs.columns]
     named = {name for group in _GROUPS.values() for name in group} | _HEADING
+    axes = [name for name in ("system", "dataset", "kernel", "method", "learner", "variant") if name in runs]
     groups = {title: [name for name in group if name in columns] for title, group in _GROUPS.items()}
     return {
         "columns": columns,
         "groups": groups | {_PROVENANCE: [name for name in columns if name not in named]},
         "values": [_column(name, runs[name]) for name in columns],
-        "names": [_words(list(labels)) for labels in zip(*map(_labels, _named(runs)), strict=True)],
+        "names": [_words(list(labels)) for labels in zip(*map(_labels, runs[axes].to_dict("records")), strict=True)],
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
@@ -131,12 +92,6 @@ def run_name(row: Mapping[Hashable, Any]) -> str:
     dataset, kernel, method = _labels(row)
     of_kernel = "" if row["system"] != IKDR or row["kernel"] == NO_KERNEL else f", {kernel} kernel"
     return f"{method}, {dataset}{of_kernel}, run {row['run']}"
-
-
-def _named(runs: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """Return of each row what :func:`_labels` asks for."""
-    asked = ["system", "dataset", "kernel", "method", "learner", "variant"]
-    return runs[[name for name in asked if name in runs]].to_dict("records")
 
 
 def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:

@@ -1,10 +1,22 @@
-"""Two figures: how far above the best cost each solver is, as its time passes and as it calls its oracles."""
+"""Figures of traces: how far above the best cost each solver is as it works, and performance profiles over problems.
+
+A problem is one run of one data set and kernel in one experiment. A solver has solved it when it has seen a cost
+within a relative accuracy of the best known: the lowest that any solver saw or an atlas of optima has stored. t(p, s)
+is what had passed by then, and the profile
+
+    rho_s(tau) = share of the problems p with t(p, s) <= tau min_s t(p, s)
+
+begins with the share of problems on which s is the fastest and ends with the share that it solves at all.
+
+Source: Dolan and More, "Benchmarking optimization software with performance profiles", Mathematical Programming 91,
+2002.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +27,7 @@ from kdrbench.status import Status
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.suite.reports.optima import NOTHING_KNOWN, BestKnown
-from kdrbench.suite.reports.records import Config, read_traces
+from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
 from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
@@ -53,14 +65,7 @@ class Abscissa:
     counted: str
 
 
-TIME = Abscissa(
-    "time_s",
-    0.0,
-    "time",
-    Axis(SOLVER_TIME, Scale.LOG, "s"),
-    "its time passes",
-    TIMES_MEAN,
-)
+TIME = Abscissa("time_s", 0.0, "time", Axis(SOLVER_TIME, Scale.LOG, "s"), "its time passes", TIMES_MEAN)
 CALLS = Abscissa(
     "calls",
     1.0,
@@ -99,18 +104,16 @@ def cost_against_time(
     of the user's own have their styles.
     """
     styles, panels = styles_of([*defined, *experiment["solvers"]]), []
-    for dataset in experiment["datasets"]:
-        for kernel in experiment["kernels"]:
-            place = name, dataset, kernel
-            chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
-            panels.append(
-                Panel(
-                    f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel",
-                    abscissa.axis,
-                    Axis("cost above best, relative", Scale.LOG),
-                    _series(chosen, traces, experiment["solvers"], styles, abscissa, partial(_best, known, place)),
-                )
-            )
+    above_best = Axis("cost above best, relative", Scale.LOG)
+    for dataset, kernel in product(experiment["datasets"], experiment["kernels"]):
+        chosen = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["status"] != Status.FAILED)]
+
+        def best_of(run: int, curves: Iterable[np.ndarray], cell: tuple[str, str] = (dataset, kernel)) -> float:
+            return known.best((name, *cell, run), (float(curve[:, 1].min()) for curve in curves))
+
+        series = _series(chosen, traces, experiment["solvers"], styles, abscissa, best_of)
+        title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
+        panels.append(Panel(title, abscissa.axis, above_best, series))
     return Chart(
         f"{name}_cost_against_{abscissa.name.replace(' ', '_')}",
         f"Cost against {abscissa.name}: {experiment['title']}",
@@ -118,10 +121,6 @@ def cost_against_time(
         panels,
         len(experiment["kernels"]),
     )
-
-
-def _best(known: BestKnown, place: tuple[str, str, str], run: int, curves: Iterable[np.ndarray]) -> float:
-    return known.best((*place, run), (float(curve[:, 1].min()) for curve in curves))
 
 
 def _series(
@@ -138,10 +137,11 @@ def _series(
     best = {run: best_of(run, (by_run[run] for by_run in curves.values() if run in by_run)) for run in numbers}
     series = []
     for solver in by_method(solvers):
-        gaps = {
-            run: np.column_stack([curve[:, 0], _gap(curve[:, 1], best[run]), curve[:, 1] - best[run]])
-            for run, curve in curves[solver].items()
-        }
+        gaps = {}
+        for run, curve in curves[solver].items():
+            above = curve[:, 1] - best[run]
+            relative = np.maximum(above / max(abs(best[run]), np.finfo(float).tiny), _SMALLEST_GAP)
+            gaps[run] = np.column_stack([curve[:, 0], relative, above])
         endings = runs[runs["method"] == solver].set_index("run")["status"]
         series += _of_one_solver(gaps, endings, method_label(solver), styles[solver])
     return series
@@ -194,10 +194,6 @@ def curve_of(points: list[dict[str, Any]], abscissa: Abscissa) -> np.ndarray:
     return curve[curve[:, 0] > 0]
 
 
-def _gap(costs: np.ndarray, best: float) -> np.ndarray:
-    return np.maximum((costs - best) / max(abs(best), np.finfo(float).tiny), _SMALLEST_GAP)
-
-
 def _quartiles(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return places and the quartiles (3 x places) over runs of the step functions, where half of them have begun.
 
@@ -216,3 +212,124 @@ def _thin(curve: np.ndarray, most: int) -> np.ndarray:
         return curve
     places = np.linspace(np.log(curve[0, 0]), np.log(curve[-1, 0]), most)
     return np.asarray(curve[np.unique(np.searchsorted(np.log(curve[:, 0]), places).clip(max=len(curve) - 1))])
+
+
+# Of the lowest cost known: what the papers' tests reach, and what only converged solvers reach.
+ACCURACIES = (1e-2, 1e-4)
+_PROBLEM = ["experiment", "dataset", "kernel", "run"]
+_PROFILE_CAPTION = (
+    "Share of the problems (a run of a data set and kernel each) that a solver solves within a factor of the fastest "
+    "(Dolan and More 2002); solved is a cost within the stated share of the best known, the lowest that any of the "
+    "solvers saw or an atlas of optima has stored. Lines begin with the share on which the solver is the fastest and "
+    "end with the share it solves at all within its "
+    "limits; failed runs solve nothing. Compared are {solvers} solvers on the {problems} problems that all of them "
+    "ran; oracle calls, all alike and the start as one, are counted of supervised problems only. "
+    f"{TIMES_MEAN}"
+)
+# Of each panel of times where there are methods of a reference, and of the whole figure.
+_WITHOUT_REFERENCE = ", without the reference's times"
+_WITHOUT_TIMES = (
+    " Methods of a reference, in thin dotted lines, are in the panels of calls alone: their times are scaled from "
+    "another machine by the calibration kernel, and are ranked nowhere."
+)
+
+
+def profile_chart(source: Source) -> Chart:
+    """Return the performance profile of all experiments."""
+    return performance_profile(source.runs, source.traces, source.config["solvers"], source.known)
+
+
+def performance_profile(
+    runs: pd.DataFrame, traces: Path, defined: Iterable[str] = (), known: BestKnown = NOTHING_KNOWN
+) -> Chart:
+    """Return the profiles of time and of oracle calls, at either accuracy.
+
+    The solvers are those of the experiment that, with all problems on which all of them ran, makes for most runs.
+    ``defined`` are those that the configuration defines, from which those of the user's own have their styles. Methods
+    of a reference are not among the times: those of another machine are not ranked with one's own, here as elsewhere.
+    """
+    # A method of a reference without a calibration has neither times nor points.
+    unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
+    compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
+    solvers = by_method(list(dict.fromkeys(compared["method"])))
+    own = [name for name in solvers if not name.endswith(REFERENCE)]
+    styles, panels = styles_of([*defined, *solvers]), []
+    for abscissa, shown in ((TIME, own), (CALLS, solvers)):
+        needed = _needed(compared, traces, abscissa, known)
+        without = _WITHOUT_REFERENCE if len(shown) < len(solvers) else ""
+        panels += [
+            _profile_panel(needed[accuracy].reindex(columns=shown), abscissa, accuracy, styles, without)
+            for accuracy in ACCURACIES
+        ]
+    problems = len(compared[_PROBLEM].drop_duplicates())
+    caption = _PROFILE_CAPTION.format(solvers=len(solvers), problems=problems) + (
+        _WITHOUT_TIMES if len(own) < len(solvers) else ""
+    )
+    return Chart("performance_profile", "Performance profile over all problems", caption, panels, len(ACCURACIES))
+
+
+def profile(needed: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
+    """Return of each solver (column) the factors tau >= 1 at which its profile steps, and the profile from there on.
+
+    ``needed`` has a row for each problem, infinite where it was not solved. All profiles end at the same factor.
+    """
+    # A problem that no solver solved, where a better solution is known, has no fastest.
+    fastest = needed.min(axis=1).replace(np.inf, np.nan)
+    ratios = needed.div(fastest, axis=0).where(np.isfinite(needed), np.inf)
+    finite = ratios.to_numpy()[np.isfinite(ratios.to_numpy())]
+    last = float(finite.max()) if finite.size else 1.0
+    profiles = {}
+    for solver in needed.columns:
+        sorted_ratios = np.sort(ratios[solver].to_numpy())
+        steps = np.unique(np.concatenate([[1.0], sorted_ratios[np.isfinite(sorted_ratios)], [last]]))
+        shares = np.searchsorted(sorted_ratios, steps, side="right") / len(sorted_ratios)
+        profiles[str(solver)] = (steps.tolist(), shares.tolist())
+    return profiles
+
+
+def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of the solvers that are compared, on the problems on which all of them ran."""
+    best = runs.iloc[:0]
+    for _, group in runs.groupby("experiment", sort=False):
+        chosen = runs[runs["method"].isin(group["method"].unique())]
+        count = chosen.groupby(_PROBLEM)["method"].transform("nunique")
+        chosen = chosen[count == group["method"].nunique()]
+        best = chosen if len(chosen) > len(best) else best
+    return best
+
+
+def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKnown) -> dict[float, pd.DataFrame]:
+    """Return what each solver (column) needed for each problem (row), by accuracy; infinite where it did not solve it.
+
+    Problems in whose traces nothing of the kind is counted are left out.
+    """
+    from kdrbench.suite.reports.answers.nearness import until
+
+    curves: dict[tuple[str, str, str, int], dict[str, np.ndarray]] = {}
+    for axes, group in runs.groupby([*_PROBLEM[:-1], "method"], sort=False):
+        experiment, dataset, kernel, solver = map(str, axes)
+        counted = read_curves(group[group["status"] != Status.FAILED], traces, abscissa)
+        for run, curve in counted.items():
+            curves.setdefault((experiment, dataset, kernel, run), {})[solver] = curve
+    solvers = list(dict.fromkeys(runs["method"]))
+    best = [known.best(one, (float(curve[:, 1].min()) for curve in curves[one].values())) for one in curves]
+    needed = {}
+    for accuracy in ACCURACIES:
+        rows = [
+            [until(by_solver[solver], lowest, accuracy) if solver in by_solver else np.inf for solver in solvers]
+            for by_solver, lowest in zip(curves.values(), best, strict=True)
+        ]
+        needed[accuracy] = pd.DataFrame(rows, columns=solvers, dtype=float)
+    return needed
+
+
+def _profile_panel(
+    needed: pd.DataFrame, abscissa: Abscissa, accuracy: float, styles: dict[str, Style], without: str
+) -> Panel:
+    series = [
+        Series(method_label(name), *steps, Mark.STEPS, colour=styles[name].colour, line=styles[name].line)
+        for name, steps in (profile(needed).items() if len(needed) else ())
+    ]
+    title = f"{abscissa.name} to within {accuracy:g} of the best, {len(needed)} problems{without}"
+    of_what = f"least {SOLVER_TIME}" if abscissa is TIME else "fewest calls"
+    return Panel(title, Axis(f"multiple of the {of_what}", Scale.LOG), Axis("share of problems solved"), series)

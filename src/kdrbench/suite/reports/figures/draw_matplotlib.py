@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,7 +31,6 @@ from kdrbench.suite.reports.figures.chart import (
     Symbol,
     from_png,
 )
-from kdrbench.suite.reports.figures.styles import LETTER_WIDTH, add_legend, keep_titles
 
 _SYMBOLS = {
     Symbol.NONE: "",
@@ -64,22 +64,22 @@ _LINE_HEIGHT, _ROW_HEIGHT = 0.18, 0.15
 _DPI = 220
 # Letters that can be read in print at that size.
 _STYLE: Any = {"font.size": 7.5, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+# Of a usual letter, in inches.
+_LETTER_WIDTH = 0.066
+# Letters of a legend by their share of a usual one's size, and lines from which on they are smaller.
+_LEGEND_LETTERS, _MOST_LINES = {"medium": 1.0, "small": 0.833, "x-small": 0.694}, 5
 # What would differ on every run.
-_METADATA: dict[str, dict[str, Any]] = {
-    "pdf": {"CreationDate": None},
-    "png": {"Software": None},
-    "svg": {"Date": None},
-}
+_METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 # From this ratio on, the marks within decades would run into each other in a column's width.
 _MANY_DECADES = 1e4
 # Names of more letters do not fit side by side below a panel.
 _LETTERS_IN_A_ROW = 32
 
 
-def write_chart(chart: Chart, stem: Path, kinds: tuple[str, ...] = ("pdf", "png")) -> None:
-    """Write ``stem`` as these ``kinds``, .json and .txt, the caption; each appears whole, the same on every run."""
+def write_chart(chart: Chart, stem: Path) -> None:
+    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
-    for kind in kinds:
+    for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
     for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
         write_text(stem.parent / f"{stem.name}.{kind}", text)
@@ -90,13 +90,9 @@ def caption_of(chart: Chart) -> str:
     return "\n".join(textwrap.wrap(f"{chart.title.rstrip('.')}. {chart.caption}".removeprefix(". "), 100)) + "\n"
 
 
+@mpl.rc_context(_STYLE)
 def draw(chart: Chart) -> Figure:
     """Return the chart as a figure with one legend for all panels."""
-    with mpl.rc_context(_STYLE):
-        return _drawn(chart)
-
-
-def _drawn(chart: Chart) -> Figure:
     rows = chart.rows or [[]]
     columns = max(1, *map(len, rows))
     named = max((len(panel.y.ticks) for panel in chart.panels), default=0)
@@ -113,11 +109,28 @@ def _drawn(chart: Chart) -> Figure:
             axes.set_axis_off()
         if not panels:
             places[0].set_title(chart.caption, fontsize="small", wrap=True)
-    lines = add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
+    lines = _add_legend(figure, handles, width) + sum(bool(row and row[0].heading) for row in rows)
     shape = _PICTURE_SHAPE if any(panel.picture for panel in chart.panels) else _SHAPE
     height = max(width / columns * shape, _ROW_HEIGHT * named)
     figure.set_size_inches(width, height * len(rows) + _LINE_HEIGHT * lines)
     return figure
+
+
+def _add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> float:
+    """Add a legend that is no wider than the figure, and return its height in lines; many names are small."""
+    if len(handles) < 2:
+        return 0
+    longest = max(map(len, handles))
+    # A handle takes half an inch.
+    fitting = {size: int(width / (_LETTER_WIDTH * longest * share + 0.45)) for size, share in _LEGEND_LETTERS.items()}
+    columns = {size: max(1, min(len(handles), 6, fits)) for size, fits in fitting.items()}
+    lines = {size: -(-len(handles) // ncols) for size, ncols in columns.items()}
+    size = next((size for size, count in lines.items() if count <= _MOST_LINES), [*lines][-1])
+    shape: dict[str, Any] = {"loc": "outside upper center", "ncols": columns[size], "fontsize": size, "frameon": False}
+    # In letters: as long as beside usual ones, which shows how the dots of a line follow each other.
+    shape |= {"handlelength": 2.0 / _LEGEND_LETTERS[size]}
+    figure.legend(list(handles.values()), list(handles), **shape)
+    return lines[size] * _LEGEND_LETTERS[size]
 
 
 def laid_out(figure: Figure) -> Figure:
@@ -131,15 +144,18 @@ def laid_out(figure: Figure) -> Figure:
             engine.execute(figure)
             # With any engine, also the one called "none", each file would be drawn twice.
             figure.set_layout_engine(None)
-            keep_titles(figure)
+            # Let titles that the layout did not move stay: each file would measure all marks of the axes again.
+            for axes in figure.axes:
+                if axes.title.get_position()[1] == 1.0 and not axes.yaxis.get_offset_text().get_text():
+                    axes.set_title(axes.get_title(), fontsize=axes.title.get_fontsize(), y=1.0)
     return figure
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """Return the figure as ``pdf``, ``png`` or ``svg`` bytes that are the same on every run."""
+    """Return the figure as ``pdf`` or ``png`` bytes that are the same on every run."""
     buffer = io.BytesIO()
     # Matplotlib 3.11 splits the font of a PDF by that of PostScript, and a minus sign would be a second one.
-    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "kdrbench"}):
+    with mpl.rc_context({**_STYLE, "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
@@ -155,19 +171,15 @@ def _places(figure: Figure, rows: list[list[Panel]], columns: int) -> list[list[
     return places
 
 
-def _draw_picture(axes: Axes, panel: Panel) -> None:
-    axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-    axes.set_title(panel.title, fontsize="small")
-    axes.set_axis_off()
-
-
 def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
     """Draw the series and return the legend's handles: of each key the first series that is not faint.
 
     ``width`` is that of the panel in inches; longer titles of axes are broken.
     """
     if panel.picture:
-        _draw_picture(axes, panel)
+        axes.imshow(from_png(panel.picture), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set_title(panel.title, fontsize="small")
+        axes.set_axis_off()
         return {}
     bars = [series for series in panel.series if series.mark is Mark.BARS]
     handles: dict[str, Artist] = {}
@@ -176,16 +188,16 @@ def _draw_panel(axes: Axes, panel: Panel, width: float) -> dict[str, Artist]:
         handle = _draw_bars(axes, series, place, len(bars)) if series.mark is Mark.BARS else _draw_points(axes, series)
         if not series.faint:
             handles.setdefault(series.key, handle)
-    axes.set_title(textwrap.fill(panel.title, int(width / LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
+    axes.set_title(textwrap.fill(panel.title, int(width / _LETTER_WIDTH)), fontsize="medium" if width > 2 else "small")
     if panel.is_empty:
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])
         axes.set_yticks([])
         return {}
     for name, axis in (("x", panel.x), ("y", panel.y)):
-        _set_axis(axes, name, axis, int(0.75 * width / LETTER_WIDTH))
+        _set_axis(axes, name, axis, int(0.75 * width / _LETTER_WIDTH))
     names = dict.fromkeys(str(name) for series in panel.series for name in series.x)
-    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * LETTER_WIDTH > width / 2:
+    if panel.x.scale is Scale.NAMES and not bars and sum(map(len, names)) * _LETTER_WIDTH > width / 2:
         axes.tick_params(axis="x", labelrotation=90, labelsize="small")
     axes.grid(alpha=0.25)
     return handles
@@ -207,15 +219,8 @@ def _draw_points(axes: Axes, series: Series) -> Artist:
         label=series.key,
     )
     if series.lower is not None and series.upper is not None:
-        axes.fill_between(
-            series.x,
-            series.lower,
-            series.upper,
-            color=series.hue,
-            alpha=0.18,
-            linewidth=0,
-            step="post" if series.mark is Mark.STEPS else None,
-        )
+        step: Any = "post" if series.mark is Mark.STEPS else None
+        axes.fill_between(series.x, series.lower, series.upper, color=series.hue, alpha=0.18, linewidth=0, step=step)
     return handle
 
 
@@ -225,9 +230,7 @@ def _draw_bars(axes: Axes, series: Series, place: int, count: int) -> Artist:
     middles = [position + (place - (count - 1) / 2) * width for position in range(len(series.x))]
     errors = None
     if series.lower is not None and series.upper is not None:
-        below = [y - lower for y, lower in zip(series.y, series.lower, strict=True)]
-        above = [upper - y for y, upper in zip(series.y, series.upper, strict=True)]
-        errors = [below, above]
+        errors = np.abs(np.array([series.lower, series.upper]) - series.y)
     drawn = axes.bar(middles, series.y, width, yerr=errors, color=series.hue, label=series.key, capsize=1.5)
     names = [str(name) for name in series.x]
     slanted: dict[str, Any] = {"rotation": 55, "ha": "right", "rotation_mode": "anchor", "fontsize": "small"}

@@ -199,28 +199,26 @@ def _axis(axis: Axis, values: list[Any]) -> dict[str, Any]:
     if axis.scale is Scale.NAMES:
         return {**shown, "type": "category", "showgrid": False}
     if axis.scale is Scale.LOG2:
-        return {**shown, "type": "log", **_powers_of_two(values)}
+        return {**shown, "type": "log", **_ticks(axis.scale, values)}
     if axis.scale is Scale.LOG:
-        shown |= {"type": "log", "nticks": 6} | _within_decades(values)
+        shown |= {"type": "log", "nticks": 6} | _ticks(axis.scale, values)
     shown |= {"exponentformat": "SI", "minexponent": 1, "ticksuffix": "s"} if seconds else {"exponentformat": "power"}
     return {**shown, "automargin": True}
 
 
-def _within_decades(values: list[Any]) -> dict[str, Any]:
-    """Return ticks at 1, 2 and 5 where there are one to three decades, where Plotly would label every digit."""
-    positive = _positive(values)
-    decades = math.log10(max(positive) / min(positive)) if positive else 0.0
-    return {"dtick": "D2"} if 1 <= decades <= 3 else {}
+def _ticks(scale: Scale, values: list[Any]) -> dict[str, Any]:
+    """Return ticks of a logarithmic axis where Plotly has none or too many.
 
-
-def _powers_of_two(values: list[Any]) -> dict[str, Any]:
-    """Return ticks at powers of two: Plotly's logarithmic axes know those of ten only."""
-    positive = _positive(values)
+    At 1, 2 and 5 where there are one to three decades, where it would label every digit; at powers of two, where it
+    knows those of ten only.
+    """
+    positive = [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]
     if not positive:
         return {}
+    if scale is Scale.LOG:
+        return {"dtick": "D2"} if 1 <= math.log10(max(positive) / min(positive)) <= 3 else {}
     lowest, highest = math.floor(math.log2(min(positive))), math.ceil(math.log2(max(positive)))
-    step = -(-(highest - lowest + 1) // _MOST_POWERS)
-    powers = range(lowest, highest + 1, step)
+    powers = range(lowest, highest + 1, -(-(highest - lowest + 1) // _MOST_POWERS))
     return {"tickvals": [2.0**power for power in powers], "ticktext": [f"2<sup>{power}</sup>" for power in powers]}
 
 
@@ -241,8 +239,3 @@ def _plain(text: str) -> str:
 def _rounded(values: Iterable[Any]) -> list[Any]:
     """Return numbers in as many digits as a screen can show, counts as they are; what is not finite becomes a gap."""
     return [brief(value, _DIGITS) if isinstance(value, float) else value for value in values]
-
-
-def _positive(values: list[Any]) -> list[float]:
-    """Return the numbers that a logarithmic axis can show."""
-    return [value for value in values if isinstance(value, int | float) and 0 < value < math.inf]

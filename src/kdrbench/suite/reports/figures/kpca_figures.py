@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -104,17 +104,9 @@ def figure_2(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays]) -> Chart:
 
 
 def _by_class(across: NDArray[np.generic], upwards: NDArray[np.generic], labels: NDArray[np.generic]) -> list[Series]:
-    return [
-        Series(
-            f"class {code + 1}",
-            across[labels == code].tolist(),
-            upwards[labels == code].tolist(),
-            Mark.POINTS,
-            (Symbol.DOT, Symbol.TRIANGLE)[code],
-            colour=code,
-        )
-        for code in (0, 1)
-    ]
+    points = [(across[labels == code].tolist(), upwards[labels == code].tolist()) for code in (0, 1)]
+    symbols = (Symbol.DOT, Symbol.TRIANGLE)
+    return [Series(f"class {code + 1}", *points[code], Mark.POINTS, symbols[code], colour=code) for code in (0, 1)]
 
 
 def figure_3(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays], classes: dict[str, tuple[str, ...]]) -> Chart:
@@ -163,10 +155,10 @@ def _predicted(points: FloatArray, chosen: NDArray[np.bool_], label: str, colour
 
 def figure_4(name: str, runs: pd.DataFrame) -> Chart:
     """Return 1-NN accuracies of KDNE by both tricks over degree, number of samples and neighbours."""
-    panels = [
-        _over(f"{dataset_label(str(dataset))}: over {varied}", str(varied), group)
-        for (dataset, varied), group in runs.groupby(["dataset", "varied"], sort=False)
-    ]
+    panels = []
+    for (dataset, varied), group in runs.groupby(["dataset", "varied"], sort=False):
+        title = f"{dataset_label(str(dataset))}: over {varied}"
+        panels.append(Panel(title, Axis(str(varied), Scale.NAMES), Axis("1-NN accuracy"), [*_curves(group)]))
     largest = runs[runs["varied"] == "n"].groupby("dataset", sort=False)["value"].max()
     sizes = " and ".join(dict.fromkeys(f"{size:g}" for size in largest))
     caption = (
@@ -178,24 +170,14 @@ def figure_4(name: str, runs: pd.DataFrame) -> Chart:
     return Chart(name, "Accuracy of one trick against the other (KPCA trick, Figure 4)", caption, panels, 3)
 
 
-def _over(title: str, varied: str, rows: pd.DataFrame) -> Panel:
-    return Panel(title, Axis(varied, Scale.NAMES), Axis("1-NN accuracy"), [*_curves(rows)])
-
-
 def _curves(rows: pd.DataFrame) -> Iterator[Series]:
     for colour, (label, methods, symbol, line) in enumerate(_CURVES):
         by_value = rows[rows["method"].isin(methods)].groupby("value", sort=False)["accuracy"]
-        means, band = by_value.mean(), label != "kernel trick"
-        yield Series(
-            label,
-            [f"{value:g}" for value in means.index],
-            means.tolist(),
-            symbol=symbol,
-            colour=colour,
-            line=line,
-            lower=by_value.min().tolist() if band else None,
-            upper=by_value.max().tolist() if band else None,
-        )
+        means = by_value.mean()
+        looks: dict[str, Any] = {"symbol": symbol, "colour": colour, "line": line}
+        if label != "kernel trick":
+            looks |= {"lower": by_value.min().tolist(), "upper": by_value.max().tolist()}
+        yield Series(label, [f"{value:g}" for value in means.index], means.tolist(), **looks)
 
 
 def figure_5(name: str, runs: pd.DataFrame) -> Chart:
@@ -208,23 +190,18 @@ def figure_5(name: str, runs: pd.DataFrame) -> Chart:
             rows = group[group["method"] == method]
             label = f"{dataset_label(str(dataset))}, {_LABELS[method]}"
             disagreements = np.maximum(rows["disagreement"], _SMALLEST)
-            for series, x, y in (
-                (accuracy, rows["accuracy_kpca"], rows["accuracy"]),
-                (distance, rows["condition"], disagreements),
-            ):
-                points = x.tolist(), y.tolist()
-                series.append(Series(label, *points, Mark.POINTS, _SYMBOLS[method], colour=colour))
+            pairs = (rows["accuracy_kpca"], rows["accuracy"]), (rows["condition"], disagreements)
+            for series, (x, y) in zip((accuracy, distance), pairs, strict=True):
+                series.append(Series(label, x.tolist(), y.tolist(), Mark.POINTS, _SYMBOLS[method], colour=colour))
     ends = [float(value) for one in accuracy for value in (*one.x, *one.y)]
     span = [min(ends), max(ends)]
     accuracy.append(Series("equal", span, span, line=Line.DASHED, faint=True, colour=BLACK))
+    condition, disagreement = (
+        Axis(title, Scale.LOG) for title in ("condition number of K", "relative disagreement of distances")
+    )
     panels = [
         Panel("Accuracies", Axis("1-NN accuracy, KPCA trick"), Axis("1-NN accuracy, kernel trick"), accuracy),
-        Panel(
-            "Distances",
-            Axis("condition number of K", Scale.LOG),
-            Axis("relative disagreement of distances", Scale.LOG),
-            distance,
-        ),
+        Panel("Distances", condition, disagreement, distance),
     ]
     caption = (
         "KDNE by both tricks, one draw of each setting: polynomials over degree, n and k, and Gaussians with sigma "

@@ -35,15 +35,7 @@ from kdrbench.suite.reports.figures.chart import (
     to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import (
-    ALTERNATIVE,
-    Config,
-    Fold,
-    Split,
-    read_findings,
-    sampling_of,
-    split_of,
-)
+from kdrbench.suite.reports.records import ALTERNATIVE, Config, Fold, Split, read_findings, sampling_of, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 
 if TYPE_CHECKING:
@@ -102,7 +94,8 @@ def _weights(
         Series(
             f"{kernel_label(kernel)} kernel",
             [names[place].replace("_", " ") for place in shown],
-            _means(each)[shown].tolist(),
+            # Rounding can put the mean of equal weights outside their range; whiskers have no negative length.
+            np.clip(each.mean(axis=0), each.min(axis=0), each.max(axis=0))[shown].tolist(),
             Mark.BARS,
             colour=colours[kernel],
             lower=each.min(axis=0)[shown].tolist(),
@@ -113,11 +106,6 @@ def _weights(
     part = f"{len(shown)} of {counted(len(names), 'feature')}" if len(shown) < len(names) else "all features"
     title = f"{dataset_label(dataset)}, {part}"
     return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
-
-
-def _means(weights: FloatArray) -> FloatArray:
-    # Rounding can put the mean of equal weights outside their range, and whiskers of a negative length cannot be drawn.
-    return np.asarray(np.clip(weights.mean(axis=0), weights.min(axis=0), weights.max(axis=0)))
 
 
 def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
@@ -265,19 +253,12 @@ def _scatter_panel(
         of_class = drawn & (classes[0] == colour) & (classes[1] == symbol)
         for part in (False, True):
             chosen = points[of_class & (is_test == part)]
-            if len(chosen):
-                series.append(
-                    Series(
-                        "test" if part else "training",
-                        chosen[:, 0].tolist(),
-                        chosen[:, 1].tolist(),
-                        Mark.POINTS,
-                        _CLASS_SYMBOLS[symbol % len(_CLASS_SYMBOLS)],
-                        colour,
-                        faint=bool(is_test.any()) and not part,
-                        group=f"{kind} {colour + 1}",
-                    )
-                )
+            name, looks = "test" if part else "training", _CLASS_SYMBOLS[symbol % len(_CLASS_SYMBOLS)]
+            faint = bool(is_test.any()) and not part
+            x, y = chosen.T.tolist()
+            if x:
+                group = f"{kind} {colour + 1}"
+                series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=group))
     axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]
     return Panel(title, axes[0], axes[1], series)
 

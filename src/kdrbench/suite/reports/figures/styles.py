@@ -2,7 +2,7 @@
 
 A converged variant has its method's colour, and so have both from a reference: in thin, dotted lines. There are fewer
 colours than methods, so the colours come round again with other lines and symbols; no two methods that are named here
-look alike. The legend that names them on paper has as many columns and as large letters as its width allows.
+look alike.
 """
 
 from __future__ import annotations
@@ -10,20 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Symbol
 from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables.labels import CONVERGED, stem_of
 
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.figure import Figure
-
-# Of a usual letter, in inches.
-LETTER_WIDTH = 0.066
-# Letters of a legend by their share of a usual one's size, and lines from which on they are smaller.
-_LEGEND_LETTERS, _MOST_LINES = {"medium": 1.0, "small": 0.833, "x-small": 0.694}, 5
 # Of converged variants that leave saddles, beside those that do not.
 _ESCAPING = (Line.LONG_DASHED, Symbol.STAR)
 # Of each round of the colours: line and symbol of a method, then of its converged variant.
@@ -149,32 +140,3 @@ def _style(name: str, place: tuple[int, int]) -> Style:
     plain, converged = _ROUNDS[number]
     looks = {"": plain, CONVERGED: converged}
     return Style(colour, *looks.get(name.removeprefix(stem_of(name)).lstrip("_"), _ESCAPING))
-
-
-def add_legend(figure: Figure, handles: dict[str, Artist], width: float) -> float:
-    """Add a legend that is no wider than the figure, and return its height in lines; many names are in small letters.
-
-    Beside a record there are three times the methods, and a line for each would take half of a column's figure.
-    """
-    if len(handles) < 2:
-        return 0
-    longest = max(map(len, handles))
-    sizes = {size: _columns(len(handles), longest * share, width) for size, share in _LEGEND_LETTERS.items()}
-    size = next((one for one, ncols in sizes.items() if -(-len(handles) // ncols) <= _MOST_LINES), [*sizes][-1])
-    named: dict[str, Any] = {"loc": "outside upper center", "ncols": sizes[size], "fontsize": size, "frameon": False}
-    # In letters: as long as beside usual ones, which shows how the dots of a line follow each other.
-    named |= {"handlelength": 2.0 / _LEGEND_LETTERS[size]}
-    figure.legend(list(handles.values()), list(handles), **named)
-    return -(-len(handles) // sizes[size]) * _LEGEND_LETTERS[size]
-
-
-def keep_titles(figure: Figure) -> None:
-    """Let titles that the layout did not move stay: each file would measure all marks of the axes to find that out."""
-    for axes in figure.axes:
-        if axes.title.get_position()[1] == 1.0 and not axes.yaxis.get_offset_text().get_text():
-            axes.set_title(axes.get_title(), fontsize=axes.title.get_fontsize(), y=1.0)
-
-
-def _columns(count: int, letters: float, width: float) -> int:
-    # A handle takes half an inch.
-    return max(1, min(count, 6, int(width / (LETTER_WIDTH * letters + 0.45))))

@@ -1,4 +1,4 @@
-"""The table of an atlas: distinct optima of each cell, the best, how often one start finds it, and the sentences."""
+"""The table and figure of an atlas: distinct optima, the best, how often one start finds it, and the sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from kdrbench.errors import count_of, counted
 from kdrbench.kernels.family import FloatArray
+from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.optima import LEAST_SHARE, Charted, one_row_a_run, read_charts
 from kdrbench.suite.reports.records import Config
@@ -30,7 +31,6 @@ from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, en
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
-
 
 # Of the optima that are sought again this share should be found.
 _GOAL = 0.95
@@ -282,13 +282,14 @@ def _labels(cell: AtlasCell) -> list[Entry]:
 def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
     counts = [len(one.costs) for one in cell.charted]
     over = f"over {counted(len(cell.best_costs), 'problem')}"
+    n_optima = " to ".join(map(str, sorted({min(counts), max(counts)}))) if counts else "none"
     found, wanted = cell.found_again()
     n_certified = int(cell.rows["n_certified"].sum())
     share = _percent(cell.share_of_best())
     return [
         *_labels(cell),
         Entry(str(cell.n_problems), float(cell.n_problems)),
-        Entry("none" if not counts else _range(counts), float(max(counts, default=0)), detail=f"a problem, {over}"),
+        Entry(n_optima, float(max(counts, default=0)), detail=f"a problem, {over}"),
         replace(share, detail=f"of {counted(n_certified, 'certified end')} of random starts"),
         _mean(cell.best_costs, ".6g", f"mean of the lowest cost {over}"),
         _mean(cell.best_qualities, ".3f", f"mean {cell.quality_word} of the best optimum {over}"),
@@ -338,14 +339,8 @@ def _near(cell: AtlasCell, solver: str) -> Entry:
 
 def _several(cells: list[AtlasCell], solvers: list[str]) -> Table:
     """Return a row for each optimum of a problem with more than one, in each draw of starts."""
-    columns = [
-        "Fold",
-        "Draw",
-        "Optimum",
-        "Above best",
-        *(f"Share of {method_label(one)}" for one in solvers),
-        "Quality",
-    ]
+    shares = [f"Share of {method_label(one)}" for one in solvers]
+    columns = ["Fold", "Draw", "Optimum", "Above best", *shares, "Quality"]
     rows = [
         [*_labels(cell), *_optimum(cell, one, place)]
         for cell in cells
@@ -373,17 +368,8 @@ def _optimum(cell: AtlasCell, one: Charted, place: int) -> list[Entry]:
 
 def _starts(cells: list[AtlasCell], solvers: list[str]) -> Table:
     """Return a row for each cell and solver: what its single starts end at."""
-    columns = [
-        "Starts",
-        "Lost",
-        "Certified",
-        "At the best",
-        "Near",
-        "Median above",
-        "Largest above",
-        "CPU time a start",
-    ]
-    columns += ["Papers' start above"]
+    columns = ["Starts", "Lost", "Certified", "At the best", "Near", "Median above", "Largest above"]
+    columns += ["CPU time a start", "Papers' start above"]
     rows = [[*_labels(cell), Entry(method_label(one)), *_of_solver(cell, one)] for cell in cells for one in solvers]
     note = (
         "Random starts of all problems and draws. Lost are those that failed, or that a limit left no time for. At the "
@@ -399,11 +385,12 @@ def _of_solver(cell: AtlasCell, solver: str) -> list[Entry]:
     if not n_ended:
         return [Entry("0", 0.0), Entry(str(n_starts), float(n_starts)), *entries("-" * 7)]
     at_best = _pooled(cell, solver, "share_at_best")
+    interval = "" if math.isnan(at_best) else _interval(round(at_best * n_ended), n_ended)
     return [
         Entry(str(n_ended), float(n_ended)),
         Entry(str(n_starts - n_ended), float(n_starts - n_ended)),
         _percent(float(rows["n_certified"].sum()) / n_ended),
-        Entry(_with_interval(at_best, n_ended), at_best),
+        Entry("-" if math.isnan(at_best) else f"{100 * at_best:.1f} % ({interval})", at_best),
         _percent(_pooled(cell, solver, "share_near_best")),
         _above(float(rows["median_gap"].median())),
         _above(float(rows["largest_gap"].max())),
@@ -430,17 +417,9 @@ def _cpu_of_start(rows: pd.DataFrame) -> Entry:
     return Entry(duration(seconds), seconds, detail=f"mean over {counted(n_starts, 'start')}")
 
 
-def _with_interval(share: float, count: int) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.1f} % ({_interval(round(share * count), count)})"
-
-
 def _interval(count: int, n: int) -> str:
     low, high = clopper_pearson(count, n)
     return f"{100 * low:.1f} to {100 * high:.1f}"
-
-
-def _range(counts: list[int]) -> str:
-    return f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
 
 
 def _percent(share: float) -> Entry:
@@ -450,3 +429,68 @@ def _percent(share: float) -> Entry:
 def _above(gap: float) -> Entry:
     """Return a gap in %, 0 where it is rounding of the cost."""
     return Entry("-" if math.isnan(gap) else f"{100 * max(gap, 0.0):.2g} %" if gap > 1e-9 else "0", gap)
+
+
+# Gaps below this are rounding of the cost, or the tolerance of a converged solver; a logarithmic axis has no zero.
+_SMALLEST = 1e-10
+_OPTIMA_SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE, Symbol.DIAMOND)
+
+
+def chart_of(source: Source) -> Chart | None:
+    """Return the figure of an experiment; ``None`` where no run has found an optimum."""
+    cells = [cell for cell in cells_of_atlas(source.runs, source.stored[0]) if cell.charted]
+    if not cells:
+        return None
+    solvers = source.experiment["solvers"]
+    return Chart(
+        name=source.name,
+        title=source.experiment["title"],
+        caption=(
+            f"{source.experiment['title']} Left: the share of random starts that end within 0.1 % of the best cost "
+            "known of their problem, each problem a point. Right: how far above the best a start ends in the median. "
+            "Below: what each distinct certified optimum is worth (accuracy on the test fold, or NMI of clusters) "
+            "against how far its cost is above the best of its problem; what is below 1e-10 is drawn there."
+        ),
+        panels=[
+            _by_cell(cells, solvers, "share_near_best", "one start finds the best", Axis("share of random starts")),
+            _by_cell(
+                cells, solvers, "median_gap", "one start ends above", Axis("cost above best, relative", Scale.LOG)
+            ),
+            _worth(cells, len(solvers)),
+        ],
+        columns=2,
+    )
+
+
+def _name(cell: AtlasCell) -> str:
+    setting = "" if cell.rows["paradigm"].iloc[0] == "supervised" else ", clusters"
+    return f"{dataset_label(cell.dataset)}, {kernel_label(cell.kernel)}{setting}"
+
+
+def _by_cell(cells: list[AtlasCell], solvers: list[str], column: str, title: str, axis: Axis) -> Panel:
+    series = []
+    # The first solver on top of the others, which often end where it does.
+    for colour, solver in reversed([*enumerate(solvers)]):
+        found = [(_name(cell), value) for cell in cells for value in cell.of(solver)[column].dropna()]
+        values = [max(value, _SMALLEST) if axis.scale is Scale.LOG else value for _, value in found]
+        names = [name for name, _ in found]
+        symbol = _OPTIMA_SYMBOLS[colour % len(_OPTIMA_SYMBOLS)]
+        series.append(Series(method_label(solver), names, values, Mark.POINTS, symbol, colour))
+    return Panel(title, Axis("", Scale.NAMES), axis, series)
+
+
+def _worth(cells: list[AtlasCell], n_solvers: int) -> Panel:
+    """Return the optima of each data set, in colours that no solver has."""
+    points: dict[str, list[tuple[float, float, str]]] = {}
+    for cell in cells:
+        for one in (charted for charted in cell.charted if charted.draw == 0):
+            gaps, qualities = one.gaps.tolist(), one.qualities.tolist()
+            points.setdefault(f"optima of {dataset_label(cell.dataset)}", []).extend(
+                (max(gap, _SMALLEST), quality, _name(cell)) for gap, quality in zip(gaps, qualities, strict=True)
+            )
+    series = []
+    for place, (name, optima) in enumerate(points.items()):
+        gaps, qualities, words = (list(part) for part in zip(*optima, strict=True))
+        symbol = _OPTIMA_SYMBOLS[place % len(_OPTIMA_SYMBOLS)]
+        series.append(Series(name, gaps, qualities, Mark.POINTS, symbol, n_solvers + place, words=words))
+    return Panel("what optima are worth", Axis("cost above best, relative", Scale.LOG), Axis("accuracy or NMI"), series)

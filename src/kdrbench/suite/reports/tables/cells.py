@@ -103,7 +103,8 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     print.
     """
     values, note = runs.loc[_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
-    stopped = _is_stopped(runs)
+    endings = set(runs["status"])
+    stopped = not endings.isdisjoint(_LIMITS) and endings.isdisjoint(_WITHOUT_RESULT)
     if not values.size:
         return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False, stopped=stopped)
     mean, std = float(np.mean(values)), float(np.std(values))
@@ -111,11 +112,6 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     complete = len(values) == len(runs)
     competes = complete and bool(runs["status"].isin(_UNSTOPPED).all())
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
-
-
-def _is_stopped(runs: pd.DataFrame) -> bool:
-    endings = set(runs["status"])
-    return not endings.isdisjoint(_LIMITS) and endings.isdisjoint(_WITHOUT_RESULT)
 
 
 def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
@@ -150,17 +146,13 @@ def ikdr_cells(
     runs: pd.DataFrame, settings: Mapping[str, Settings] | None = None
 ) -> dict[tuple[str, str, str], dict[str, Cell]]:
     """Return the cells of each (data set, kernel, method), by metric; ``settings`` are those that solvers declare."""
-    declared = settings or {}
-    groups = runs.groupby(["dataset", "kernel", "method"], sort=False)
-    return {
-        (str(dataset), str(kernel), str(method)): _cells_of(group, declared.get(str(method), Settings.OTHER))
-        for (dataset, kernel, method), group in groups
-    }
-
-
-def _cells_of(group: pd.DataFrame, settings: Settings) -> dict[str, Cell]:
-    bound, flag = bound_of(group), flag_of(group, settings)
-    return {metric: replace(_ikdr_cell(metric, group, bound), flag=flag) for metric in _ALL if metric in group}
+    cells = {}
+    for (dataset, kernel, method), group in runs.groupby(["dataset", "kernel", "method"], sort=False):
+        bound, flag = bound_of(group), flag_of(group, (settings or {}).get(str(method), Settings.OTHER))
+        cells[str(dataset), str(kernel), str(method)] = {
+            metric: replace(_ikdr_cell(metric, group, bound), flag=flag) for metric in _ALL if metric in group
+        }
+    return cells
 
 
 def _ikdr_cell(metric: str, group: pd.DataFrame, bound: str) -> Cell:

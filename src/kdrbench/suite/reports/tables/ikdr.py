@@ -137,7 +137,9 @@ def compared_cells(
     for dataset in experiment["datasets"]:
         for kernel, methods, metrics in groups:
             for metric in metrics:
-                ours = {name: cells.get((dataset, kernel, name), {}).get(metric, _absent(metric)) for name in methods}
+                words = NO_CELL if metric == "warm_s" else "not run"
+                absent = Cell(metric, None, None, words, "", 0, 0, complete=False)
+                ours = {name: cells.get((dataset, kernel, name), {}).get(metric, absent) for name in methods}
                 competing = {name: cell for name, cell in ours.items() if name not in controls}
                 # Of numbers of components none is the best, and gaps are costs once more.
                 competing = {} if metric in (COMPONENTS, GAP) else competing
@@ -215,10 +217,6 @@ def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: 
     return set(competing) - behind if behind else set()
 
 
-def _absent(metric: str) -> Cell:
-    return Cell(metric, None, None, NO_CELL if metric == "warm_s" else "not run", "", 0, 0, complete=False)
-
-
 def _metric_name(metric: str, runs: pd.DataFrame, experiment: Config) -> str:
     """Return ``metric``, or what quality is: as the runs say, or as the experiment promises where there are none."""
     if metric != "quality":
@@ -285,7 +283,7 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         _OF_CONTROLS if any(cell.control for cell in cells) else ""
     )
     times = [cell for cell in cells if cell.metric == "time_s"]
-    remarks = [f"{_place(cell)}: {said}" for cell in times if (said := _remark(cell.ours))]
+    remarks = [f"{', '.join(_labels(cell))}: {said}" for cell in times if (said := _remark(cell.ours))]
     marks = [_OF_MARKS] if any(cell.ours.note for cell in times) else []
     departing = dict.fromkeys(cell.departure for cell in cells if cell.verdict is Verdict.NOT_COMPARABLE)
     marks += [f"Published numbers are not comparable: {'; '.join(departing)}."] if departing else []
@@ -315,12 +313,11 @@ def _headings(methods: list[str], declared: Mapping[str, Settings]) -> list[str]
     """Return the columns' titles: without the variant where the line above says it, and never without the reference."""
     alone = len(_variants(methods, declared)) > 1
     return [
-        _alone(name) if alone and declared.get(name) is not Settings.OTHER else method_label(name) for name in methods
+        method_alone(name) + (OF_REFERENCE if name.endswith(REFERENCE) else "")
+        if alone and declared.get(name) is not Settings.OTHER
+        else method_label(name)
+        for name in methods
     ]
-
-
-def _alone(name: str) -> str:
-    return method_alone(name) + (OF_REFERENCE if name.endswith(REFERENCE) else "")
 
 
 def _entry(cell: IkdrCell | None) -> Entry:
@@ -337,20 +334,16 @@ def _meaning(cell: IkdrCell) -> str:
     """Return what the number is, of how many runs, with its interval and what is to be known of these."""
     words, title = DEFINITIONS.get(cell.metric, ""), METRIC_TITLES.get(cell.metric, cell.metric)
     what = f"{title}: {words}" if words else title
-    return meaning_of_cell(what, cell.metric, cell.ours, said=_said(cell.ours))
-
-
-def _said(ours: Cell) -> str:
-    """Return all that is to be known of a cell's runs."""
-    return "; ".join(filter(None, (_remark(ours), ours.warning if ours.metric in TIMES else "")))
+    known = (_remark(cell.ours), cell.ours.warning if cell.ours.metric in TIMES else "")
+    return meaning_of_cell(what, cell.metric, cell.ours, said="; ".join(filter(None, known)))
 
 
 def _remark(ours: Cell) -> str:
     return "; ".join(filter(None, (ours.note, ours.flag)))
 
 
-def _place(cell: IkdrCell) -> str:
-    return f"{dataset_label(cell.dataset)}, {kernel_label(cell.kernel)}, {method_label(cell.method)}"
+def _labels(cell: IkdrCell) -> tuple[str, str, str]:
+    return dataset_label(cell.dataset), kernel_label(cell.kernel), method_label(cell.method)
 
 
 def _warnings(cells: list[IkdrCell]) -> list[str]:
@@ -377,12 +370,14 @@ def _listed(cell: IkdrCell) -> dict[str, Any]:
 def beside_published(cells: list[IkdrCell]) -> Section:
     """Return the section of a page that shows each cell beside its published number."""
     printed = [cell for cell in cells if cell.metric not in ("warm_s", GAP)]
-    rows = [[*entries(_words(cell)), Entry(cell.verdict, verdict=cell.verdict), Entry(cell.why)] for cell in printed]
+    rows = [
+        [
+            *entries((*_labels(cell), METRIC_TITLES[cell.metric], cell.paper or "\u2013", cell.ours.text)),
+            Entry(cell.verdict, verdict=cell.verdict),
+            Entry(cell.why),
+        ]
+        for cell in printed
+    ]
     columns = ["Data", "Kernel", "Method", "Metric", "Paper", "Ours", "Verdict", "Why"]
     table = Table("beside_published", "", columns, [rows], n_labels=len(columns))
     return Section("Beside the published numbers", table, paragraphs=[VERDICT_RULES])
-
-
-def _words(cell: IkdrCell) -> tuple[str, ...]:
-    names = dataset_label(cell.dataset), kernel_label(cell.kernel), method_label(cell.method)
-    return *names, METRIC_TITLES[cell.metric], cell.paper or "\u2013", cell.ours.text

@@ -12,7 +12,7 @@ import numpy as np
 
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import Config
-from kdrbench.suite.reports.tables.cells import Cell, summarise
+from kdrbench.suite.reports.tables.cells import summarise
 from kdrbench.suite.reports.tables.labels import VARIANTS, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import share
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
@@ -31,6 +31,11 @@ FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "gla
 _TAKEN_FOR = {"m-usps": "m-USPS is taken to be the set USPS of the semi-supervised learning book."}
 
 
+def axes_of(dataset: str, learner: str, variant: str) -> tuple[str, ...]:
+    """Return metric, data set, kernel and method of a learner's runs, by which pages find them."""
+    return ("accuracy", dataset, "", learner_name(learner, variant))
+
+
 @dataclass(frozen=True, kw_only=True)
 class KpcaCell(Compared):
     """One learner in one variant on one data set, over all splits.
@@ -42,6 +47,11 @@ class KpcaCell(Compared):
     learner: str
     variant: str
     test_selected: float | None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Metric, data set, kernel and method of the cell's runs."""
+        return axes_of(self.dataset, self.learner, self.variant)
 
     @property
     def printed(self) -> float | None:
@@ -100,16 +110,15 @@ def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> Kpca
     tried = [json.loads(text) for text in group["test_selected"].dropna()]
     # The mean over splits of each kernel, then the best of these.
     selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
-    cell, printed = _over_splits(group), find_printed(dataset, learner, variant)
+    cell, printed = (
+        summarise("quality", group, "accuracy", share, unit="splits"),
+        find_printed(dataset, learner, variant),
+    )
+    cell = cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
     # Random splits are drawn independently.
     error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
     axes = {"dataset": dataset, "learner": learner, "variant": variant}
     return KpcaCell(ours=cell, published=printed, error=error, **axes, test_selected=selected)
-
-
-def _over_splits(group: pd.DataFrame) -> Cell:
-    cell = summarise("quality", group, "accuracy", share, unit="splits")
-    return cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
 
 
 def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:

@@ -18,6 +18,7 @@ from kdrbench.suite.reports.tables.kpca_cells import (
     PLAIN,
     TABLES,
     KpcaCell,
+    axes_of,
     kpca_cells,
     table_names,
     win_draw_lose,
@@ -60,7 +61,7 @@ class Difference:
     @property
     def axes(self) -> tuple[str, ...]:
         """Metric, data set, kernel and method of the variant's runs."""
-        return ("accuracy", self.dataset, "", learner_name(self.learner, self.variant))
+        return axes_of(self.dataset, self.learner, self.variant)
 
     @property
     def best(self) -> bool:
@@ -133,18 +134,17 @@ def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Differen
 def _test_line(one: Difference) -> list[Entry]:
     overlap = NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"
     width = interval(one.low, one.high) if one.splits > 1 else ""
-    numbers = [
-        (str(one.splits), "splits that both ended on", ""),
-        (f"{one.mean:+.4f}", "difference of accuracy to the plain learner, mean", width),
-        (f"{one.p:.2g}", f"p {_WILCOXON}, without correction", ""),
-        (f"{one.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm over the comparisons of the learner", ""),
-        (overlap, "p of the t test that allows for overlapping training sets, without Holm", ""),
-    ]
-    labels = entries([dataset_label(one.dataset), learner_name(one.learner, one.variant).upper()])
-    best = [False, one.best, False, False, False]
-    return labels + [
-        Entry(text, bold=bold, detail=_said(one, what, width), axes=one.axes)
-        for (text, what, width), bold in zip(numbers, best, strict=True)
+
+    def number(text: str, what: str, width: str = "", *, bold: bool = False) -> Entry:
+        return Entry(text, bold=bold, detail=_said(one, what, width), axes=one.axes)
+
+    return [
+        *entries([dataset_label(one.dataset), learner_name(one.learner, one.variant).upper()]),
+        number(str(one.splits), "splits that both ended on"),
+        number(f"{one.mean:+.4f}", "difference of accuracy to the plain learner, mean", width, bold=one.best),
+        number(f"{one.p:.2g}", f"p {_WILCOXON}, without correction"),
+        number(f"{one.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm over the comparisons of the learner"),
+        number(overlap, "p of the t test that allows for overlapping training sets, without Holm"),
     ]
 
 
@@ -203,9 +203,14 @@ def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tup
         for dataset in datasets
     ]
     empty = len(tested) + len(extra)
+
+    def significant(variant: str) -> tuple[str, str]:
+        signs = [(float(one.significant), 0.0) for one in differences.values() if one.variant == variant]
+        return "", win_draw_lose([*signs])
+
     summary = [
         _summary_line("Win/draw/lose", printed, empty, lambda variant: _by_means(cells, datasets, learner, variant)),
-        _summary_line("The same, significant", printed, empty, lambda variant: ("", _tested(differences, variant))),
+        _summary_line("The same, significant", printed, empty, significant),
     ]
     place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
     title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
@@ -217,7 +222,7 @@ def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[
     """Return what the paper's table does not hold, by title and data set; no column without a number."""
     centred = {one: _ours(cells[one, learner, _CENTRED]) for one in datasets if (one, learner, _CENTRED) in cells}
     selected = {
-        dataset: Entry(f"{cell.test_selected:.2f}", cell.test_selected, detail=_SELECTED, axes=_axes_of(cell))
+        dataset: Entry(f"{cell.test_selected:.2f}", cell.test_selected, detail=_SELECTED, axes=cell.axes)
         for (dataset, name, _), cell in cells.items()
         if name == learner and cell.test_selected is not None
     }
@@ -243,15 +248,11 @@ def _three(
     ]
 
 
-def _axes_of(one: KpcaCell) -> tuple[str, ...]:
-    return ("accuracy", one.dataset, "", learner_name(one.learner, one.variant))
-
-
 def _ours(cell: KpcaCell) -> Entry:
     ours = cell.ours
     # Printed as a share of one, not in per cent.
     detail = meaning_of_cell(_ACCURACY, "accuracy", ours, unit="split", shown="share", said=ours.note)
-    return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=_axes_of(cell))
+    return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=cell.axes)
 
 
 def _summary_line(
@@ -273,13 +274,6 @@ def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str)
     ]
     printed = win_draw_lose([(one.printed, other.printed) for one, other in both])
     return printed, win_draw_lose([(one.rounded, other.rounded) for one, other in both])
-
-
-def _tested(differences: dict[tuple[str, str], Difference], variant: str) -> str:
-    signs: list[tuple[float | None, float | None]] = [
-        (float(one.significant), 0.0) for one in differences.values() if one.variant == variant
-    ]
-    return win_draw_lose(signs)
 
 
 def _notes(cells: Cells, learner: str) -> list[str]:

@@ -59,10 +59,7 @@ _METHODS = {
     "pca_spectral_clustering": "PCA + SC",
     "label_spreading": "Label spreading",
 }
-_KERNELS = {
-    NO_KERNEL: "Baselines",
-    "gaussian_polynomial_ones": "Gaussian + polynomial, weights one",
-}
+_KERNELS = {NO_KERNEL: "Baselines", "gaussian_polynomial_ones": "Gaussian + polynomial, weights one"}
 _LOW_RANK = {
     "none": "no constraints",
     "learned": "all constraints",

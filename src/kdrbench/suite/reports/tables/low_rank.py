@@ -125,9 +125,8 @@ def _curves(axes: dict[str, str], runs: pd.DataFrame, config: Config) -> Iterato
                 means = rows.groupby("n_constraints")[_CURVES[axes["metric"]]].mean().dropna()
                 shown = percentage if axes["metric"] == "accuracy" else agreement
                 text = f"{shown(means.iloc[0])} to {shown(means.iloc[-1])}" if len(means) > 1 else "N/A"
-                yield Source(
-                    name, method, Cell(axes["metric"], None, None, text, "", len(rows), len(rows), complete=True)
-                )
+                cell = Cell(axes["metric"], None, None, text, "", len(rows), len(rows), complete=True)
+                yield Source(name, method, cell)
 
 
 def _counts(axes: dict[str, str], experiment: Config) -> list[int]:
@@ -301,17 +300,7 @@ def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[
         ],
     )
     short = [place for place, (_, group) in enumerate(groups) if solved[place] < len(group)]
-    crosses = replace(
-        line,
-        label=f"{line.label}: not all met their rule",
-        x=[float(str(groups[place][0])) for place in short],
-        y=[middle[place] for place in short],
-        mark=Mark.POINTS,
-        symbol=Symbol.CROSS,
-        colour=BLACK,
-        group=line.label,
-        lower=None,
-        upper=None,
-        words=None,
-    )
+    label, y = f"{line.label}: not all met their rule", [middle[place] for place in short]
+    x = [float(str(groups[place][0])) for place in short]
+    crosses = Series(label, x, y, Mark.POINTS, Symbol.CROSS, BLACK, style.line, group=line.label)
     return [line, crosses] if short else [line]

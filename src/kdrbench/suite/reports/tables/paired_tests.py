@@ -14,7 +14,7 @@ owned their cores and whose cores' speed did not drift.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -107,45 +107,30 @@ def compared(methods: Sequence[str], settings: Mapping[str, Settings]) -> list[t
     return pairs
 
 
-def paired_tests(
-    runs: pd.DataFrame,
-    *,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    metrics: Sequence[str] = TESTED,
-    settings: Mapping[str, Settings] | None = None,
-) -> list[PairedTest]:
+def paired_tests(runs: pd.DataFrame, *, settings: Mapping[str, Settings] | None = None) -> list[PairedTest]:
     """Return the tests of every experiment, data set, kernel and metric where both methods have six runs or more.
 
-    ``pairs`` are tested, or, if none are named, those of :func:`compared` by the ``settings`` that solvers declare.
+    Tested are the pairs of :func:`compared` by the ``settings`` that solvers declare.
     """
     results: list[PairedTest] = []
     usable = runs[(runs["status"] != str(Status.FAILED)) & (runs["kernel"] != NO_KERNEL)]
-
-    def named(methods: Sequence[str]) -> Sequence[tuple[str, str]]:
-        return compared(methods, settings or {}) if pairs is None else pairs
-
-    for metric in metrics:
+    for metric in TESTED:
         for place, cell in usable.groupby(CELL, sort=False):
-            tests = list(_tests(place, cell, metric, named))  # type: ignore[arg-type]
+            tests = list(_tests(place, cell, metric, settings or {}))  # type: ignore[arg-type]
             corrected = holm([test.p for test in tests])
             results += [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
     return results
 
 
 def _tests(
-    place: tuple[str, str, str],
-    cell: pd.DataFrame,
-    metric: str,
-    pairs: Callable[[Sequence[str]], Sequence[tuple[str, str]]],
+    place: tuple[str, str, str], cell: pd.DataFrame, metric: str, settings: Mapping[str, Settings]
 ) -> Iterator[PairedTest]:
     methods = list(dict.fromkeys(cell["method"]))
     counted = clean_times(cell) if metric == "time_s" else cell
     table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
     test_share = share_tested(cell)
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
-    for first, second in pairs(methods):
-        if not {first, second} <= set(methods):
-            continue
+    for first, second in compared(methods, settings):
         both = table[[first, second]].dropna()
         if len(both) < FEWEST_PAIRS:
             continue

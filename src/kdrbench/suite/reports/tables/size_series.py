@@ -225,7 +225,7 @@ def _row(one: SizeSeries) -> list[Entry]:
         _number(one, str(lost), "runs that were stopped at a limit, or failed"),
         *_exponent(one, one.law, "time of a run"),
         *_exponent(one, one.law_of_an_iteration, "time over iterations"),
-        *entries([_expected(one)]),
+        *entries([(_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]]),
     ]
 
 
@@ -246,10 +246,6 @@ def _number(one: SizeSeries, text: str, detail: str) -> Entry:
     alone = len(one.experiments) == 1
     axes = ("time_s", "", one.kernel, one.method) if alone else ()
     return Entry(text, detail=detail, axes=axes, experiment=one.experiments[0] if alone else "")
-
-
-def _expected(one: SizeSeries) -> str:
-    return (_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]
 
 
 def chart_of(source: Source) -> Chart:
@@ -279,13 +275,13 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
     for place in places:
         here = sorted((one for one in series if one.place == place), key=lambda one: methods.index(one.method))
         drawn = [part for one in here for part in _drawn(one, labels[one.method], styles[one.method])]
+        heading = f"{kernel_label(here[0].kernel)} kernel, {here[0].evaluation}, {fixed_sizes(here[0])}"
         axis = Axis(f"number of {AXES[here[0].axis]} {LETTERS[here[0].axis]}", Scale.LOG2)
-        panels.append(Panel(_heading(here[0]), axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
+        panels.append(Panel(heading, axis, Axis(SOLVER_TIME, Scale.LOG2, "s"), drawn))
     if not panels:
         # A grid of one or two sizes has nothing to draw, but the other reports do not depend on it.
-        panels = [
-            Panel("no series of three sizes was run", Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s"))
-        ]
+        size, time = Axis("size", Scale.LOG2), Axis(SOLVER_TIME, Scale.LOG2, "s")
+        panels = [Panel("no series of three sizes was run", size, time)]
     caption = (
         "Time against the size of the problem, both as powers of two, with the fitted power laws (lines); their "
         "exponents are in the legend in the order of the panels, - where fewer than three sizes ended. "
@@ -302,10 +298,6 @@ def _legend(method: str, places: list[tuple[object, ...]], series: list[SizeSeri
     return f"{method_label(method)} ({'; '.join(slopes)})"
 
 
-def _heading(one: SizeSeries) -> str:
-    return f"{kernel_label(one.kernel)} kernel, {one.evaluation}, {fixed_sizes(one)}"
-
-
 def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
     """Return the law, the runs that ended and those that were stopped; one entry of the legend."""
     common: dict[str, Any] = {"colour": style.colour, "group": label}
@@ -314,15 +306,10 @@ def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:
         sizes = [one.law.smallest, one.law.largest]
         fitted = [one.law.at(size) for size in sizes]
         parts.append(Series(label, sizes, fitted, Mark.LINE, line=style.line, **common))
-    for points, symbol, ending in (
-        (one.ended, style.symbol, "ended"),
-        (one.stopped, Symbol.CROSS, "stopped at its limit"),
-    ):
+    name, stopped = f"{method_label(one.method)}, {LETTERS[one.axis]}", "stopped at its limit"
+    for points, symbol, ending in ((one.ended, style.symbol, "ended"), (one.stopped, Symbol.CROSS, stopped)):
         if points:
-            details = [
-                f"{method_label(one.method)}, {LETTERS[one.axis]} = {size:g}: {time:.3g} s, {ending}"
-                for size, time in points
-            ]
+            details = [f"{name} = {size:g}: {time:.3g} s, {ending}" for size, time in points]
             sizes, times = [size for size, _ in points], [time for _, time in points]
             parts.append(Series(label, sizes, times, Mark.POINTS, symbol, words=details, **common))
     return parts

@@ -7,7 +7,7 @@ lost for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,25 +59,16 @@ _ADVICE = (
 
 def advice_table(name: str, league: League) -> Table:
     """Return the methods with the best mean rank by kind of data and seconds of a fit, controls left out."""
-    cells = _cells(league.runs)
+    rows_of = league.runs.assign(n_rows=league.runs["n_train"] + league.runs["n_test"])
+    cells = rows_of.groupby(["dataset", "n_components"], sort=False)[list(_SIZES)].first().reset_index()
+    most = counted(int(cells["n_rows"].max()), "row")
+    largest = f"No data set here has more than {most}: of larger ones the table says nothing."
     columns = ["Where", "Cells", *("any time" if np.isinf(s) else f"at most {s:g} s" for s in _BUDGETS)]
     rows = []
     for words, chosen in _groups(cells):
         count = int(chosen.sum())
         rows.append([Entry(words), Entry(str(count)), *(_best(league, cells[chosen], s) for s in _BUDGETS)])
-    return Table(name, "What to use when", columns, [rows], [f"{_ADVICE} {_largest(cells)}"])
-
-
-def _largest(cells: pd.DataFrame) -> str:
-    """Return up to how many rows the table says anything."""
-    most = int(cells["n_rows"].max())
-    return f"No data set here has more than {counted(most, 'row')}: of larger ones the table says nothing."
-
-
-def _cells(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the sizes of each cell, in the order of its scores."""
-    rows = runs.assign(n_rows=runs["n_train"] + runs["n_test"])
-    return rows.groupby(["dataset", "n_components"], sort=False)[list(_SIZES)].first().reset_index()
+    return Table(name, "What to use when", columns, [rows], [f"{_ADVICE} {largest}"])
 
 
 def _groups(cells: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
@@ -112,16 +103,12 @@ def _best(league: League, cells: pd.DataFrame, budget_s: float) -> Entry:
     text = f"{titles[0]} ({means[order[0]]:.1f}, {low:.1f} to {high:.1f})"
     if not titles[1:]:
         return Entry(text, detail=f"over {counted(len(ranks), 'data set')}")
-    alike = _n_alike(np.sort(means), len(ranks))
+    # Itself left out.
+    alike = int((means - means.min() <= critical_difference(len(means), len(ranks))).sum()) - 1
     alike_names = joined(titles[1 : alike + 1]) if alike else "none"
     shown = alike_names if alike <= _MOST_ALIKE else f"{alike} of {len(titles) - 1}"
     detail = f"over {counted(len(ranks), 'data set')}; alike: {alike_names}"
     return Entry(f"{text}; {titles[1]} ({means[order[1]]:.1f}); alike: {shown}", detail=detail)
-
-
-def _n_alike(means: FloatArray, n_sets: int) -> int:
-    """Return how many of the ascending mean ranks Nemenyi's test does not tell from the first, itself left out."""
-    return int((means[1:] - means[0] <= critical_difference(len(means), n_sets)).sum())
 
 
 def _ranks(scores: Scores, wanted: Container[tuple[str, int]], eligible: Sequence[int]) -> FloatArray:
@@ -251,18 +238,32 @@ def sets_table(name: str, league: League) -> Table:
     """
     reference = reference_of(league)
     counts = sorted({count for _, count in league.scores[ACCURACIES[0]].cells})
+    parts = ("difference", "low", "high", "effect")
     shown: dict[tuple[str, str], dict[tuple[str, int], Entry]] = {}
     listed = []
     for judge in ACCURACIES:
         for dataset, count in league.scores[judge].cells:
             for method, scores, duel, p in _beside(league, judge, (dataset, count), reference):
                 axes = {"dataset": dataset, "n_components": count, "method": method, "judge": judge}
-                listed.append({**axes, "mean": float(np.mean(scores)), **_columns(duel), "p_holm": p})
+                listed.append(
+                    {
+                        **axes,
+                        "mean": float(np.mean(scores)),
+                        **{part: getattr(duel, part, None) for part in parts},
+                        "p_holm": p,
+                    }
+                )
                 entry = _entry(scores, duel, p, JUDGES[judge])
                 shown.setdefault((dataset, method), {})[judge, count] = entry
     places = [(judge, count) for judge in ACCURACIES for count in counts]
     rows = [
-        (dataset, _row(league, dataset, method, [found.get(place, Entry(NO_CELL)) for place in places]))
+        (
+            dataset,
+            [
+                *entries([dataset_label(dataset), league.title(method)]),
+                *leading_to(method, [found.get(place, Entry(NO_CELL)) for place in places], dataset),
+            ],
+        )
         for (dataset, method), found in shown.items()
     ]
     return Table(
@@ -282,10 +283,6 @@ def reference_of(league: League) -> str:
     return next((one for one in KERNEL_PROJECTIONS if one in league.methods), league.methods[league.order[0]])
 
 
-def _row(league: League, dataset: str, method: str, numbers: list[Entry]) -> list[Entry]:
-    return [*entries([dataset_label(dataset), league.title(method)]), *leading_to(method, numbers, dataset)]
-
-
 def _beside(
     league: League, judge: str, cell: Cell, reference: str
 ) -> Iterator[tuple[str, np.ndarray[Any, Any], Duel | None, float | None]]:
@@ -299,11 +296,6 @@ def _beside(
     corrected = dict(zip(duels, holm([duel.p for duel in duels.values()]), strict=True))
     for method in methods:
         yield method, scores.cells[cell][league.methods.index(method)], duels.get(method), corrected.get(method)
-
-
-def _columns(duel: Duel | None) -> dict[str, Any]:
-    parts = ("difference", "low", "high", "effect")
-    return dict.fromkeys(parts) if duel is None else {name: asdict(duel)[name] for name in parts}
 
 
 def _entry(scores: np.ndarray[Any, Any], duel: Duel | None, p: float | None, words: str) -> Entry:
