@@ -22,8 +22,8 @@ import yaml
 from kdrbench.suite.engine.provenance import Provenance, software_and_machine
 from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.reports.claims.claim import Records
-from kdrbench.suite.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.claims import claims_json, decided_of_papers
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.making import make_chart

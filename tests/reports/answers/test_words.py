@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.kernel_claims import tricks_agree
 from kdrbench.suite.reports.answers.answer import answer_of
 from kdrbench.suite.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
 from kdrbench.suite.reports.answers.solvers import largest_sentences
-from kdrbench.suite.reports.claims.claim import Records
-from kdrbench.suite.reports.claims.kpca_figures import tricks_agree
 from support.dashboard_grid import grid_config
 from support.report_rows import run, traced_runs
 

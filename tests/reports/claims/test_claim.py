@@ -7,15 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
-from kdrbench.suite.reports.claims.claim import (
-    DECISION_RULES,
-    Decision,
-    decided_by_share,
-    decision_of,
-    papers_datasets,
-    reached,
-    share_of,
-)
+from kdrbench.suite.findings.claim_rows import papers_datasets
+from kdrbench.suite.findings.finding import DECISION_RULES, Decision, decided_by_share, decision_of, reached, share_of
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision
-from kdrbench.suite.reports.claims.costs import lower_cost, lower_cost_than_converged, lowest_among_clusters
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.solver_claims import lower_cost, lower_cost_than_converged, lowest_among_clusters
 from support.claim_rows import cells, records
 
 RIVALS = ("dg", "sm", "gm")

@@ -4,10 +4,9 @@ import copy
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision, Found, Records
-from kdrbench.suite.reports.claims.coverage import decided_on, printed_cells, timed_cells
-from kdrbench.suite.reports.claims.page import CLAIMS
-from kdrbench.suite.reports.claims.printed_tables import PLUS_5, TABLE_4
+from kdrbench.suite.findings.claim_rows import PLUS_5, TABLE_4, Records, decided_on, printed_cells, timed_cells
+from kdrbench.suite.findings.claims import CLAIMS
+from kdrbench.suite.findings.finding import Decision, Finding
 from support.claim_rows import CONFIG, cells, records
 from support.report_rows import run
 
@@ -23,7 +22,7 @@ def test_a_whole_table_lacks_nothing():
         (data, kernel) for data in ("wine", "cancer", "face", "mnist") for kernel in ("gaussian", "polynomial")
     }
     assert all(cell.complete("cost") for cell in coverage.cells)
-    confirmed = Found(Decision.CONFIRMED, "all")
+    confirmed = Finding(Decision.CONFIRMED, "all")
     assert decided_on(coverage, lambda: confirmed) is confirmed
 
 
@@ -33,7 +32,7 @@ def test_what_lacks_is_named_and_decides_nothing():
     coverage = covered(records(*rows), ("ism", "dg"))
     label = "NeurIPS 2019, Table 4, supervised on Wine, Cancer, Face, MNIST: no runs "
     assert coverage.missing == (f"{label}of DG on Wine (Polynomial), Face",)
-    found = decided_on(coverage, lambda: Found(Decision.CONTRADICTED, "some are higher"))
+    found = decided_on(coverage, lambda: Finding(Decision.CONTRADICTED, "some are higher"))
     assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
     assert found.evidence == f"lacking: {coverage.missing[0]}"
 
@@ -106,7 +105,7 @@ def test_methods_of_another_q_or_of_other_data_decide_nothing(column):
             row[column] = other
     coverage = covered(records(*rows), ("ism", "dg"))
     assert coverage.missing == ("NeurIPS 2019, Table 4, supervised on Wine, Gaussian: runs of one q and one data set",)
-    found = decided_on(coverage, lambda: Found(Decision.CONFIRMED, "lower"))
+    found = decided_on(coverage, lambda: Finding(Decision.CONFIRMED, "lower"))
     assert found.decision is Decision.UNDECIDED
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision
-from kdrbench.suite.reports.claims.iterations import (
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.solver_claims import (
     eigenvalue_stopping,
     few_iterations,
     rivals_iterations,
+    rivals_iterations_plus,
     second_order,
     start_of_ism,
 )
-from kdrbench.suite.reports.claims.printed_tables import PLUS_5, TABLE_4
 from support.claim_rows import cells, records
 from support.report_rows import run
 
@@ -45,28 +45,28 @@ def test_runs_not_ended_by_the_rule_have_no_few_iterations():
 
 def test_iterations_of_rivals_lie_in_the_range_of_each_paper():
     rows = [*supervised("dg", iterations=30), *supervised("sm", iterations=400)]
-    found = rivals_iterations(records(*rows), TABLE_4)
+    found = rivals_iterations(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "140 of 140 runs (100 %); 30 to 400")
     assert found.evidence == "DG 30 to 30, median 30; SM 400 to 400, median 400"
     # ISM+ speaks of hundreds to thousands.
-    assert rivals_iterations(records(*rows), PLUS_5).decision is Decision.CONTRADICTED
+    assert rivals_iterations_plus(records(*rows)).decision is Decision.CONTRADICTED
     more = [*supervised("dg", iterations=some(9, 31, 29)), *supervised("sm", iterations=some(7, 31, 401))]
-    assert rivals_iterations(records(*more), TABLE_4).decision is Decision.CONTRADICTED
+    assert rivals_iterations(records(*more)).decision is Decision.CONTRADICTED
     few = [*supervised("dg", iterations=some(8, 31, 29)), *supervised("sm", iterations=some(9, 31, 401))]
-    assert rivals_iterations(records(*few), TABLE_4).decision is Decision.MOSTLY
-    assert rivals_iterations(records(*supervised("dg")), TABLE_4).decision is Decision.UNDECIDED
+    assert rivals_iterations(records(*few)).decision is Decision.MOSTLY
+    assert rivals_iterations(records(*supervised("dg"))).decision is Decision.UNDECIDED
 
 
 def test_iterations_of_stopped_rivals_are_said_and_not_counted():
     rows = [*supervised("dg", iterations=31), *supervised("sm", iterations=1, status="time_limit")]
-    found = rivals_iterations(records(*rows), TABLE_4)
+    found = rivals_iterations(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "60 of 60 runs (100 %); 31 to 31")
     assert found.evidence.endswith("stopped at a limit: 80 runs")
 
 
 def test_iterations_of_rivals_stopped_early_are_open():
     stopped = supervised("sm", iterations=1, status="time_limit", stopped_early="stopped at 60 s")
-    found = rivals_iterations(records(*supervised("dg", iterations=31, stopped_early=""), *stopped), TABLE_4)
+    found = rivals_iterations(records(*supervised("dg", iterations=31, stopped_early=""), *stopped))
     assert (found.decision, found.measure) == (
         Decision.UNDECIDED,
         "60 of 140 runs (43 %), and 80 open; 31 to 31",

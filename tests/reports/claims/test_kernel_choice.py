@@ -2,8 +2,8 @@
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision
-from kdrbench.suite.reports.claims.kernel_choice import conic_is_best, kernels_alike, multiquadric_often_better
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.quality_claims import conic_is_best, kernels_alike, multiquadric_often_better
 from support.claim_rows import cells, records
 
 SUPERVISED, CLUSTERS = ("four", "five"), ("four_clusters", "five_clusters")

@@ -6,13 +6,16 @@ import math
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision, Records
-from kdrbench.suite.reports.claims.kpca_figures import kernels_succeed, same_plane, tricks_agree
-from kdrbench.suite.reports.claims.kpca_trick import (
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.kernel_claims import (
     aligned_come_close,
     aligned_versions_win,
     cross_validated_slightly_better,
     kernel_versions_win,
+    kernels_succeed,
+    same_plane,
+    tricks_agree,
 )
 
 LEARNERS = ("nca", "lmnn", "dne")

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision, Records
-from kdrbench.suite.reports.claims.low_rank import (
-    CLAIMS,
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.kernel_claims import (
     agreement_rises,
     better_than_target,
     cost_of_projections,
@@ -226,7 +226,7 @@ def test_unsolvable_sets_and_the_stand_in_decide_no_sweeps():
 
 
 def test_few_draws_of_the_constraints_confirm_nothing():
-    (claim,) = [one for one in CLAIMS if one.name == "agreement_rises"]
+    claim = agreement_rises
     rows = [row | {"run": run} for run in range(5) for row in agreeing("burg", 0.5, 0.7, 0.8)]
     assert claim.decide(low_rank(*rows)).decision is CONFIRMED
     found = claim.decide(low_rank(*[row for row in rows if row["run"] < 4]))

@@ -3,11 +3,10 @@
 import pandas as pd
 
 from kdrbench.suite.experiments.config_file import lay_over
-from kdrbench.suite.reports.claims.claim import Decision, Records
-from kdrbench.suite.reports.claims.coverage import printed_cells
-from kdrbench.suite.reports.claims.iterations import rivals_iterations
-from kdrbench.suite.reports.claims.kpca_trick import aligned_versions_win, kernel_versions_win
-from kdrbench.suite.reports.claims.printed_tables import TABLE_4
+from kdrbench.suite.findings.claim_rows import TABLE_4, Records, printed_cells
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.kernel_claims import aligned_versions_win, kernel_versions_win
+from kdrbench.suite.findings.solver_claims import rivals_iterations
 from support.claim_rows import cells
 from support.configs import whole_config
 from support.report_rows import kpca_run
@@ -50,7 +49,7 @@ def test_a_cell_of_which_no_run_was_made_lacks():
 
 def test_iterations_of_runs_that_were_not_made_are_open():
     records = of_table_4("dg", "sm", skipped=lambda row: row["run"] >= 7, iterations=31)
-    found = rivals_iterations(records, TABLE_4)
+    found = rivals_iterations(records)
     assert (found.decision, found.measure) == (
         Decision.UNDECIDED,
         "98 of 140 runs (70 %), and 42 open; 31 to 31",

@@ -5,27 +5,27 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.suite.reports.claims.claim import Claim, Decision, Found, Records
-from kdrbench.suite.reports.claims.page import CLAIMS, claims_html, decided, decided_of_papers, write_claims
+from kdrbench.suite.findings.claim_rows import Claim, Records
+from kdrbench.suite.findings.claims import CLAIMS, claims_html, decided_of_papers, write_claims
+from kdrbench.suite.findings.finding import Decision, Finding
 from kdrbench.suite.reports.dashboard.rendering import slug
 
 
 def test_every_claim_is_undecided_without_records():
-    found = decided(Records())
-    assert [claim for claim, _ in found] == list(CLAIMS)
-    for claim, result in found:
+    assert len(CLAIMS) == 35
+    for claim in CLAIMS:
+        result = claim(Records())
         assert result.decision is Decision.UNDECIDED
         assert result.evidence.startswith("lacking: ")
         if "2006" in claim.paper or "2010" in claim.paper:
             assert ".csv)" in result.evidence
-    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     # Pages lead to a claim by its words.
     assert len({slug(claim.words) for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
-    result = Found(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)")
-    found = [(Claim("c", "n < 5.", "Paper", "Table 1", lambda records: result), result)]
+    result = Finding(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)")
+    found = [(Claim("n < 5.", "Paper", "Table 1", lambda records: result), result)]
     write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     page = (tmp_path / "claims.html").read_text()
     assert "made from: demo_supervised, the KPCA trick." in page

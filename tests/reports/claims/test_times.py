@@ -2,9 +2,14 @@
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision
-from kdrbench.suite.reports.claims.growth import complexity, quadratic_time
-from kdrbench.suite.reports.claims.times import as_fast_as_baselines, disparity_grows, times_faster
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.solver_claims import (
+    as_fast_as_baselines,
+    complexity,
+    disparity_grows,
+    quadratic_time,
+    times_faster,
+)
 from support.claim_rows import cells, records
 from support.report_rows import run
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.experiments.results import read_frozen
-from kdrbench.suite.reports.claims.claim import Decision, Found
+from kdrbench.suite.findings.finding import Decision, Finding
 from kdrbench.suite.reports.summary.markdown import escape
 from kdrbench.suite.reports.summary.pages import print_summary, summary, write_summaries
 from kdrbench.suite.reports.summary.print import page_in_latex
@@ -105,7 +105,7 @@ def test_cells_that_a_claim_names_lead_to_their_runs(source):
 )
 def test_a_claim_that_does_not_hold_has_its_note(source, decision, heading, has_note):
     claim = source.claims[0][0]
-    source.__dict__["claims"] = [(claim, Found(decision, "in 3 of 4 cells", "On training samples 4 of 4 do."))]
+    source.__dict__["claims"] = [(claim, Finding(decision, "in 3 of 4 cells", "On training samples 4 of 4 do."))]
     page = summary("what_we_found", source)
     (part,) = [part for part in page.split("\n## ") if f"- **{escape(claim.words)}**" in part]
     assert part.startswith(heading)

@@ -119,7 +119,7 @@ def papers(config: Config, results: Path, store: Path, out: Path) -> None:
 
 def write_papers(source: Source, out: Path) -> None:
     """Write published numbers, claims and summaries, which are made of each other, into a folder."""
-    from kdrbench.suite.reports.claims.page import write_claims
+    from kdrbench.suite.findings.claims import write_claims
     from kdrbench.suite.reports.ledger.published_vs_ours import shares, write_comparisons
 
     write_comparisons(source.comparisons, out / "published_vs_ours")

@@ -157,8 +157,8 @@ def published_vs_ours(config: Config, results: Path, out: Path) -> None:
 @out_stem
 def claims(config: Config, results: Path, out: Path) -> None:
     """Decide each claim of the papers that experiments name by their records, as .html and .json."""
-    from kdrbench.suite.reports.claims.claim import Records
-    from kdrbench.suite.reports.claims.page import decided_of_papers, write_claims
+    from kdrbench.suite.findings.claim_rows import Records
+    from kdrbench.suite.findings.claims import decided_of_papers, write_claims
 
     decisions = decided_of_papers(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)

@@ -22,7 +22,7 @@ import pandas as pd
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
-from kdrbench.suite.reports.clean_times import clean_times
+from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.reports.figures.cost_against_time import TIME, curve_of
 from kdrbench.suite.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces

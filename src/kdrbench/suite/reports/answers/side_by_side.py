@@ -14,10 +14,9 @@ import pandas as pd
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.status import Status
+from kdrbench.suite.findings.outcome import ENDED, clean_times, warning_of
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.clean_times import clean_times, warning_of
 from kdrbench.suite.reports.records import REFERENCE, Metric
-from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.paired_tests import CELL, TESTED, without_ties
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def without_time(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
 def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
     if metric == "time_s":
         # The time of a run that was stopped is only a bound.
-        cell = clean_times(cell[cell["status"].isin([*map(str, COMPLETED)])])
+        cell = clean_times(cell[cell["status"].isin(ENDED)])
     numbers = cell.pivot(index="run", columns="method", values=metric)
     both = numbers.reindex(columns=[first, second]).dropna()
     if both.empty:

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted, joined
+from kdrbench.suite.findings.outcome import ENDED, clean_times
 from kdrbench.suite.reports.answers.matrix import Matrix, Standing
 from kdrbench.suite.reports.answers.nearness import FINE, PROBLEM, accuracy_text, column, ratios
-from kdrbench.suite.reports.clean_times import clean_times
 from kdrbench.suite.reports.records import NO_KERNEL, Config, Metric, Settings, is_redrawn
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.cells import COMPLETED, FORMATS, summarise
+from kdrbench.suite.reports.tables.cells import FORMATS, summarise
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import duration
 
@@ -140,7 +140,7 @@ def _published(matrix: Matrix, settings: dict[str, Settings]) -> str:
 def largest_sentences(runs: pd.DataFrame) -> list[str]:
     """Return the quickest and the slowest solver on the largest problem, by clean times where there are any."""
     largest = runs[runs["n_train"] == runs["n_train"].max()]
-    largest = largest[largest["status"].isin([*map(str, COMPLETED)])]
+    largest = largest[largest["status"].isin(ENDED)]
     counted_times = clean_times(largest)
     times = (largest if counted_times.empty else counted_times).groupby("method", sort=False)["time_s"].median()
     times = times.dropna().sort_values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kdrbench.suite.reports.claims.claim import Decision
+from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label

@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.status import Status
+from kdrbench.suite.findings.outcome import ENDED, clean_times
 from kdrbench.suite.paired import corrected_t_interval
-from kdrbench.suite.reports.clean_times import clean_times
-from kdrbench.suite.reports.tables.cells import COMPLETED, Cell
+from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 from kdrbench.suite.reports.tables.significance import share_tested
 
@@ -96,7 +96,7 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
 
     A reference that was stopped has no time that another could be compared with.
     """
-    all_ours, ended = ours, [*map(str, COMPLETED)]
+    all_ours, ended = ours, ENDED
     if metric == "time_s":
         ours = clean_times(ours)
         reference = clean_times(reference)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.reports.clean_times import steady_times
+from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.ledger.comparison import UNEXPLAINED, Axes, Comparison, comparison
 from kdrbench.suite.reports.protocol import comparable, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.suite.reports.clean_times import clean_times
+from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK
 from kdrbench.suite.reports.site.record import SiteRecord
 from kdrbench.suite.reports.tables.cells import FORMATS, endings_found

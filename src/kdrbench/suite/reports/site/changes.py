@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.provenance import Provenance
 from kdrbench.suite.reports.records import differences, same_definition
 from kdrbench.suite.reports.site.record import SiteRecord
-from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.labels import dataset_label
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 
@@ -117,7 +117,7 @@ def _change(change: float, shown: str) -> Entry:
 
 
 def _time(pairs: list[tuple[Any, Any]]) -> Entry:
-    ended = [pair for pair in pairs if all(one.status in COMPLETED for one in pair)]
+    ended = [pair for pair in pairs if all(one.status in BY_METHODS for one in pair)]
     times = _numbers(ended, "time_s")
     times = times[(times > 0).all(axis=1)]
     if not len(times):

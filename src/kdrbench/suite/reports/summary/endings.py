@@ -10,7 +10,7 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
-from kdrbench.suite.reports.claims.claim import share_of
+from kdrbench.suite.findings.finding import share_of
 from kdrbench.suite.reports.records import IKDR
 from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.tables.cells import SADDLE
@@ -22,7 +22,7 @@ _LIMITS = (str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT))
 
 
 @dataclass(frozen=True)
-class Finding:
+class Ending:
     """A sentence on ends, what the record says of it, and where their runs are."""
 
     words: str
@@ -30,7 +30,7 @@ class Finding:
     address: str
 
 
-def endings(source: Source) -> Iterator[Finding]:
+def endings(source: Source) -> Iterator[Ending]:
     """Yield what the rows of dimension reduction say of ends; nothing where there are no such rows."""
     runs = source.rows_of(IKDR)
     if runs.empty:
@@ -39,13 +39,11 @@ def endings(source: Source) -> Iterator[Finding]:
     known = ism.dropna(subset=["curvature"])
     of_ism = source.address("runs", method=method_label(_ISM))
     if len(known):
-        yield Finding("How often does ISM as published leave a direction of ascent?", _ascent(known), of_ism)
+        yield Ending("How often does ISM as published leave a direction of ascent?", _ascent(known), of_ism)
     if (found := runs[runs["optimality"].isin([SADDLE, "second_order"])]).size:
-        yield Finding(
-            "How often does a solver that converges end on a saddle?", _saddles(found), source.address("runs")
-        )
+        yield Ending("How often does a solver that converges end on a saddle?", _saddles(found), source.address("runs"))
     if len(ism):
-        yield Finding("How often does ISM as published cycle?", _cycles(ism), of_ism)
+        yield Ending("How often does ISM as published cycle?", _cycles(ism), of_ism)
 
 
 def _ascent(known: pd.DataFrame) -> str:

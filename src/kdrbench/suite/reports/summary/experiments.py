@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.published_vs_ours import judged, labels_of, place_label
 from kdrbench.suite.reports.records import ALTERNATIVE, IKDR, Metric, experiments_of
 from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.partitions import Partitions, spread_table
 from kdrbench.suite.reports.tables.published_numbers import paper_label
@@ -93,7 +92,7 @@ def _place_of(one: Comparison) -> str:
 
 
 def _endings(name: str, runs: pd.DataFrame) -> Iterator[object]:
-    ended, stopped = (int(runs["status"].isin([*map(str, words)]).sum()) for words in (COMPLETED, _LIMITS))
+    ended, stopped = (int(runs["status"].isin([*map(str, words)]).sum()) for words in (BY_METHODS, _LIMITS))
     # Several rows may be of one process.
     processes = runs.drop_duplicates(["trace_file", "run", "wall_s"])
     yield from (name, len(runs), ended, stopped, len(runs) - ended - stopped)

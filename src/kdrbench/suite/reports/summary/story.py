@@ -11,9 +11,10 @@ from functools import cached_property
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.suite.findings.claim_rows import Claim
+from kdrbench.suite.findings.finding import Decision, Finding
+from kdrbench.suite.findings.quality_claims import RULES_OF_Q
 from kdrbench.suite.reports.answers.answer import Answer
-from kdrbench.suite.reports.claims.accuracies import RULES_OF_Q
-from kdrbench.suite.reports.claims.claim import Claim, Decision, Found
 from kdrbench.suite.reports.ledger.comparison import Comparison
 from kdrbench.suite.reports.ledger.published_vs_ours import (
     COUNTED,
@@ -24,7 +25,7 @@ from kdrbench.suite.reports.ledger.published_vs_ours import (
     unexplained,
 )
 from kdrbench.suite.reports.records import LOW_RANK, of_papers
-from kdrbench.suite.reports.summary.endings import Finding, endings
+from kdrbench.suite.reports.summary.endings import Ending, endings
 from kdrbench.suite.reports.summary.markdown import Markdown, escape, link
 from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, low_rank_label
@@ -81,7 +82,7 @@ class Story:
         for paper in dict.fromkeys(one.paper for one in first):
             yield paper_label(paper), _verdicts([one for one in first if one.paper == paper])
 
-    def claims(self, *decisions: Decision) -> list[tuple[Claim, Found]]:
+    def claims(self, *decisions: Decision) -> list[tuple[Claim, Finding]]:
         """Return the claims that were decided so."""
         return [(claim, found) for claim, found in self.source.claims if found.decision in decisions]
 
@@ -115,7 +116,7 @@ class Story:
         text = escape(words)
         return Markdown(re.sub(rf"(?<!\w)(?:{names})(?!\w)", lambda found: links[found[0]], text) if names else text)
 
-    def endings(self) -> list[Finding]:
+    def endings(self) -> list[Ending]:
         """Return what the record says of saddles and cycles."""
         return list(endings(self.source))
 

@@ -13,7 +13,7 @@ import pandas as pd
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import counted
-from kdrbench.suite.reports.clean_times import n_drifted, n_unaccounted, n_untimed
+from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
 from kdrbench.suite.reports.records import n_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from kdrbench.errors import counted
-from kdrbench.suite.reports.clean_times import SCALED, UNTIMED
+from kdrbench.suite.findings.outcome import SCALED, UNTIMED
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, Settings, Split, split_of
 from kdrbench.suite.reports.tables.cells import BOLD_MEANS, CONVERGED_MEANS, GAP, TIMES, Cell
 from kdrbench.suite.reports.tables.html import Section

@@ -1,4 +1,8 @@
-"""Which times count, and why others need care: cores that were shared, waited for or drifted, and clocks with gaps.
+"""How runs ended, and whether their numbers and times may be used: decided here for every report.
+
+A run that its method ended has a result. Of one that a limit of time or memory stopped, time and iterations are lower
+bounds, and its last iterate is not where the method ends. One that failed has no number; one that was skipped was never
+made. Those that were stopped or skipped are open: given more time, they would have numbers.
 
 A time counts for a comparison of methods on one problem, whose cores were equally fast for all of them. Times of
 different problems, such as those of several sizes, need cores that were equally fast throughout (:func:`steady_times`).
@@ -13,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import counted
+from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.identity import has_earlier_speed
 from kdrbench.suite.engine.provenance import MOST_DRIFT
 from kdrbench.suite.reports.records import REFERENCE
@@ -20,15 +25,44 @@ from kdrbench.suite.reports.records import REFERENCE
 if TYPE_CHECKING:
     import pandas as pd
 
+ENDED = [str(status) for status in BY_METHODS]
+LIMITS = [str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)]
+WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
 UNTIMED = "times of runs that shared their cores, not comparable"
 SCALED = "times of a reference, scaled by the calibration kernel from another machine"
-
-
 # What marks a time that does not count: disturbed from outside, or not covered by the clock.
 _SHARED = (("timed", "False"), ("contaminated", "True"))
 _DISTURBED = (*_SHARED, ("drifted", "True"))
 _UNACCOUNTED = (("unaccounted", "True"),)
 _MACHINE = ["experiment", "processor", "blas", "blas_threads"]
+
+
+def ended(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs their method ended, by its rule or after its most iterations."""
+    return runs["status"].isin(ENDED)
+
+
+def stopped(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs a limit of time or memory stopped: their numbers are bounds."""
+    return runs["status"].isin(LIMITS)
+
+
+def is_open(runs: pd.DataFrame, column: str = "status") -> NDArray[np.bool_]:
+    """Return which runs were stopped or skipped; ``column`` holds the status, and without it none was."""
+    if column not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    return runs[column].isin([*LIMITS, str(Status.SKIPPED)]).to_numpy(dtype=bool)
+
+
+def is_usable(runs: pd.DataFrame, column: str) -> pd.Series:
+    """Return which runs did not fail and have a number in a column."""
+    return (runs["status"] != str(Status.FAILED)) & runs[column].notna()
+
+
+def numbers_by_run(runs: pd.DataFrame, column: str) -> pd.Series:
+    """Return the usable numbers of a column by the number of their run."""
+    # Copies of these columns alone: a row has some hundred.
+    return runs.loc[is_usable(runs, column), ["run", column]].set_index("run")[column]
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -62,11 +96,11 @@ def lacking_times(runs: pd.DataFrame) -> str:
 
 
 def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
-    found = np.zeros(len(runs), dtype=bool)
+    marked = np.zeros(len(runs), dtype=bool)
     for column, word in marks:
         if column in runs:
-            found |= (runs[column].astype(str) == word).to_numpy()
-    return found
+            marked |= (runs[column].astype(str) == word).to_numpy()
+    return marked
 
 
 def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
@@ -78,29 +112,24 @@ def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
     return words.map(earlier).to_numpy(dtype=bool)
 
 
-def is_untimed(runs: pd.DataFrame) -> bool:
-    """Return whether the times of these runs do not count, because some did not own their cores."""
-    return n_untimed(runs) > 0
-
-
 def n_untimed(runs: pd.DataFrame) -> int:
     """Return how many runs did not own their cores."""
-    return int((runs["timed"].astype(str) == "False").sum())
+    return int(_marked(runs, _SHARED[:1]).sum())
 
 
 def n_drifted(runs: pd.DataFrame) -> int:
     """Return how many runs were made on cores faster or slower than those of other methods on the same problem."""
-    return int((runs["drifted"].astype(str) == "True").sum())
+    return int(_marked(runs, _DISTURBED[2:]).sum())
 
 
 def n_unaccounted(runs: pd.DataFrame) -> int:
     """Return how many runs took longer than their clocks and the referee account for."""
-    return int((runs["unaccounted"].astype(str) == "True").sum()) if "unaccounted" in runs else 0
+    return int(_marked(runs, _UNACCOUNTED).sum())
 
 
 def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
-    if is_untimed(runs):
+    if n_untimed(runs):
         return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
     reasons = []
     if drifted := n_drifted(runs):
@@ -108,10 +137,11 @@ def warning_of(runs: pd.DataFrame) -> str:
         reasons.append(
             f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
         )
-    if waited := int((runs["contaminated"].astype(str) == "True").sum()):
-        reasons.append(f"{waited} of {counted(len(runs), 'run')} waited for their core")
-    if worked := n_unaccounted(runs):
-        reasons.append(f"{worked} of {counted(len(runs), 'run')} worked while their clock was stopped")
-    if earlier := int(_of_earlier_speed(runs).sum()):
-        reasons.append(f"{earlier} of {counted(len(runs), 'run')} were timed with an earlier implementation")
+    for number, words in (
+        (int(_marked(runs, _SHARED[1:]).sum()), "waited for their core"),
+        (n_unaccounted(runs), "worked while their clock was stopped"),
+        (int(_of_earlier_speed(runs).sum()), "were timed with an earlier implementation"),
+    ):
+        if number:
+            reasons.append(f"{number} of {counted(len(runs), 'run')} {words}")
     return "; ".join(reasons)

@@ -1,53 +1,35 @@
-"""All claims with their decisions, as a page and as JSON for the dashboard."""
+"""All claims of the papers with their decisions: a page, and JSON for the dashboard."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 from kdrbench.errors import counted
 from kdrbench.files import write_text
-from kdrbench.suite.reports.claims import (
-    accuracies,
-    costs,
-    growth,
-    iterations,
-    kernel_choice,
-    kpca_trick,
-    low_rank,
-    times,
-)
-from kdrbench.suite.reports.claims.claim import DECISION_RULES, Claim, Decision, Found, Records
+from kdrbench.suite.findings import kernel_claims, quality_claims, solver_claims
+from kdrbench.suite.findings.claim_rows import Claim, Records
+from kdrbench.suite.findings.finding import DECISION_RULES, Decision, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.html import render
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 
 # In the order of the papers: those of ISM first.
-CLAIMS: tuple[Claim, ...] = (
-    *costs.CLAIMS,
-    *iterations.CLAIMS,
-    *times.CLAIMS,
-    *growth.CLAIMS,
-    *accuracies.CLAIMS,
-    *kernel_choice.CLAIMS,
-    *kpca_trick.CLAIMS,
-    *low_rank.CLAIMS,
+CLAIMS = tuple(
+    value
+    for module in (solver_claims, quality_claims, kernel_claims)
+    for value in vars(module).values()
+    if isinstance(value, Claim)
 )
-Decided = list[tuple[Claim, Found]]
-
-
-def decided(records: Records) -> Decided:
-    """Return every claim with its decision by the records."""
-    return [(claim, claim.decide(records)) for claim in CLAIMS]
+Decided = list[tuple[Claim, Finding]]
 
 
 def decided_of_papers(records: Records) -> Decided:
     """Return the claims of those papers that some experiment of the records names."""
-    papers = {name: _paper_of(name, records) for name in records.config["run"]}
-    of_papers = [claim for claim in CLAIMS if set(papers.values()) & set(claim.paper.split(", "))]
+    papers = {_paper_of(name, records) for name in records.config["run"]}
+    of_papers = [claim for claim in CLAIMS if papers & set(claim.paper.split(", "))]
     return [(claim, _with_departures(claim, claim.decide(records), records)) for claim in of_papers]
 
 
@@ -55,13 +37,12 @@ def _paper_of(experiment: str, records: Records) -> str:
     return paper_label(records.config["experiments"][experiment]["published"]["paper"])
 
 
-def _with_departures(claim: Claim, found: Found, records: Records) -> Found:
+def _with_departures(claim: Claim, found: Finding, records: Records) -> Finding:
     """Return what was found; undecided, it says which runs of the paper's experiments were left out, and why."""
-    left_out = [one for one in records.left_out if _paper_of(one[0], records) in claim.paper.split(", ")]
-    if found.decision is not Decision.UNDECIDED or not left_out:
+    left_out = [reason for reason in records.left_out if _paper_of(reason[0], records) in claim.paper.split(", ")]
+    if not (found.is_undecided and left_out):
         return found
-    note = f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}."
-    return replace(found, note=f"{found.note} {note}".strip())
+    return found.with_note(f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}.")
 
 
 def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:
@@ -75,32 +56,22 @@ def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: 
 
 def claims_json(decisions: Decided) -> str:
     """Return a list with claim, paper, where, verdict, measure, evidence and note of each."""
-    return json.dumps(
-        [
-            {
-                "claim": claim.words,
-                "paper": claim.paper,
-                "where": claim.where,
-                "verdict": str(result.decision),
-                "measure": result.measure,
-                "evidence": result.evidence,
-                "note": result.note,
-            }
-            for claim, result in decisions
-        ],
-        indent=2,
-    )
+    lines = [
+        {"claim": claim.words, "paper": claim.paper, "where": claim.where, "verdict": str(found.decision)}
+        | {"measure": found.measure, "evidence": found.evidence, "note": found.note}
+        for claim, found in decisions
+    ]
+    return json.dumps(lines, indent=2)
 
 
 def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
     """Return one self-contained page."""
-    counts = Counter(result.decision for _, result in decisions)
+    counts = Counter(found.decision for _, found in decisions)
     numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    words = f"{counted(len(decisions), 'claim')}: {numbers}"
     return render(
         "claims.html.j2",
         decided=decisions,
-        counts=words,
+        counts=f"{counted(len(decisions), 'claim')}: {numbers}",
         rules=DECISION_RULES,
         times_mean=TIMES_MEAN,
         decided_by=", ".join(decided_by),

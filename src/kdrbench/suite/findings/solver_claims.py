@@ -1,0 +1,633 @@
+"""Claims on solvers (NeurIPS 2019 and ISM+): costs, iterations, starts, fixed points, times and how these grow.
+
+Methods are compared run by run; a difference of costs below 1e-6 is a tie. Times are first solves that nothing
+disturbed. How they grow is decided by series of made data, which are this project's own: the papers do not name theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.errors import counted
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION
+from kdrbench.status import Status
+from kdrbench.suite.findings.claim_rows import (
+    BOTH,
+    CONVERGED_RIVALS,
+    FOLDS,
+    NEURIPS,
+    PLUS,
+    PLUS_5,
+    PLUS_6,
+    RIVALS,
+    TABLE_4,
+    TABLE_4_CLUSTERS,
+    TABLE_5,
+    TIME_COLUMNS,
+    Coverage,
+    OwnCell,
+    PrintedTable,
+    Records,
+    claim,
+    decided_on,
+    experiment_cells,
+    printed_cells,
+    timed_cells,
+)
+from kdrbench.suite.findings.finding import (
+    Decision,
+    Finding,
+    decided_by_share,
+    decision_of,
+    listed,
+    only_decision,
+    reached,
+    share_of,
+    undecided,
+)
+from kdrbench.suite.findings.outcome import ended, steady_times, stopped
+from kdrbench.suite.paired import corrected_t_p
+from kdrbench.suite.reports.records import Split
+from kdrbench.suite.reports.tables.labels import dataset_label, is_converged, kernel_label, method_label
+from kdrbench.suite.reports.tables.significance import SIGNIFICANT
+from kdrbench.suite.reports.tables.size_series import (
+    ALL_PAIRS,
+    LETTERS,
+    MANY_SAMPLES,
+    PowerLaw,
+    SizeSeries,
+    fit_power_law,
+    size_series,
+)
+
+SUPERVISED, CLUSTERS = (TABLE_4, PLUS_5), (TABLE_4_CLUSTERS, PLUS_6)
+_TIMED = (TABLE_4, TABLE_4_CLUSTERS, PLUS_5, PLUS_6)
+_BASELINES = ("lda", "pca_svm")
+# Test samples for one training sample of ten folds.
+_TEST_SHARE = 1.0 / 9.0
+# A smaller difference of two costs, relative to the second, is a tie.
+TIE = 1e-6
+FEWER_THAN = 5
+# What the papers say of DG and SM: 30 to 400 iterations, and hundreds to thousands.
+RANGES = {"neurips2019": (30, 400), "ismplus": (100, 9999)}
+# Where ISM's rule should leave a run: nearly stationary, and nearly at the cost of a converged run.
+STATIONARY, NEAR = 1e-2, 1e-2
+# A theorem is not confirmed by a handful of cases.
+LEAST_POINTS = 30
+_START, _RANDOM = "start_of_ism", "ism_random"
+_START_CELLS = [(data, kernel) for data in ("wine", "cancer") for kernel in ("gaussian", "polynomial")]
+# "As fast as", in words of ours: within a factor of ten.
+FASTER, AS_FAST = 1e5, 10.0
+# How near an exponent must come, and how wide an interval may be to say anything.
+NEAR_EXPONENT, _WIDEST = 0.25, 1.0
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairOfCells:
+    """Numbers of one solver and a ``rival`` in one place, on the runs that both have.
+
+    ``complete`` says whether these are all runs of the protocol, ``ended`` whether both came to their own end in all,
+    ``ours_ended`` whether the solver did. ``is_open`` says that one of them was stopped before the paper's limits.
+    """
+
+    rival: OwnCell
+    ours: Floats
+    theirs: Floats
+    complete: bool
+    ended: bool
+    ours_ended: bool
+    is_open: bool
+
+    @property
+    def gap(self) -> float:
+        """How far our mean is above the rival's, relative to it."""
+        return float(relative_gaps(np.array([self.ours.mean()]), np.array([self.theirs.mean()]))[0])
+
+    @property
+    def holds(self) -> bool:
+        """Whether ours is lower or tied; a cost at which a run was stopped is not where its method ends."""
+        return bool(self.complete and self.ended and self.gap <= TIE)
+
+    @property
+    def ratio(self) -> float:
+        """How many times the mean of ours the rival's mean is."""
+        return float(self.theirs.mean() / self.ours.mean())
+
+    @property
+    def words(self) -> str:
+        """The rival's cell, and by how much ours is above it."""
+        return f"{self.rival.name} by {100 * self.gap:.2g} %" if self.complete else self.rival.name
+
+
+def relative_gaps(ours: Floats, theirs: Floats) -> Floats:
+    """Return (ours - theirs) / |theirs|."""
+    gaps: Floats = (ours - theirs) / np.maximum(np.abs(theirs), np.finfo(float).tiny)
+    return gaps
+
+
+def pairs_of(coverage: Coverage, column: str, solver: str, rivals: Sequence[str]) -> list[PairOfCells]:
+    """Return each cell of a rival beside the solver's in the same place."""
+    return [
+        _pair(methods[solver], methods[rival], column)
+        for methods in coverage.places().values()
+        for rival in rivals
+        if solver in methods and rival in methods
+    ]
+
+
+def _pair(ours: OwnCell, theirs: OwnCell, column: str) -> PairOfCells:
+    both = pd.concat([cell.numbers(column) for cell in (ours, theirs)], axis=1, join="inner")
+    own_end = [bool(ended(cell.runs[cell.runs["run"].isin(both.index)]).all()) for cell in (ours, theirs)]
+    numbers, is_open = both.to_numpy(float), bool(ours.stopped_early or theirs.stopped_early)
+    complete = len(both) == theirs.n_runs
+    return PairOfCells(theirs, numbers[:, 0], numbers[:, 1], complete, all(own_end), own_end[0], is_open)
+
+
+def endings(cells: Sequence[OwnCell]) -> str:
+    """Say how many final projections the referee found to be saddles or not stationary; empty if none or unknown."""
+    known = [str(end) for cell in cells if "optimality" in cell.runs for end in cell.runs["optimality"].dropna()]
+    words = {"saddle": "end on a saddle", "not_stationary": "are not stationary"}
+    many = " and ".join(f"{known.count(kind)} {text}" for kind, text in words.items() if kind in known)
+    names = list(dict.fromkeys(cell.method for cell in cells))
+    who = "converged rivals" if all(map(is_converged, names)) else ", ".join(map(method_label, names))
+    return f"Of the {counted(len(known), 'run')} of {who}, {many}." if many else ""
+
+
+@claim("ISM ends at lower cost than DG, SM and GM.", BOTH, "Table 4; Table 5")
+def lower_cost(records: Records) -> Finding:
+    """Compare means over all runs in the supervised tables, rivals as published: it holds where ISM is lower or tied.
+
+    Contradicted if ISM is lower nowhere. The note says the same of converged rivals.
+    """
+    found = _lower(_costs(records, SUPERVISED, "ism", RIVALS), "ism", RIVALS)
+    fair = _lower(_costs(records, SUPERVISED, "ism", CONVERGED_RIVALS), "ism", CONVERGED_RIVALS)
+    if found.is_undecided:
+        return found
+    return replace(found, note="" if fair.is_undecided else f"Against converged rivals: {fair.evidence}.")
+
+
+@claim(
+    "ISM ends at lower cost than DG, SM and GM, also where these are run until they converge.",
+    BOTH,
+    "Table 4; Tables 5 and 6",
+)
+def lower_cost_than_converged(records: Records) -> Finding:
+    """Compare with rivals that were run to a relative stationarity of 1e-6, in all tables.
+
+    The note says where these ended, and what comes out with ISM run to the same stationarity.
+    """
+    tables, converged = SUPERVISED + CLUSTERS, "ism_converged"
+    plain = _costs(records, tables, "ism", CONVERGED_RIVALS)
+    found = _lower(plain, "ism", CONVERGED_RIVALS)
+    fair = _lower(_costs(records, tables, converged, CONVERGED_RIVALS), converged, CONVERGED_RIVALS)
+    if found.is_undecided:
+        return found
+    note = f"ISM run to the same stationarity: {fair.evidence}. {endings(plain.of(*CONVERGED_RIVALS))}"
+    return replace(found, note=note.strip())
+
+
+@claim("ISM has the lowest cost of all solvers in unsupervised learning.", BOTH, "Table 4; Table 6")
+def lowest_among_clusters(records: Records) -> Finding:
+    """Count the cells of unsupervised tables in which no rival as published is lower."""
+    coverage = _costs(records, CLUSTERS, "ism", RIVALS)
+
+    def judge() -> Finding:
+        pairs = pairs_of(coverage, "cost", "ism", RIVALS)
+        places = {pair.rival.place for pair in pairs}
+        higher = [pair for pair in pairs if not pair.is_open and not pair.holds]
+        lost = {pair.rival.place for pair in higher}
+        n_open = len({pair.rival.place for pair in pairs if pair.is_open} - lost)
+        n_holding = len(places) - len(lost) - n_open
+        evidence = share_of(n_holding, len(places), "cell") + " have no lower rival"
+        evidence += f"; lower or incomplete: {listed([pair.words for pair in higher])}" if higher else ""
+        return decided_by_share(n_holding, len(places), evidence, extreme=_worst(pairs), n_open=n_open)
+
+    return decided_on(coverage, judge)
+
+
+def _costs(records: Records, tables: Sequence[PrintedTable], solver: str, rivals: Sequence[str]) -> Coverage:
+    return printed_cells(records, tables, "cost", (solver, *rivals), ("cost",), bounds=True)
+
+
+def _lower(coverage: Coverage, solver: str, rivals: Sequence[str]) -> Finding:
+    return decided_on(coverage, lambda: _judged_costs(pairs_of(coverage, "cost", solver, rivals)))
+
+
+def _judged_costs(pairs: list[PairOfCells]) -> Finding:
+    """Count the cells in which the first of each pair is lower, tied or higher."""
+    whole = [pair for pair in pairs if pair.complete and not pair.is_open]
+    n_open = sum(pair.is_open for pair in pairs)
+    lower = sum(pair.gap < -TIE for pair in whole)
+    higher = sorted((pair for pair in whole if pair.gap > TIE), key=lambda pair: -pair.gap)
+    evidence = f"lower in {lower} of {counted(len(pairs), 'cell')}, tied in {len(whole) - lower - len(higher)}"
+    evidence += f", higher in {len(higher)}" + (f": {listed([pair.words for pair in higher])}" if higher else "")
+    if lost := [pair.rival.name for pair in pairs if not pair.complete and not pair.is_open]:
+        evidence += f"; {len(lost)} lost for missing or failed runs: {listed(lost)}"
+    if unended := sum(not pair.ended for pair in whole):
+        evidence += (
+            f"; runs were stopped in {unended}, compared here by their last iterate: there the claim does not hold"
+        )
+    evidence += _intervals(whole)
+    holding = sum(pair.holds for pair in whole)
+    found = decided_by_share(holding, len(pairs), evidence, extreme=_worst(whole), n_open=n_open)
+    if pairs and lower + n_open == 0:
+        return Finding(Decision.CONTRADICTED, evidence, measure=f"lower in {share_of(0, len(pairs), 'cell')}")
+    if lower == 0 and found.decision is not Decision.CONTRADICTED:
+        # With open cells that turn out tied or higher it is lower nowhere.
+        return replace(found, decision=Decision.UNDECIDED)
+    return found
+
+
+def _worst(pairs: list[PairOfCells]) -> str:
+    """Say how far above a rival's cost the worst cell is; empty where none is above."""
+    return at_most_higher(np.array([pair.gap for pair in pairs if pair.complete and not pair.is_open]))
+
+
+def at_most_higher(gaps: Floats) -> str:
+    """Say by how much the largest relative gap is above zero, ties left out; empty where none is."""
+    largest = float(gaps.max(initial=0.0))
+    return f"at most {100 * largest:.2g} % higher" if largest > TIE else ""
+
+
+def _intervals(pairs: list[PairOfCells]) -> str:
+    """Say in how many cells with folds the 95 % interval of the difference leaves out zero (Nadeau and Bengio 2003)."""
+    folds = [pair for pair in pairs if len(pair.ours) > 1]
+    if not folds:
+        return ""
+    clear = [pair for pair in folds if (corrected_t_p(pair.ours - pair.theirs, _TEST_SHARE) or 0.0) <= SIGNIFICANT]
+    below, above = (sum(sign * pair.gap > TIE for pair in clear) for sign in (-1, 1))
+    return f"; the 95 % interval of the difference is below zero in {below} and above it in {above} of {len(folds)}"
+
+
+@claim("ISM normally needs fewer than 5 iterations.", BOTH)
+def few_iterations(records: Records) -> Finding:
+    """Count every supervised run, also lost ones; one that did not end by its own rule is none with few iterations.
+
+    Alternations are left out, whose iterations are over many solves.
+    """
+    coverage = printed_cells(records, (TABLE_4, TABLE_5, PLUS_5), "time_s", ("ism",), ("iterations",))
+
+    def judge() -> Finding:
+        runs, n_runs = coverage.runs, coverage.n_runs
+        counts = runs.loc[runs["status"] == str(Status.CONVERGED), ["dataset", "kernel", "iterations"]].dropna()
+        if counts.empty:
+            return undecided("iterations of runs that ended by the rule")
+        few = int((counts["iterations"] < FEWER_THAN).sum())
+        most = counts.iloc[int(counts["iterations"].argmax())]
+        extreme = f"at most {most['iterations']:g}"
+        evidence = (
+            f"fewer than {FEWER_THAN} in {share_of(few, n_runs, 'run')}, median {counts['iterations'].median():g}"
+        )
+        evidence += f", {extreme} ({dataset_label(most['dataset'])}, {kernel_label(most['kernel'])})"
+        note = "The rule stops when eigenvalues change by less than 1 %, which is no proof of a stationary point."
+        return decided_by_share(few, n_runs, evidence, note, "run", normally=True, extreme=extreme)
+
+    return decided_on(coverage, judge)
+
+
+@claim("DG and SM take 30 to 400 iterations.", NEURIPS)
+def rivals_iterations(records: Records) -> Finding:
+    """Count the runs of DG and SM as published within the range that the paper names."""
+    return _rivals_iterations(records, TABLE_4)
+
+
+@claim("DG and SM take hundreds to thousands of iterations.", PLUS)
+def rivals_iterations_plus(records: Records) -> Finding:
+    """Count the same for ISM+."""
+    return _rivals_iterations(records, PLUS_5)
+
+
+def _rivals_iterations(records: Records, table: PrintedTable) -> Finding:
+    """Count the runs of DG and SM in a table that take as many iterations as its paper says.
+
+    Runs that were stopped at the paper's limit have no such number, at an earlier one it is open; those that are lost
+    count as outside.
+    """
+    coverage = printed_cells(records, (table,), "cost", ("dg", "sm"), ("iterations",), bounds=True)
+
+    def judge() -> Finding:
+        runs = coverage.runs
+        completed = runs[ended(runs)].dropna(subset=["iterations"])
+        limits, not_made = int(stopped(runs).sum()), sum(cell.n_not_made for cell in coverage.cells)
+        n_early = sum(len(cell.open_runs) for cell in coverage.cells)
+        inside = int(completed["iterations"].between(*RANGES[table.paper]).sum())
+        medians = completed.groupby("method", sort=False)["iterations"].agg(["min", "median", "max"])
+        evidence = "; ".join(
+            f"{str(name).upper()} {row['min']:g} to {row['max']:g}, median {row['median']:g}"
+            for name, row in medians.iterrows()
+        )
+        evidence += f"; stopped at a limit: {counted(limits, 'run')}" if limits else ""
+        extreme = f"{medians['min'].min():g} to {medians['max'].max():g}" if len(medians) else ""
+        total, n_open = coverage.n_runs - limits + n_early, n_early + not_made
+        return decided_by_share(inside, total, evidence, unit="run", normally=True, extreme=extreme, n_open=n_open)
+
+    return decided_on(coverage, judge)
+
+
+@claim("A fixed point of ISM satisfies the second-order conditions.", BOTH, "Theorem 1; Eq. 49")
+def second_order(records: Records) -> Finding:
+    """Count the stationary ends of any solver that are fixed points of ISM; at least 30 are needed.
+
+    A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi there (eigengap above 0). Its smallest
+    curvature, as the referee evaluated it exactly (``optimality``), must not be negative. A run that was stopped before
+    the paper's limits, at no such point, might have ended at one: it is open, unless its problem is too large for the
+    referee to evaluate a curvature. The theorem's own condition, a large enough eigengap, is not tested: its constant
+    is not in the text at hand.
+    """
+    methods = ("ism", "ism_converged", *CONVERGED_RIVALS)
+    coverage = printed_cells(records, SUPERVISED, "cost", methods, ("optimality", "eigengap"), bounds=True)
+
+    def judge() -> Finding:
+        runs = coverage.runs
+        stationary = runs[runs["optimality"].isin(["second_order", "saddle"])].dropna(subset=["eigengap"])
+        fixed, others = (stationary[(stationary["eigengap"] > 0) == is_fixed] for is_fixed in (True, False))
+        good = int((fixed["optimality"] == "second_order").sum())
+        saddles = int((others["optimality"] == "saddle").sum())
+        if len(fixed) < LEAST_POINTS:
+            return undecided(f"{LEAST_POINTS} fixed points whose curvature was evaluated; there are {len(fixed)}")
+        evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
+        note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
+        note += "ends that are not stationary; and those whose curvature was not evaluated."
+        least = fixed["curvature"].min() if "curvature" in fixed else None
+        extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
+        n_open = sum(
+            len(cell.open_runs.difference(fixed.index)) + cell.n_not_made
+            for cell in coverage.cells
+            if _is_evaluated(cell)
+        )
+        total = len(fixed) + n_open
+        return decided_by_share(good, total, evidence, note, "fixed point", extreme=extreme, n_open=n_open)
+
+    return decided_on(coverage, judge)
+
+
+def _is_evaluated(cell: OwnCell) -> bool:
+    """Return whether the referee evaluates curvatures of the cell's problem; true where its size is not recorded."""
+    sizes = [cell.runs[name].max() for name in ("n_features", "n_components") if name in cell.runs]
+    if len(sizes) < 2 or pd.isna(sizes).any():
+        return True
+    n_features, q = sizes
+    return bool(0 < (n_features - q) * q <= DENSE_DIMENSION)
+
+
+@claim("Stopping when eigenvalues settle works well.", NEURIPS, "Appendix Q")
+def eigenvalue_stopping(records: Records) -> Finding:
+    """Count the supervised runs of ``ism`` that are stationary to 1e-2 and less than 1 % above ``ism_converged``."""
+    methods = ("ism", "ism_converged")
+    coverage = printed_cells(records, SUPERVISED, "cost", methods, ("cost", "stationarity"))
+
+    def judge() -> Finding:
+        places = [cells for cells in coverage.places().values() if set(methods) <= set(cells)]
+        numbers = [_stopped_by_rule(*(cells[name] for name in methods)) for cells in places]
+        stationarity, gaps = np.concatenate(numbers).T if numbers else np.zeros((2, 0))
+        still, near = stationarity <= STATIONARY, gaps < NEAR
+        n_runs, worst = sum(cells["ism"].n_runs for cells in places), stationarity.max(initial=0.0)
+        evidence = f"stationary to {STATIONARY:g} in {still.sum()} of {counted(n_runs, 'run')} (at worst {worst:.2g}), "
+        evidence += f"cost less than {NEAR:.0%} above the converged one in {near.sum()}"
+        extreme, good = f"stationary to {worst:.2g} at worst", int((still & near).sum())
+        return decided_by_share(good, n_runs, evidence, unit="run", normally=True, extreme=extreme)
+
+    return decided_on(coverage, judge)
+
+
+def _stopped_by_rule(ours: OwnCell, converged: OwnCell) -> Floats:
+    """Return stationarity and relative cost above the converged run, of the runs that have both."""
+    best = converged.runs[converged.runs["status"] == str(Status.CONVERGED)].set_index("run")["cost"].dropna()
+    numbers = pd.concat([ours.numbers("stationarity"), ours.numbers("cost"), best], axis=1, join="inner").to_numpy(
+        float
+    )
+    return np.column_stack([numbers[:, 0], relative_gaps(numbers[:, 1], numbers[:, 2])])
+
+
+@claim("Leading eigenvectors of Phi_0 are the start to choose, so that random ones are not needed.", BOTH, "Theorem 3")
+def start_of_ism(records: Records) -> Finding:
+    """Count the runs on Wine and Cancer that end no higher from Phi_0 than from a random projection."""
+    wanted = [(*place, method) for place in _START_CELLS for method in ("ism", _RANDOM)]
+    coverage = experiment_cells(records, _START, wanted, (Split.FOLDS, FOLDS), ("cost", "iterations"))
+
+    def judge() -> Finding:
+        pairs = pairs_of(coverage, "cost", "ism", (_RANDOM,))
+        gaps = np.concatenate([np.zeros(0), *(relative_gaps(pair.ours, pair.theirs) for pair in pairs)])
+        n_runs = sum(pair.rival.n_runs for pair in pairs)
+        lower, higher = int((gaps < -TIE).sum()), int((gaps > TIE).sum())
+        medians = [
+            pd.concat([pd.Series(dtype=float), *(cell.numbers("iterations") for cell in coverage.of(method))]).median()
+            for method in ("ism", _RANDOM)
+        ]
+        evidence = f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of "
+        evidence += f"{counted(n_runs, 'run')}; median iterations {medians[0]:g} against {medians[1]:g}"
+        note = "Both stop when eigenvalues settle, which is not always where the cost does."
+        return decided_by_share(len(gaps) - higher, n_runs, evidence, note, "run", extreme=at_most_higher(gaps))
+
+    return decided_on(coverage, judge)
+
+
+@claim("ISM is up to 10^5 times faster than DG, SM, GM and ISM of 2018.", BOTH, "Table 4; Tables 5 and 6")
+def times_faster(records: Records) -> Finding:
+    """Take the largest ratio of mean first solves in a cell, rivals as published.
+
+    A rival that was stopped gives a lower bound of its ratio. Undecided where none reaches 10^5 and some are such
+    bounds. Where ISM itself was stopped, the ratio is bounded from above, or not at all: such a cell confirms nothing,
+    and leaves the claim undecided where its ratio might change the decision.
+    """
+    rivals = (*RIVALS, "ism_2018")
+    coverage = timed_cells(records, _TIMED, ("ism", *rivals), bounds=True)
+    known = _with_ratio(coverage, "ism", rivals)
+    pairs = [pair for pair in known if pair.ours_ended]
+
+    def judge() -> Finding:
+        if not pairs:
+            return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
+        best, median = max(pairs, key=lambda pair: pair.ratio), float(np.median([pair.ratio for pair in pairs]))
+        evidence = f"first solves: at most {factor(best.ratio)} times ({best.rival.name}), median {factor(median)} of "
+        evidence += counted(len(pairs), "cell")
+        if bounded := sum(not pair.ended for pair in pairs):
+            evidence += f"; lower bounds, since runs were stopped at their limit: {counted(bounded, 'ratio')}"
+        if len(known) > len(pairs):
+            evidence += f"; left out: {counted(len(known) - len(pairs), 'cell')} in which ISM itself was stopped"
+        most = max(math.inf if stopped(pair.rival.runs).any() else pair.ratio for pair in known)
+        possible = {decision_of(reached(ratio, least=FASTER)) for ratio in (best.ratio, max(best.ratio, most))}
+        return Finding(only_decision(possible), evidence, _fair_ratio(records), f"{factor(best.ratio)} times")
+
+    return decided_on(coverage, judge)
+
+
+def _fair_ratio(records: Records) -> str:
+    """Say how the same ratio comes out between solvers run to the same accuracy."""
+    fair = timed_cells(records, _TIMED, ("ism_converged", *CONVERGED_RIVALS), bounds=True)
+    ratios = [pair.ratio for pair in _with_ratio(fair, "ism_converged", CONVERGED_RIVALS) if pair.ours_ended]
+    if not ratios:
+        return "Converged rivals have no records."
+    words = (
+        "All solvers share one vectorised oracle here. Run to the same accuracy, rivals take "
+        f"{factor(min(ratios))} to {factor(max(ratios))} times ISM's first solve, median {factor(np.median(ratios))}."
+    )
+    return f"{words} {endings(fair.of(*CONVERGED_RIVALS))}".strip()
+
+
+def _with_ratio(coverage: Coverage, solver: str, rivals: Sequence[str]) -> list[PairOfCells]:
+    pairs = pairs_of(coverage, "time_s", solver, rivals)
+    return [pair for pair in pairs if len(pair.ours) and pair.ours.mean() > 0]
+
+
+def factor(ratio: float) -> str:
+    """Return a ratio in two digits, or whole with its thousands apart."""
+    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+@claim("ISM is as fast as PCA and LDA.", PLUS, "Table 5")
+def as_fast_as_baselines(records: Records) -> Finding:
+    """Count the data sets on which its first solve takes at most ten times theirs."""
+    coverage = timed_cells(records, (PLUS_5,), ("ism", *_BASELINES))
+
+    def judge() -> Finding:
+        seconds = {(cell.dataset, cell.method): float(cell.numbers("time_s").mean()) for cell in coverage.cells}
+        ratios = {
+            (dataset, name): seconds[dataset, "ism"] / seconds[dataset, name]
+            for dataset in dict.fromkeys(dataset for dataset, _ in seconds)
+            for name in _BASELINES
+            if {(dataset, "ism"), (dataset, name)} <= {*seconds} and seconds[dataset, name] > 0
+        }
+        slower = [
+            f"{dataset_label(dataset)} {factor(ratio)} times {method_label(name)}"
+            for (dataset, name), ratio in ratios.items()
+            if ratio > AS_FAST
+        ]
+        within = len(ratios) - len(slower)
+        evidence = f"first solves within ten times the baseline's in {within} of {counted(len(ratios), 'case')}"
+        evidence += f"; {listed(slower)}" if slower else ""
+        note = "A baseline's time is that of its whole fit, ISM's that of the projection."
+        extreme = f"at most {factor(max(ratios.values()))} times" if ratios else ""
+        return decided_by_share(within, len(ratios), evidence, note, "case", extreme=extreme)
+
+    return decided_on(coverage, judge)
+
+
+def series_of(records: Records) -> list[SizeSeries]:
+    """Return the series over size of undisturbed first solves; none where the records do not hold these apart."""
+    runs = records.runs
+    if runs.empty or not {*TIME_COLUMNS, "iterations"} <= set(runs.columns):
+        return []
+    clean = steady_times(runs)
+    return [] if clean.empty else size_series(clean, records.config)
+
+
+@claim("The disparity of times between ISM and its rivals grows with the number of features.", NEURIPS, "Table 4")
+def disparity_grows(records: Records) -> Finding:
+    """Fit the rival's time over ISM's against d: the 95 % interval of the exponent must be above 0.
+
+    Stopped runs enter no ratio.
+    """
+    series = [one for one in series_of(records) if one.axis == "n_features" and one.evaluation == ALL_PAIRS]
+    ours = next((one for one in series if one.method == "ism"), None)
+    laws = {
+        one.method: law
+        for one in series
+        if ours is not None and one.place == ours.place and one.method in RIVALS
+        if (law := _law_of_ratio(one, ours)) is not None
+    }
+    evidence = "; ".join(
+        f"{method_label(name)} d^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in laws.items()
+    )
+    if missing := [method_label(name) for name in RIVALS if name not in laws]:
+        note = f"Of what is there: {evidence}." if evidence else ""
+        return undecided(f"first solves of ISM and {', '.join(missing)} at three numbers of features", note)
+    growing = sum(law.low > 0 for law in laws.values())
+    extreme = f"at least d^{min(law.exponent for law in laws.values()):.2f}"
+    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rival", extreme=extreme)
+
+
+def _law_of_ratio(theirs: SizeSeries, ours: SizeSeries) -> PowerLaw | None:
+    seconds = dict(ours.ended)
+    points = [(size, time / seconds[size]) for size, time in theirs.ended if size in seconds]
+    return fit_power_law([size for size, _ in points], [ratio for _, ratio in points])
+
+
+@claim("Time grows as n^2 for every solver, with like slopes.", NEURIPS, "Figure 1b")
+def quadratic_time(records: Records) -> Finding:
+    """Fit the series over all pairs of samples.
+
+    It holds for a solver if the 95 % interval of its exponent comes within 0.25 of 2, and the exponent within 0.25 of
+    the middle of all. Undecided if ISM or a rival was not run, if some solver ended at fewer than three sizes of 1000
+    or more, below which a run is made of calls, or if its interval is wider than 1.
+    """
+    in_n = [one for one in series_of(records) if one.axis == "n_train"]
+    pairs = [one for one in in_n if one.evaluation == ALL_PAIRS]
+    if not pairs:
+        return undecided("first solves of a scaling experiment that sums over all pairs, at three sizes or more")
+    evidence, others = "; ".join(map(_slope, pairs)), [_slope(one) for one in in_n if one.evaluation != ALL_PAIRS]
+    note = f"With the library's own evaluation, which needs no pairs: {'; '.join(others)}." if others else ""
+    if missing := [method_label(name) for name in ("ism", *RIVALS) if name not in {one.method for one in pairs}]:
+        return undecided(f"first solves of {', '.join(missing)} that sum over all pairs: {evidence}", note)
+    laws = [law for one in pairs if (law := one.law) is not None and _says_something("n_train", law)]
+    if len(laws) < len(pairs):
+        sizes = f"sizes enough, of {MANY_SAMPLES:g} and more, for an exponent of every solver"
+        return undecided(f"{sizes}: {evidence}", note)
+    exponents = [law.exponent for law in laws]
+    middle = 0.5 * (min(exponents) + max(exponents))
+    like = sum(comes_near(law, 2.0) and abs(law.exponent - middle) <= NEAR_EXPONENT for law in laws)
+    extreme = f"n^{min(exponents):.2f} to n^{max(exponents):.2f}"
+    return decided_by_share(like, len(laws), evidence, note, "solver", extreme=extreme)
+
+
+@claim(
+    "An iteration costs n^2 in samples and at most d in features; in components q^2 for the rivals, less for ISM.",
+    PLUS,
+    "Table 4",
+)
+def complexity(records: Records) -> Finding:
+    """Fit the exponents of an iteration: 2 in n for all; at most 1 in d; in q 2 for the rivals, at most 1 for ISM.
+
+    It holds for an exponent of 2 if the 95 % interval comes within 0.25 of it, and for one of at most 1 if it is not
+    above 1.25. Every solver must have all three.
+    """
+    laws = {
+        (one.axis, one.method): law
+        for one in series_of(records)
+        if one.evaluation == ALL_PAIRS
+        if (law := one.law_of_an_iteration) is not None and _says_something(one.axis, law)
+    }
+    wanted = [(axis, method) for axis in LETTERS for method in ("ism", *RIVALS)]
+    known = {place: laws[place] for place in wanted if place in laws}
+    evidence = "; ".join(_exponent(*place, law) for place, law in known.items())
+    if missing := [
+        f"{LETTERS[axis]} of {method_label(method)}" for axis, method in wanted if (axis, method) not in laws
+    ]:
+        note = f"Of what is there: {evidence}." if evidence else ""
+        return undecided(f"an iteration's first solves at three sizes of {', '.join(missing)}", note)
+    holding = sum(
+        comes_near(law, 2.0)
+        if axis == "n_train" or (axis == "n_components" and method != "ism")
+        else law.exponent <= 1 + NEAR_EXPONENT
+        for (axis, method), law in known.items()
+    )
+    largest = {axis: max(law.exponent for (one, _), law in known.items() if one == axis) for axis in LETTERS}
+    extreme = "at most " + ", ".join(f"{LETTERS[axis]}^{exponent:.2f}" for axis, exponent in largest.items())
+    return decided_by_share(holding, len(known), evidence, unit="exponent", extreme=extreme)
+
+
+def _says_something(axis: str, law: PowerLaw) -> bool:
+    """Return whether the interval is narrow enough, and a law in n is of sizes at which sums take the time."""
+    return law.high - law.low <= _WIDEST and (axis != "n_train" or law.smallest >= MANY_SAMPLES)
+
+
+def comes_near(law: PowerLaw, exponent: float) -> bool:
+    """Return whether the interval comes near an exponent."""
+    return law.low <= exponent + NEAR_EXPONENT and law.high >= exponent - NEAR_EXPONENT
+
+
+def _slope(one: SizeSeries) -> str:
+    if one.law is None:
+        return f"{method_label(one.method)} ended at {counted(len(one.ended), 'size')}"
+    return _exponent(one.axis, one.method, one.law)
+
+
+def _exponent(axis: str, method: str, law: PowerLaw) -> str:
+    return f"{method_label(method)} {LETTERS[axis]}^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
