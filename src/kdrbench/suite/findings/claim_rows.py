@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import compress
 
 import numpy as np
@@ -542,6 +543,7 @@ def solvable(rows: pd.DataFrame) -> pd.DataFrame:
 def by_draws(decide: Callable[[Records], Finding]) -> Callable[[Records], Finding]:
     """Return the same for rows with enough draws of the constraints; undecided, it says which were left out."""
 
+    @wraps(decide)
     def decided(records: Records) -> Finding:
         rows = records.low_rank
         if not has_columns(rows, *SET, "method"):
