@@ -27,7 +27,7 @@ from kdrbench.suite.findings.claims import claims_json, decided_of_papers
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.making import make_chart
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.outputs import KPCA_FIGURE, figure_sources, figures_of, tables_of
 from kdrbench.suite.reports.records import Results, read_runs, systems_of, table_of, write_results
 from kdrbench.suite.reports.tables.making import make_table

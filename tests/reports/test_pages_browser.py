@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.suite.findings.claims import CLAIMS, claims_html
 from kdrbench.suite.findings.finding import Decision, Finding
-from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparison_html
+from kdrbench.suite.findings.ledger import compare, comparison_html
 from kdrbench.suite.reports.tables.html import render_html
 from kdrbench.suite.reports.tables.paired_tests import paired_table, paired_tests
 from support.browser_tab import NEEDS_BROWSER, PHONE, TABLET, Tab

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from support.browser_tab import NEEDS_BROWSER, Tab, eventually
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs
 

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.ledger.effects import Difference, Effect, difference_of_cells, effect_of, our_difference
+from kdrbench.suite.findings.effects import Difference, Effect, difference_of_cells, effect_of, our_difference
 from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 from support.report_rows import run

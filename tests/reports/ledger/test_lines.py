@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.ledger.comparison import UNEXPLAINED
-from kdrbench.suite.reports.ledger.effects import Effect
-from kdrbench.suite.reports.ledger.ikdr_lines import TRAINING, reference_of
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.findings.effects import Effect
+from kdrbench.suite.findings.ledger import compare
+from kdrbench.suite.findings.ledger_lines import TRAINING, UNEXPLAINED, reference_of
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run, run
 

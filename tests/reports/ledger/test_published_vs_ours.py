@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdrbench.suite.reports.ledger.comparison import NO_EXPERIMENT, UNEXPLAINED
-from kdrbench.suite.reports.ledger.published_vs_ours import (
+from kdrbench.suite.findings.ledger import (
     compare,
     comparison_csv,
     comparison_html,
     shares,
     unexplained,
 )
+from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
 from support.configs import whole_config

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.reports.ledger.published_vs_ours import names_no_reason, searches_in
+from kdrbench.suite.findings.ledger import names_no_reason, searches_in
 from support.checkout import ROOT, is_there
 
 WHYS = [

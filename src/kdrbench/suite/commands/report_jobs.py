@@ -120,7 +120,7 @@ def papers(config: Config, results: Path, store: Path, out: Path) -> None:
 def write_papers(source: Source, out: Path) -> None:
     """Write published numbers, claims and summaries, which are made of each other, into a folder."""
     from kdrbench.suite.findings.claims import write_claims
-    from kdrbench.suite.reports.ledger.published_vs_ours import shares, write_comparisons
+    from kdrbench.suite.findings.ledger import shares, write_comparisons
 
     write_comparisons(source.comparisons, out / "published_vs_ours")
     click.echo("\n".join(shares(source.comparisons)))

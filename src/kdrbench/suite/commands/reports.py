@@ -143,7 +143,7 @@ def picture(name: str, mirror: str, out: Path) -> None:
 @out_stem
 def published_vs_ours(config: Config, results: Path, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
-    from kdrbench.suite.reports.ledger.published_vs_ours import compare, shares, write_comparisons
+    from kdrbench.suite.findings.ledger import compare, shares, write_comparisons
 
     comparisons = compare(read_systems(config, results), config)
     write_comparisons(comparisons, out)
@@ -226,9 +226,9 @@ def write_dashboard(
 ) -> int:
     """Write the page and return its size; with ``answers`` that were found before, those are shown."""
     from kdrbench.files import write_text
+    from kdrbench.suite.findings.ledger import comparisons_from_csv
     from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.suite.reports.dashboard.runs import all_runs
-    from kdrbench.suite.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
     runs = all_runs(read_systems(config, results))

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kdrbench.suite.findings.finding import Decision
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
+from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 

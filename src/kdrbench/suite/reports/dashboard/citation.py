@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, metadata
 
 from kdrbench import __version__
-from kdrbench.suite.reports.ledger.comparison import Comparison
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 
 _TITLE = "kdrbench: solvers and a benchmark for learning projections and kernels"

@@ -13,6 +13,7 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.files import write_bytes, write_text
 from kdrbench.status import Status
+from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES, Decision
 from kdrbench.suite.reports.answers.answer import Answer, leading_of
 from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
@@ -24,7 +25,6 @@ from kdrbench.suite.reports.dashboard.page import pack, tables_script, tables_st
 from kdrbench.suite.reports.dashboard.rendering import environment, slug
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_matplotlib import draw, laid_out, render
-from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
 from kdrbench.suite.reports.site.cells import Line, lines_of, table_of_dataset, table_of_method
 from kdrbench.suite.reports.site.changes import changes
 from kdrbench.suite.reports.site.record import SiteRecord

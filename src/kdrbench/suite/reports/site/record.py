@@ -12,13 +12,13 @@ import pandas as pd
 from kdrbench.errors import DamagedError, InputError, in_words
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import claims_json, decided_of_papers
+from kdrbench.suite.findings.ledger import compare, comparisons_from_csv
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.answers.answer import Answer, answers_of
 from kdrbench.suite.reports.answers.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.reports.dashboard.page import Parts, shown_parts
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparisons_from_csv
 from kdrbench.suite.reports.outputs import TRACES, Report, figures_of, tables_of
 from kdrbench.suite.reports.records import IKDR, Config, Results, read_runs, table_of, without_code, write_results
 from kdrbench.suite.reports.tables.making import make_table

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kdrbench.status import BY_METHODS, Status
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.published_vs_ours import judged, labels_of, place_label
+from kdrbench.suite.findings.ledger import judged, labels_of, place_label
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.records import ALTERNATIVE, IKDR, Metric, experiments_of
 from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.tables import numbers

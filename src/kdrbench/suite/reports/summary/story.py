@@ -13,10 +13,7 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.suite.findings.claim_rows import Claim
 from kdrbench.suite.findings.finding import Decision, Finding
-from kdrbench.suite.findings.quality_claims import RULES_OF_Q
-from kdrbench.suite.reports.answers.answer import Answer
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.published_vs_ours import (
+from kdrbench.suite.findings.ledger import (
     COUNTED,
     judged,
     labels_of,
@@ -24,6 +21,9 @@ from kdrbench.suite.reports.ledger.published_vs_ours import (
     place_label,
     unexplained,
 )
+from kdrbench.suite.findings.ledger_lines import Comparison
+from kdrbench.suite.findings.quality_claims import RULES_OF_Q
+from kdrbench.suite.reports.answers.answer import Answer
 from kdrbench.suite.reports.records import LOW_RANK, of_papers
 from kdrbench.suite.reports.summary.endings import Ending, endings
 from kdrbench.suite.reports.summary.markdown import Markdown, escape, link

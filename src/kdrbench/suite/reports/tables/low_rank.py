@@ -22,7 +22,7 @@ from kdrbench.suite.reports.tables.significance import interval_words, meaning, 
 from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.ledger.comparison import Comparison
+    from kdrbench.suite.findings.ledger_lines import Comparison
 
 # What the published numbers are of.
 PAPER = {"paper": "lowrank2006", "table": "text", "setting": "learning"}

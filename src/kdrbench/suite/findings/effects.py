@@ -26,8 +26,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from kdrbench.status import Status
-from kdrbench.suite.findings.outcome import ENDED, clean_times
+from kdrbench.suite.findings.outcome import clean_times, ended, numbers_by_run
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
@@ -94,21 +93,19 @@ def printed_difference(number: PublishedNumber, reference: PublishedNumber, metr
 def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, metric: str) -> Difference | None:
     """Return the mean paired difference over the runs (index ``run``) of both; ``None`` where there are none.
 
-    A reference that was stopped has no time that another could be compared with.
+    A reference that was stopped has no time that another could be compared with, and the last iterate of a run that was
+    stopped is no result.
     """
-    all_ours, ended = ours, ENDED
-    if metric == "time_s":
-        ours = clean_times(ours)
-        reference = clean_times(reference)
-        reference = reference[reference["status"].isin(ended)]
-    else:
-        # The last iterate of a run that was stopped is no result.
-        ours, reference = ours[ours["status"].isin(ended)], reference[reference["status"].isin(ended)]
-    columns = {"value": _numbers(ours, column), "reference": _numbers(reference, column)}
+    n_runs, of_times = len(ours), metric == "time_s"
+    if of_times:
+        ours, reference = clean_times(ours), clean_times(reference)
+    reference = reference[ended(reference)]
+    if not of_times:
+        ours = ours[ended(ours)]
+    columns = {"value": numbers_by_run(ours, column), "reference": numbers_by_run(reference, column)}
     both = pd.DataFrame(columns).dropna()
     # Of times half of the folds must be undisturbed; of results none may lack.
-    asked = len(all_ours) / 2 if metric == "time_s" else len(all_ours)
-    if both.empty or len(both) < asked:
+    if both.empty or len(both) < (n_runs / 2 if of_times else n_runs):
         return None
     value, base = both["value"].to_numpy(float), both["reference"].to_numpy(float)
     if metric in _RATIOS:
@@ -120,16 +117,11 @@ def our_difference(ours: pd.DataFrame, reference: pd.DataFrame, column: str, met
     else:
         differences = (value - base) / (abs(base.mean()) if metric == "cost" else 1.0)
     low, high = corrected_t_interval(differences, share_tested(ours))
-    if metric == "time_s" and len(both) == 1:
+    if of_times and len(both) == 1:
         # Of one run the spread is not known; no time is known better than this.
         low, high = low - _ONE_TIME, high + _ONE_TIME
-    stopped = ~ours.loc[ours["run"].isin(both.index), "status"].isin(ended).all()
-    return Difference(float(differences.mean()), low, high, bound=bool(stopped))
-
-
-def _numbers(runs: pd.DataFrame, column: str) -> pd.Series:
-    there = runs[(runs["status"] != str(Status.FAILED)) & runs[column].notna()]
-    return there.set_index("run")[column]
+    bound = not ended(ours[ours["run"].isin(both.index)]).all()
+    return Difference(float(differences.mean()), low, high, bound=bool(bound))
 
 
 def difference_of_cells(ours: Cell, reference: Cell, metric: str) -> Difference | None:

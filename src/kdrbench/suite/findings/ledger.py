@@ -14,11 +14,16 @@ import pandas as pd
 from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text, parse_csv
-from kdrbench.suite.reports.ledger.comparison import UNEXPLAINED, Comparison, comparison
-from kdrbench.suite.reports.ledger.effects import EFFECT_RULES, Effect
-from kdrbench.suite.reports.ledger.ikdr_lines import ikdr_lines
-from kdrbench.suite.reports.ledger.kernel_lines import kpca_lines, low_rank_lines
-from kdrbench.suite.reports.ledger.text_lines import text_lines
+from kdrbench.suite.findings.effects import EFFECT_RULES, Effect
+from kdrbench.suite.findings.ledger_lines import (
+    UNEXPLAINED,
+    Comparison,
+    comparison,
+    ikdr_lines,
+    kpca_lines,
+    low_rank_lines,
+    text_lines,
+)
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.suite.reports.tables import low_rank
 from kdrbench.suite.reports.tables.html import render
