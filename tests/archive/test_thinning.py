@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from kdrbench.suite.archive.thinning import ACCURACIES, HEIGHT, WIDTH, Ranges, Trace, thinned
-from kdrbench.suite.reports.answers.nearness import until
+from kdrbench.suite.findings.nearness import until
 from support.made_up_results import trace
 
 

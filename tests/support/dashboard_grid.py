@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.suite.findings.ledger import compare
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png

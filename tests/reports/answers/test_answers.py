@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.answers.answer import answer_of, answers_of, question_of
-from kdrbench.suite.reports.answers.matrix import matrix_of
-from kdrbench.suite.reports.answers.nearness import FINE, column, nearness, ratios
+from kdrbench.suite.findings.answers import answer_of, answers_of, question_of
+from kdrbench.suite.findings.matrix import matrix_of
+from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
 from kdrbench.suite.reports.optima import BestKnown, Solution
 from kdrbench.suite.reports.records import problem_of
 from support.configs import table_4_config

@@ -6,11 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from kdrbench.suite.findings.answers import (
+    answer_of,
+    figure_sentences,
+    largest_sentences,
+    low_rank_sentences,
+    noise_sentences,
+)
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.kernel_claims import tricks_agree
-from kdrbench.suite.reports.answers.answer import answer_of
-from kdrbench.suite.reports.answers.learners import figure_sentences, low_rank_sentences, noise_sentences
-from kdrbench.suite.reports.answers.solvers import largest_sentences
 from support.dashboard_grid import grid_config
 from support.report_rows import run, traced_runs
 

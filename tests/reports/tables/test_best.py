@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.tables.cells import BOLD_MEANS
 from kdrbench.suite.reports.tables.html import render_html
 from kdrbench.suite.reports.tables.ikdr import ikdr_table

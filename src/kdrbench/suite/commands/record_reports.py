@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdrbench.suite.engine.stage import Config
-    from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.reports.tables.making import Page
 
 # Seconds between lines on reports, and on a terminal between two texts of one.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdrbench.suite.engine.stage import Config
-    from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.reports.outputs import Report
     from kdrbench.suite.reports.summary.source import Source
     from kdrbench.suite.reports.tables.html import Section

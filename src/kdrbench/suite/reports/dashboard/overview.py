@@ -9,8 +9,8 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
+from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.answers.answer import Answer
 from kdrbench.suite.reports.dashboard.bars import Bar, bar_of
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.records import (

@@ -14,12 +14,12 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
 from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.answers.answer import Answer, answers_of, leading_of
-from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.findings.matrix import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.dashboard.bars import claims_of, effects_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.reports.answers.nearness import until
+from kdrbench.suite.findings.nearness import until
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series
 from kdrbench.suite.reports.figures.cost_against_time import CALLS, TIME, Abscissa, read_curves
 from kdrbench.suite.reports.figures.styles import Style, styles_of

@@ -13,10 +13,10 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, in_words
 from kdrbench.files import write_bytes, write_text
 from kdrbench.status import Status
+from kdrbench.suite.findings.answers import Answer, leading_of
 from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES, Decision
-from kdrbench.suite.reports.answers.answer import Answer, leading_of
-from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.findings.matrix import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.dashboard.bars import bar_of, claims_of, effects_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.checks import checks_of
 from kdrbench.suite.reports.dashboard.citation import citation_of

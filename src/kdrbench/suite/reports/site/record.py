@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.suite.findings.answers import Answer, answers_of
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import claims_json, decided_of_papers
 from kdrbench.suite.findings.ledger import compare, comparisons_from_csv
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.answers.answer import Answer, answers_of
-from kdrbench.suite.reports.answers.nearness import gaps_of, known_beside, traces_of
+from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.reports.dashboard.page import Parts, shown_parts
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart

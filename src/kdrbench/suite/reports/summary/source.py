@@ -10,11 +10,11 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.suite.findings.answers import Answer, answer_of
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import Decided, decided_of_papers
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.answers.answer import Answer, answer_of
 from kdrbench.suite.reports.dashboard.cells import run_labels
 from kdrbench.suite.reports.leagues import fixed_beside
 from kdrbench.suite.reports.outputs import TRACES, TUNING, tables_of

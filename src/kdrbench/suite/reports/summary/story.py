@@ -11,6 +11,7 @@ from functools import cached_property
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.claim_rows import Claim
 from kdrbench.suite.findings.finding import Decision, Finding
 from kdrbench.suite.findings.ledger import (
@@ -23,7 +24,6 @@ from kdrbench.suite.findings.ledger import (
 )
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.quality_claims import RULES_OF_Q
-from kdrbench.suite.reports.answers.answer import Answer
 from kdrbench.suite.reports.records import LOW_RANK, of_papers
 from kdrbench.suite.reports.summary.endings import Ending, endings
 from kdrbench.suite.reports.summary.markdown import Markdown, escape, link

@@ -11,7 +11,7 @@ import pandas as pd
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.suite.findings.ledger import compare
-from kdrbench.suite.reports.answers.nearness import gaps_of, known_beside, traces_of
+from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
 from kdrbench.suite.reports.outputs import (
     COMPLEXITY,
     FINDINGS,

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.status import Status
+from kdrbench.suite.findings.nearness import COARSE, FINE, column, ratios
+from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.answers.nearness import COARSE, FINE, column, ratios
 from kdrbench.suite.reports.records import REFERENCE
-from kdrbench.suite.reports.tables.labels import by_method
+from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 
@@ -22,6 +23,18 @@ from kdrbench.suite.reports.tables.significance import SIGNIFICANT
 _LEAST = 1.005
 _TIMES_OF_REFERENCE = (
     "they come from another machine. Figures show them scaled by the calibration kernel, and not without a calibration"
+)
+MATRIX_MEANS = (
+    "Of each solver, on each data set and kernel: the time to within 1e-6 of the best known cost as a multiple of the "
+    "least that any solver needed (median over runs, first solve; a dash where half of the runs or more never came "
+    "there), the same to within 1e-2; in how many runs it came within 1e-6; the median distance of its final cost "
+    "above the best known one, relative; and how often its final cost is below / equal to / above that of the solver "
+    "in the first row, with p of Wilcoxon's signed ranks corrected by Holm over the solvers (six pairs or more). "
+    "Bold: within 1e-6 in all runs and the least time, where times count."
+)
+DISTURBED = (
+    "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
+    "indication only."
 )
 
 
@@ -95,7 +108,7 @@ class Matrix:
     @property
     def untimed_note(self) -> str:
         """Why methods of a reference have no ratio of times; empty where there are none."""
-        count = sum(one.solver.endswith(REFERENCE) for one in self.overall)
+        count = sum(standing.solver.endswith(REFERENCE) for standing in self.overall)
         of_them = counted(count, "method")
         return f"No times are compared of {of_them} of the reference: {_TIMES_OF_REFERENCE}." if count else ""
 
@@ -106,9 +119,8 @@ class Matrix:
 
     def cell(self, solver: str, dataset: str, kernel: str) -> Standing | None:
         """Return a cell, or ``None`` where the solver was not run."""
-        return next(
-            (one for one in self.cells if (one.solver, one.dataset, one.kernel) == (solver, dataset, kernel)), None
-        )
+        axes = (solver, dataset, kernel)
+        return next((cell for cell in self.cells if (cell.solver, cell.dataset, cell.kernel) == axes), None)
 
 
 def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = ()) -> Matrix | None:
@@ -118,30 +130,27 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
     if len(solvers) < 2 or near["gap"].isna().all():
         return None
     overall = [_standing(solver, "", "", near[near["method"] == solver]) for solver in solvers]
-    overall.sort(key=lambda one: (-one.share, np.inf if one.fine_ratio is None else one.fine_ratio))
+    overall.sort(key=lambda standing: (-standing.share, standing.fine_ratio or np.inf))
     places = tuple(near[["dataset", "kernel"]].drop_duplicates().itertuples(index=False, name=None))
-    cells = [cell for place in places for cell in _corrected(list(_cells(near, place, solvers, overall[0].solver)))]
-    disturbed = bool(near["disturbed"].any())
-    return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), disturbed)
+    cells = [cell for place in places for cell in corrected(list(_cells(near, place, solvers, overall[0].solver)))]
+    return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), bool(near["disturbed"].any()))
 
 
 def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Standing:
-    counts = Counter(map(str, rows["status"]))
-    stopped = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.FAILED, Status.SKIPPED)
-    gap, at_limit = rows["gap"].median(), rows["status"].astype(str).isin([*map(str, stopped[:2])])
+    counts, gap, reached = Counter(map(str, rows["status"])), rows["gap"].median(), rows[column("reached", FINE)]
     return Standing(
         solver,
         dataset,
         kernel,
         runs=len(rows),
         coarse=int(rows[column("reached", COARSE)].sum()),
-        fine=int(rows[column("reached", FINE)].sum()),
+        fine=int(reached.sum()),
         timed=int(rows[column("ratio", FINE)].notna().sum()),
         coarse_ratio=_median(rows[column("ratio", COARSE)]),
         fine_ratio=_median(rows[column("ratio", FINE)]),
         gap=None if np.isnan(gap) else float(gap),
-        fine_stopped=int((rows[column("reached", FINE)] & at_limit).sum()),
-        endings=tuple((str(status), counts[str(status)]) for status in stopped if counts[str(status)]),
+        fine_stopped=int((reached & stopped(rows)).sum()),
+        endings=tuple((status, counts[status]) for status in (*LIMITS, *WITHOUT_RESULT) if counts[status]),
     )
 
 
@@ -154,28 +163,65 @@ def _median(ratios: pd.Series) -> float | None:
 
 
 def _cells(near: pd.DataFrame, place: tuple[str, str], solvers: list[str], reference: str) -> Iterator[Standing]:
+    """Yield the standings of a place with final costs against the reference's, tied within 1e-6 of each other."""
     dataset, kernel = place
     here = near[(near["dataset"] == dataset) & (near["kernel"] == kernel)]
     costs = here.assign(cost=here["cost"].astype(float).where(here["gap"].notna()))
     costs = costs.pivot(index="run", columns="method", values="cost").reindex(columns=solvers)
     for solver in solvers:
         rows = here[here["method"] == solver]
-        if len(rows):
-            yield _against(_standing(solver, dataset, kernel, rows), costs, reference)
+        if rows.empty:
+            continue
+        standing = _standing(solver, dataset, kernel, rows)
+        if solver == reference:
+            yield standing
+            continue
+        both = costs[[solver, reference]].dropna().to_numpy(dtype=float)
+        gained = without_ties(both[:, 1], both[:, 0])
+        wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
+        p = signed_rank_p(gained) if len(gained) >= FEWEST_PAIRS else None
+        yield replace(standing, wins=wins, losses=losses, ties=len(gained) - wins - losses, p=p)
 
 
-def _against(standing: Standing, costs: pd.DataFrame, reference: str) -> Standing:
-    """Count final costs against the reference's; costs within 1e-6 of each other are tied."""
-    if standing.solver == reference:
-        return standing
-    both = costs[[standing.solver, reference]].dropna().to_numpy(dtype=float)
-    gained = without_ties(both[:, 1], both[:, 0])
-    wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
-    p = signed_rank_p(gained) if len(gained) >= FEWEST_PAIRS else None
-    return replace(standing, wins=wins, losses=losses, ties=len(gained) - wins - losses, p=p)
-
-
-def _corrected(cells: list[Standing]) -> Iterator[Standing]:
-    corrected = iter(holm([cell.p for cell in cells if cell.p is not None]))
+def corrected(cells: list[Standing]) -> Iterator[Standing]:
+    """Yield the cells of a place with p values that Holm's rule corrects over them."""
+    p_values = iter(holm([cell.p for cell in cells if cell.p is not None]))
     for cell in cells:
-        yield cell if cell.p is None else replace(cell, p=next(corrected))
+        yield cell if cell.p is None else replace(cell, p=next(p_values))
+
+
+def factor(ratio: float) -> str:
+    """Return a ratio in three significant digits, without a power of ten."""
+    return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Return a multiple of the least time, or a dash."""
+    return "\u2013" if ratio is None else f"{factor(ratio)}\u00d7"
+
+
+def gap_text(gap: float | None) -> str:
+    """Return a relative distance, or a dash."""
+    return "\u2013" if gap is None else numbers.gap(gap)
+
+
+def wins_text(standing: Standing) -> str:
+    """Return wins, ties and losses as "0/10/0", or nothing for the reference."""
+    counts = (standing.wins, standing.ties, standing.losses)
+    return "/".join(map(str, counts)) if any(counts) else ""
+
+
+def meaning(standing: Standing, reference: str) -> str:
+    """Return a cell of a matrix in sentences, for a reader who points at it."""
+    where = f" on {dataset_label(standing.dataset)}, {kernel_label(standing.kernel)} kernel" if standing.dataset else ""
+    parts = [
+        f"{method_label(standing.solver)}{where}: within 1e-2 of the best known cost in {standing.coarse} and within "
+        f"1e-6 in {standing.fine} of {counted(standing.runs, 'run')}",
+        f"times ({FIRST_SOLVE}) compared over {counted(standing.timed, 'run')}",
+        f"median final cost {gap_text(standing.gap)} above the best known one, relative",
+    ]
+    if wins_text(standing):
+        p = "" if standing.p is None else f", p = {standing.p:.2g}"
+        parts.append(f"{wins_text(standing)} wins/ties/losses against {method_label(reference)}{p}")
+    parts += [f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings]
+    return "; ".join(parts) + "."
