@@ -18,7 +18,6 @@ sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.suite.reports import captions, outputs
 from kdrbench.suite.reports.report_jobs import job_files, job_sources, job_words, report_jobs, stored_optima
-from kdrbench.suite.reports.summary.contents import summary_files
 from kdrbench.suite.reports.targets import targets
 from kdrbench.suite.experiments.plugin_checks import plugin_checks
 from kdrbench.suite.experiments.workflow import (
@@ -55,7 +54,7 @@ TYPESET = shutil.which("pdflatex") is not None
 CHECKS = plugin_checks(GRID.config)
 TARGETS = targets(GRID.config, typeset=TYPESET)
 # What was found, in Markdown and in print.
-SUMMARY = summary_files(GRID.config, typeset=TYPESET)
+SUMMARY = outputs.summary_files(GRID.config)
 # Best known solutions that atlases have stored before.
 stored = sorted(glob("results/optima/*.npz"))
 REPORT_JOBS = report_jobs(GRID.config)

@@ -24,10 +24,10 @@ from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import claims_json, decided_of_papers
+from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.making import make_chart
-from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.outputs import KPCA_FIGURE, figure_sources, figures_of, tables_of
 from kdrbench.suite.reports.records import Results, read_runs, systems_of, table_of, write_results
 from kdrbench.suite.reports.tables.making import make_table

@@ -22,9 +22,9 @@ from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.other_limits import read_other_limits
 from kdrbench.suite.archive.unpack import opened, unpack
 from kdrbench.suite.experiments.results import read_results
+from kdrbench.suite.findings.source import Source
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.site.record import site_record
-from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.systems.league.judges import largest_angle
 from support.made_up_results import two_experiments, write_results
 

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.experiments.results import read_frozen
-from kdrbench.suite.reports.summary.experiments import Experiments
-from kdrbench.suite.reports.summary.pages import summary
-from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import Summary, summary
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.record_folders import folder_of
 
@@ -33,7 +32,7 @@ def test_rows_are_counted_by_ending_and_seconds_once_a_process(source):
     runs = source.runs("first").assign(status="converged", wall_s=60.0, trace_file="one", run=0)
     runs.loc[runs.index[:3], "status"] = ["time_limit", "memory_limit", "failed"]
     source._runs["first"] = runs
-    assert texts(Experiments(source).endings()) == [
+    assert texts(Summary(source).runs_by_ending()) == [
         ["first", str(len(runs)), str(len(runs) - 3), "2", "1", "1.0"],
     ]
 
@@ -56,7 +55,7 @@ def test_cost_and_quality_of_a_printed_cell_are_one_row(source):
         replace(cost, verdict=Verdict.NOT_COMPARABLE, kernel="linear"),
         replace(accuracy, kernel="", method="lda"),
     ]
-    assert texts(Experiments(source).printed()) == [
+    assert texts(Summary(source).printed()) == [
         ["NeurIPS 2019, Table 4, supervised", "Wine", "Gaussian", "ISM", "-7", "-1311±26", "90%", "95.0%±5%"],
         ["NeurIPS 2019, Table 4, supervised", "Wine", "-", "LDA", "-", "-", "90%", "95.0%±5%"],
     ]
@@ -70,7 +69,7 @@ def test_runs_by_the_published_protocol_that_fit_are_shown(source):
         replace(one, verdict=Verdict.REPRODUCED, **protocol),
         replace(one, verdict=Verdict.DIFFERS, protocol="1 (a)", protocol_verdict="close"),
     ]
-    ((*_, printed, ours, by_protocol),) = texts(Experiments(source).protocols())
+    ((*_, printed, ours, by_protocol),) = texts(Summary(source).protocols())
     assert (printed, ours, by_protocol) == ("7", one.ours, "2 (b); 3 (c)")
 
 
@@ -80,7 +79,7 @@ def test_the_spread_of_means_is_that_over_redrawn_partitions(tmp_path):
     ism = runs[(runs["method"] == "ism") & (runs["kernel"] == "gaussian")]
     drawn = [ism.assign(partition=number, cost=float(number)) for number in range(5)]
     source._runs["first"] = pd.concat(drawn, ignore_index=True)
-    (row,) = [row for row in texts(Experiments(source).spreads()) if row[3] == "cost"]
+    (row,) = [row for row in texts(Summary(source).spreads()) if row[3] == "cost"]
     # The standard deviation of 0, 1, 2, 3, 4.
     assert row == ["Wine", "Gaussian", "ISM", "cost", "5", "1.58"]
 
@@ -90,7 +89,7 @@ def test_clusterings_are_beside_the_given_and_the_sought_ones(tmp_path):
     runs = source.runs("first")
     runs = runs[(runs["method"] == "ism") & (runs["kernel"] == "gaussian")]
     source._runs["first"] = runs.assign(nmi_given=0.25, quality=None)
-    assert texts(Experiments(source).alternatives()) == [["first", "Wine", "Gaussian", "ISM", "0.250", "-"]]
+    assert texts(Summary(source).alternatives()) == [["first", "Wine", "Gaussian", "ISM", "0.250", "-"]]
 
 
 def test_sections_without_rows_are_left_out(source):

@@ -1,7 +1,6 @@
-"""The page of what was found of the papers, and its print, of records that were made up."""
+"""The page of what was found of the papers, of records that were made up."""
 
 import re
-import subprocess
 from dataclasses import replace
 
 import pandas as pd
@@ -9,11 +8,8 @@ import pytest
 
 from kdrbench.suite.experiments.results import read_frozen
 from kdrbench.suite.findings.finding import Decision, Finding
-from kdrbench.suite.reports.summary.markdown import escape
-from kdrbench.suite.reports.summary.pages import print_summary, summary, write_summaries
-from kdrbench.suite.reports.summary.print import page_in_latex
-from kdrbench.suite.reports.summary.source import Source
-from kdrbench.suite.reports.summary.story import Story
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import Summary, escape, summary, write_summaries
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.record_folders import folder_of
 
@@ -28,7 +24,7 @@ def source(tmp_path):
 
 
 def test_the_page_holds_size_verdicts_claims_and_answers(source):
-    story, page = Story(source), summary("what_we_found", source)
+    story, page = Summary(source), summary("what_we_found", source)
     assert f"{len(story.runs)} rows of 1 experiment" in page
     assert "made on processor one" in page
     ((paper, verdicts),) = story.papers()
@@ -38,7 +34,7 @@ def test_the_page_holds_size_verdicts_claims_and_answers(source):
     assert not story.answers(beyond=True)
     # Rows of one process count its seconds once.
     source.__dict__["experiments"] = ["first"]
-    once = Story(source)
+    once = Summary(source)
     once.__dict__["runs"] = once.runs.assign(wall_s=1800.0, trace_file="one", run=0)
     assert once.size.endswith("0.5 core-hours")
 
@@ -53,7 +49,7 @@ def test_every_number_that_is_not_met_has_one_reason(source):
         replace(differs, first=False),
         replace(differs, published="3", why="labels are numbers"),
     ]
-    reasons = Story(source).reasons()
+    reasons = Summary(source).reasons()
     assert [(one.why, one.count) for one in reasons] == [("labels are numbers", 2), ("other folds", 1)]
     assert reasons[0].example.endswith(": 1 printed, 2 here")
     page = summary("what_we_found", source)
@@ -72,27 +68,9 @@ def test_numbers_without_a_known_reason_are_counted_by_search(source):
         ("no reason is known", "2"),
         ("no setting is known (benchmarks/b.py)", "1"),
     ]
-    assert Story(source).reasons() == []
+    assert Summary(source).reasons() == []
     source.__dict__["comparisons"] = [replace(unlike, why="other folds")]
     assert "No reason is known" not in summary("what_we_found", source)
-
-
-def test_cells_that_a_claim_names_lead_to_their_runs(source):
-    story = Story(replace(source, reports="reports"))
-    name = "NeurIPS 2019, Table 4, supervised: Wine, Gaussian, DG"
-    found = story.linked(f"higher in 2: {name} by 1_2 %; {name}, converged by 3 %; Wine alone", "ISM+")
-    of_wine = "reports/dashboard.html#runs?experiment=first&data=Wine"
-    address = f"{of_wine}&kernel=Gaussian&method=DG"
-    assert found == (
-        f"higher in 2: [{name}]({address}) by 1\\_2 %; [{name}, converged]({address}%2C%20converged) by 3 %; Wine alone"
-    )
-    # Short names are those of the papers of a claim.
-    short = "beaten on Wine by Gaussian, 0.97; Wine, supervised: 1 apart"
-    assert story.linked(short, "NeurIPS 2019") == (
-        f"beaten on [Wine by Gaussian]({of_wine}&kernel=Gaussian&method=ISM), 0.97; "
-        f"[Wine, supervised]({of_wine}&method=ISM): 1 apart"
-    )
-    assert story.linked(short, "ISM+") == short
 
 
 @pytest.mark.parametrize(
@@ -123,7 +101,7 @@ def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     rivals = runs[runs["method"] == "dg"].assign(status="max_iterations", optimality="second_order")
     rivals.loc[rivals.index[0], "optimality"] = "saddle"
     source._runs["first"] = pd.concat([ism, rivals], ignore_index=True)
-    ascent, saddles, cycles = (one.text for one in Story(source).endings())
+    ascent, saddles, cycles = (one.evidence for one in Summary(source).endings())
     assert ascent == (
         "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "
         "Polynomial 0 of 10."
@@ -140,34 +118,3 @@ def test_records_of_no_paper_have_no_page(tmp_path):
     config["experiments"]["first"].pop("published", None)
     source = Source(config, folder, folder)
     assert not list(write_summaries(source, tmp_path / "out"))
-
-
-@pytest.mark.needs("tex")
-def test_the_page_is_made_in_print_with_outlines_as_fonts(source, tmp_path):
-    assert [path.name for path in write_summaries(source, tmp_path)] == ["what_we_found.md", "experiments.md"]
-    printed = print_summary(tmp_path)
-    assert printed == tmp_path / "what_we_found.pdf"
-    fonts = subprocess.run(["pdffonts", printed], capture_output=True, text=True, check=True).stdout
-    assert "Type 3" not in fonts
-
-
-def test_a_page_that_is_not_made_again_leaves_no_print(tmp_path):
-    (tmp_path / "what_we_found.pdf").touch()
-    assert print_summary(tmp_path) is None
-    assert not (tmp_path / "what_we_found.pdf").exists()
-
-
-def test_markup_becomes_latex():
-    text = "<!-- x -->\n# A & b\n\nOf `a_b` **c \\*d** [e](f.md) \\[g\\](h) 5 % \\<i\\> -1.5 1e-4 a-5\n\n- j\n- k\n\n"
-    text += "| l | m |\n| --- | ---: |\n| n \\| o | **1** |\n"
-    body = re.search(r"\\raggedright\n(.*)\\end\{document\}", page_in_latex(text), re.DOTALL)[1]
-    row = (
-        "\\begin{tabularx}{\\linewidth}{@{}>{\\raggedright\\arraybackslash}X>{\\raggedleft\\arraybackslash}p{2.8em}@{}}"
-    )
-    assert body == (
-        "\\medskip\\textbf{\\large A \\& b}\\nopagebreak\n\n"
-        "Of \\texttt{a\\_b} \\textbf{c *d} e [g](h) 5 \\% $<$i$>$ $-$1.5 1e$-$4 a-5\n\n"
-        "\\itemdot j\n\n\\itemdot k\n\n"
-        f"{row}l & m\\end{{tabularx}}\\nopagebreak\\vspace{{1pt}}\\hrule\n\n"
-        f"{row}n $|$ o & \\textbf{{1}}\\end{{tabularx}}\n"
-    )

@@ -10,11 +10,10 @@ from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.publish import write_table
 from kdrbench.suite.experiments.merged_tables import merged_lines
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import Markdown, as_markdown, markdown_table, summary, write_summaries
+from kdrbench.suite.reports.outputs import SUMMARY_PAGES, summary_files, summary_pages
 from kdrbench.suite.reports.records import of_papers
-from kdrbench.suite.reports.summary.contents import PAGES, pages_of, summary_files
-from kdrbench.suite.reports.summary.markdown import Markdown, as_markdown, markdown_table
-from kdrbench.suite.reports.summary.pages import summary, write_summaries
-from kdrbench.suite.reports.summary.source import Source
 from kdrbench.suite.reports.tables.league import rows as league_rows
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
 from support.configs import whole_config
@@ -82,21 +81,20 @@ def test_pages_of_an_earlier_record_are_removed_others_are_kept(source, tmp_path
 def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
     config = whole_config()
     assert of_papers(config)["run"]
-    assert pages_of(Source(config, tmp_path, tmp_path).made) == []
+    assert summary_pages(Source(config, tmp_path, tmp_path).made) == []
 
 
 def test_the_workflow_makes_the_pages_of_what_is_run():
     config = whole_config() | {"name": "mine"}
     folder = "reports/mine/summary"
-    assert summary_files(config | {"run": ["table4_supervised"]}, typeset=True) == [
+    assert summary_files(config | {"run": ["table4_supervised"]}) == [
         f"{folder}/what_we_found.md",
         f"{folder}/experiments.md",
-        f"{folder}/what_we_found.pdf",
     ]
-    assert summary_files(config | {"run": ["noise"]}, typeset=True) == [f"{folder}/noise.md"]
-    assert summary_files(config | {"run": ["saddle_escape"]}, typeset=True) == []
-    whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]}, typeset=False)
-    assert whole == [f"{folder}/{name}.md" for name in (*PAGES[:5],)]
+    assert summary_files(config | {"run": ["noise"]}) == [f"{folder}/noise.md"]
+    assert summary_files(config | {"run": ["saddle_escape"]}) == []
+    whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]})
+    assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:5]]
 
 
 def test_tables_keep_their_groups_and_what_is_bold():
@@ -153,7 +151,7 @@ def test_tables_of_learned_kernels_are_pages_with_all_cells(tmp_path):
     (tmp_path / "merged").mkdir()
     learned_kernels(tmp_path)
     source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
-    assert pages_of(source.made) == ["what_we_found", "experiments", "metric_learning", "low_rank"]
+    assert summary_pages(source.made) == ["what_we_found", "experiments", "metric_learning", "low_rank"]
     page = summary("metric_learning", source)
     assert "1 data set, 2 splits, 18 rows." in page
     titles = [line for line in page.splitlines() if line.startswith("## ")]

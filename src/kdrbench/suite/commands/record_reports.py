@@ -115,7 +115,7 @@ class _Source:
         Returns the answers and, by name, the tables with their pages that were made for them.
         """
         from kdrbench.suite.commands.report_jobs import write_papers
-        from kdrbench.suite.reports.summary.source import Source
+        from kdrbench.suite.findings.source import Source
 
         source = Source(self.config, self.merged, self.store, "..")
         with redirect_stdout(StringIO()):

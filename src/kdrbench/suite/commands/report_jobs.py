@@ -15,7 +15,7 @@ from kdrbench.suite.commands.sources import ReportCommand, config_file, merged_f
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.stage import Config
-    from kdrbench.suite.reports.summary.source import Source
+    from kdrbench.suite.findings.source import Source
 
 
 @click.command(cls=ReportCommand)
@@ -112,7 +112,7 @@ def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
 def papers(config: Config, results: Path, store: Path, out: Path) -> None:
     """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
-    from kdrbench.suite.reports.summary.source import Source
+    from kdrbench.suite.findings.source import Source
 
     write_papers(Source(config, results, store, ".."), out)
 

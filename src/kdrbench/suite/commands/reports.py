@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from kdrbench.suite.engine.stage import Config
     from kdrbench.suite.findings.answers import Answer
+    from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.outputs import Report
-    from kdrbench.suite.reports.summary.source import Source
     from kdrbench.suite.reports.tables.html import Section
     from kdrbench.suite.reports.tables.making import Page
 
@@ -177,27 +177,18 @@ def claims(config: Config, results: Path, out: Path) -> None:
 @click.option("--reports", default="", help="Folder of the record's reports, from the pages: links lead there.")
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
 def summary(config: Config, results: Path, store: Path, reports: str, out: Path) -> None:
-    """Write what the records show as pages of Markdown, and what was found of the papers in print as well.
-
-    Pages that lack rows are left out, and so is the PDF where there is no TeX.
-    """
-    from kdrbench.suite.reports.summary.source import Source
+    """Write what the records show as pages of Markdown; pages that lack rows are left out."""
+    from kdrbench.suite.findings.source import Source
 
     write_summary(Source(config, results, store, reports), out)
 
 
 def write_summary(source: Source, out: Path) -> None:
-    """Write the pages of a record, and say which; that there is no PDF is said as well."""
-    from kdrbench.suite.reports.summary.pages import print_summary, write_summaries
-    from kdrbench.suite.reports.tables.latex import TexError
+    """Write the pages of a record, and say which."""
+    from kdrbench.suite.findings.summary import write_summaries
 
     for path in write_summaries(source, out):
         click.echo(str(path))
-    try:
-        if printed := print_summary(out):
-            click.echo(str(printed))
-    except TexError as error:
-        click.echo(f"kdrbench: no PDF: {error}", err=True)
 
 
 @click.command(cls=ReportCommand)
