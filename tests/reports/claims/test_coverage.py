@@ -23,7 +23,7 @@ def test_a_whole_table_lacks_nothing():
     }
     assert all(cell.complete("cost") for cell in coverage.cells)
     confirmed = Finding(Decision.CONFIRMED, "all")
-    assert decided_on(coverage, lambda: confirmed) is confirmed
+    assert decided_on(coverage, lambda _: confirmed) is confirmed
 
 
 def test_what_lacks_is_named_and_decides_nothing():
@@ -32,7 +32,7 @@ def test_what_lacks_is_named_and_decides_nothing():
     coverage = covered(records(*rows), ("ism", "dg"))
     label = "NeurIPS 2019, Table 4, supervised on Wine, Cancer, Face, MNIST: no runs "
     assert coverage.missing == (f"{label}of DG on Wine (Polynomial), Face",)
-    found = decided_on(coverage, lambda: Finding(Decision.CONTRADICTED, "some are higher"))
+    found = decided_on(coverage, lambda _: Finding(Decision.CONTRADICTED, "some are higher"))
     assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
     assert found.evidence == f"lacking: {coverage.missing[0]}"
 
@@ -105,7 +105,7 @@ def test_methods_of_another_q_or_of_other_data_decide_nothing(column):
             row[column] = other
     coverage = covered(records(*rows), ("ism", "dg"))
     assert coverage.missing == ("NeurIPS 2019, Table 4, supervised on Wine, Gaussian: runs of one q and one data set",)
-    found = decided_on(coverage, lambda: Finding(Decision.CONFIRMED, "lower"))
+    found = decided_on(coverage, lambda _: Finding(Decision.CONFIRMED, "lower"))
     assert found.decision is Decision.UNDECIDED
 
 

@@ -173,9 +173,14 @@ def solver_sentences(
 
 
 def _race(matrix: Matrix, near: pd.DataFrame) -> str:
+    """Return who reaches the best known cost most often, how much sooner than the next, and where it misses it."""
     leader = matrix.overall[0]
     if not leader.fine:
-        return _unreached(matrix)
+        # The best known cost is an atlas's alone.
+        nearest = min(matrix.overall, key=lambda standing: np.inf if standing.gap is None else standing.gap)
+        gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
+        label = method_label(nearest.solver)
+        return f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is {label}{gap}."
     sentence = (
         f"{method_label(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
         f"{counted(leader.runs, 'run')}{_stopped(leader)}{_sooner(matrix, near)}"
@@ -188,64 +193,47 @@ def _stopped(standing: Standing) -> str:
     return f", {standing.fine_stopped} of them when they were stopped" if standing.fine_stopped else ""
 
 
-def _unreached(matrix: Matrix) -> str:
-    """Return how near the nearest solver came where the best known cost is an atlas's alone."""
-    nearest = min(matrix.overall, key=lambda one: np.inf if one.gap is None else one.gap)
-    gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
-    return (
-        f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is "
-        f"{method_label(nearest.solver)}{gap}."
-    )
-
-
 def _sooner(matrix: Matrix, near: pd.DataFrame) -> str:
     """Return by what factor of time the leader is ahead of the next, or behind it, where both got there."""
     leader, following = matrix.overall[:2]
-    next_one = f"{method_label(following.solver)} ({following.fine} of {following.runs}{_stopped(following)})"
+    label = f"{method_label(following.solver)} ({following.fine} of {following.runs}{_stopped(following)})"
     wide = ratios(near).pivot(index=PROBLEM, columns="method", values=column("ratio", FINE))
-    both = wide.loc[:, [leader.solver, following.solver]]
-    both = both.replace(np.inf, np.nan).dropna()
+    both = wide[[leader.solver, following.solver]].replace(np.inf, np.nan).dropna()
     if both.empty:
-        return f"; the next is {next_one}"
+        return f"; the next is {label}"
     ratio = float((both[following.solver] / both[leader.solver]).median())
     word, times = ("sooner", ratio) if ratio >= 1 else ("later", 1 / ratio)
     doubt = " (by disturbed times, an indication)" if matrix.disturbed else ""
     if times < EQUALLY_FAST:
-        return f", in the median as fast as the next{doubt}, {next_one}"
-    return f", in the median {factor(times)} times {word}{doubt} than the next, {next_one}"
+        return f", in the median as fast as the next{doubt}, {label}"
+    return f", in the median {factor(times)} times {word}{doubt} than the next, {label}"
 
 
 def _quicker(matrix: Matrix) -> str:
     """Return the solver of the least times to the best known cost, where it came there less often than the leader."""
-    leader = matrix.overall[0]
-    quickest = min(matrix.overall, key=lambda one: one.fine_ratio or np.inf)
+    leader, quickest = matrix.overall[0], min(matrix.overall, key=lambda standing: standing.fine_ratio or np.inf)
     if leader.fine_ratio is None or quickest.fine_ratio is None:
         return ""
     if leader.fine_ratio < EQUALLY_FAST * quickest.fine_ratio:
         return ""
+    multiple = "" if quickest.fine_ratio < EQUALLY_FAST else f"{factor(quickest.fine_ratio)} times "
     return (
         f"{method_label(quickest.solver)}, which reaches it in {quickest.fine} of {counted(quickest.runs, 'run')}"
-        f"{_stopped(quickest)}, is "
-        f"quicker: in the median it takes {_multiple(quickest.fine_ratio)}the least time of any solver, and "
+        f"{_stopped(quickest)}, is quicker: in the median it takes {multiple}the least time of any solver, and "
         f"{method_label(leader.solver)} {factor(leader.fine_ratio)} times that."
     )
-
-
-def _multiple(ratio: float) -> str:
-    return "" if ratio < EQUALLY_FAST else f"{factor(ratio)} times "
 
 
 def _missed(matrix: Matrix) -> str:
     """Return where the leader ends above the best known cost, by kernel where one kernel is all of it."""
     cells = [cell for cell in matrix.cells if cell.solver == matrix.reference]
     missed = [cell for cell in cells if cell.fine < cell.runs]
-    kernels = {cell.kernel for cell in cells}
     if not missed:
         return ""
-    if len(missed) > _MOST_PLACES or len({cell.kernel for cell in missed}) == 1 < len(kernels):
+    kernels = dict.fromkeys(cell.kernel for cell in missed)
+    if len(missed) > _MOST_PLACES or len(kernels) == 1 < len({cell.kernel for cell in cells}):
         missing, runs = sum(cell.runs - cell.fine for cell in missed), sum(cell.runs for cell in missed)
-        where = " and ".join(_kernel(name) for name in dict.fromkeys(cell.kernel for cell in missed))
-        return f"it misses it in {missing} of {counted(runs, 'run')} with {where} kernels"
+        return f"it misses it in {missing} of {counted(runs, 'run')} with {' and '.join(map(_kernel, kernels))} kernels"
     places = [
         f"{cell.runs - cell.fine} of {counted(cell.runs, 'run')} on {dataset_label(cell.dataset)}, "
         f"{_kernel(cell.kernel)} kernel"
@@ -272,22 +260,17 @@ def largest_sentences(runs: pd.DataFrame) -> list[str]:
     """Return the quickest and the slowest solver on the largest problem, by clean times where there are any."""
     largest = runs[runs["n_train"] == runs["n_train"].max()]
     largest = largest[ended(largest)]
-    counted_times = clean_times(largest)
-    times = (largest if counted_times.empty else counted_times).groupby("method", sort=False)["time_s"].median()
-    times = times.dropna().sort_values()
+    clean = clean_times(largest)
+    times = (largest if clean.empty else clean).groupby("method", sort=False)["time_s"].median().dropna().sort_values()
     if len(times) < 2:
         return []
-    doubt = " (disturbed times, an indication)" if counted_times.empty else ""
-    name = dataset_label(str(largest["dataset"].iloc[0]))
-    return [f"On the largest problem, {name}, a first solve takes {_range(times)}{doubt}."]
-
-
-def _range(times: pd.Series) -> str:
-    least, most = (duration(times.iloc[end]) for end in (0, -1))
-    if least == most:
-        return f"{least} with every solver"
+    least, most = (duration(float(times.iloc[end])) for end in (0, -1))
     quickest, slowest = (method_label(str(times.index[end])) for end in (0, -1))
-    return f"from {least} ({quickest}) to {most} ({slowest})"
+    span = f"from {least} ({quickest}) to {most} ({slowest})" if least != most else f"{least} with every solver"
+    doubt = " (disturbed times, an indication)" if clean.empty else ""
+    return [
+        f"On the largest problem, {dataset_label(str(largest['dataset'].iloc[0]))}, a first solve takes {span}{doubt}."
+    ]
 
 
 def _quality(runs: pd.DataFrame) -> str:
@@ -401,25 +384,20 @@ def _degrees(runs: pd.DataFrame) -> list[str]:
 def _tricks(runs: pd.DataFrame) -> list[str]:
     """Return how the accuracies of the two tricks compare over all settings and draws, by each way to solve one."""
     points = beside_kpca(runs)
-    gaps = (points["accuracy_kpca"] - points["accuracy"]).round(12)
-    by_qz = points["method"] == QZ
-    usual = _usual_ways(gaps[~by_qz])
-    return usual + _by_qz(points[by_qz].assign(gap=gaps[by_qz].abs()), alike=not gaps[~by_qz].any())
-
-
-def _usual_ways(gaps: pd.Series) -> list[str]:
-    """Return how much more accurate the KPCA trick is than the kernel trick as it is solved where that is possible."""
-    if gaps.empty:
-        return []
-    pairs, other = counted(len(gaps), "pair"), "the kernel trick, exact or with a ridge,"
-    if not gaps.any():
-        return [f"Over {pairs} of setting and draw the KPCA trick and {other} are equally accurate."]
-    counts = [int((gaps > 0).sum()), int((gaps == 0).sum()), int((gaps < 0).sum())]
-    return [
-        f"Over {pairs} of setting and draw the KPCA trick is more accurate than {other} "
-        f"in {count_of(counts[0])}, equally in {count_of(counts[1])} and less in {count_of(counts[2])}; the largest "
-        f"difference is {agreement(float(gaps.abs().max()))}."
-    ]
+    gaps, by_qz = (points["accuracy_kpca"] - points["accuracy"]).round(12), points["method"] == QZ
+    sentences, usual = _by_qz(points[by_qz].assign(gap=gaps[by_qz].abs()), alike=not gaps[~by_qz].any()), gaps[~by_qz]
+    if usual.empty:
+        return sentences
+    start, other = (
+        f"Over {counted(len(usual), 'pair')} of setting and draw the KPCA trick",
+        "the kernel trick, exact or ",
+    )
+    if not usual.any():
+        return [f"{start} and {other}with a ridge, are equally accurate.", *sentences]
+    more, equal, less = (count_of(int(count)) for count in ((usual > 0).sum(), (usual == 0).sum(), (usual < 0).sum()))
+    most = agreement(float(usual.abs().max()))
+    words = f"in {more}, equally in {equal} and less in {less}; the largest difference is {most}."
+    return [f"{start} is more accurate than {other}with a ridge, {words}", *sentences]
 
 
 def _by_qz(points: pd.DataFrame, *, alike: bool) -> list[str]:

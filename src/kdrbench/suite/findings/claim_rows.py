@@ -113,11 +113,6 @@ class Claim:
         return self.decide(records)
 
 
-def claim(words: str, paper: str, where: str = "") -> Callable[[Callable[[Records], Finding]], Claim]:
-    """Make a claim of the function that decides it."""
-    return lambda decide: Claim(words, paper, where, decide)
-
-
 def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of runs that were made; cells of dimension reduction that lack others say how many, and why."""
     if "status" not in rows or not (skipped := rows["status"] == str(Status.SKIPPED)).any():
@@ -256,13 +251,25 @@ class Coverage:
         return sum(cell.n_runs for cell in self.cells)
 
 
-def decided_on(coverage: Coverage, judge: Callable[[], Finding]) -> Finding:
+def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Finding:
     """Return what ``judge`` finds if no cell lacks; else undecided, naming what lacks and what the others say."""
     if not coverage.missing:
-        return judge()
-    so_far = judge().evidence if coverage.cells else ""
+        return judge(coverage)
+    so_far = judge(coverage).evidence if coverage.cells else ""
     note = f"Of what is there: {so_far}." if so_far and not so_far.startswith(LACKING) else ""
     return undecided("; ".join(coverage.missing), note)
+
+
+def claim(words: str, paper: str, where: str = "") -> Callable[[Callable[[Records], Finding]], Claim]:
+    """Make a claim of the function that decides it."""
+    return lambda decide: Claim(words, paper, where, decide)
+
+
+def claim_on(
+    words: str, paper: str, where: str, cells: Callable[[Records], Coverage]
+) -> Callable[[Callable[[Coverage], Finding]], Claim]:
+    """Make a claim of the function that judges ``cells`` of the records, none of which may lack."""
+    return lambda judge: Claim(words, paper, where, lambda records: decided_on(cells(records), judge))
 
 
 def printed_cells(

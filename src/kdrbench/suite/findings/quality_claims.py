@@ -17,6 +17,7 @@ from kdrbench.suite.findings.claim_rows import (
     Coverage,
     Records,
     claim,
+    claim_on,
     decided_on,
     experiment_cells,
     printed_cells,
@@ -30,6 +31,7 @@ from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, me
 from kdrbench.suite.reports.tables.published_numbers import find_published, our_name, published_numbers
 
 LEAST_ACCURACY = 0.95
+_CLASSIFIERS = ("ism", "svm", "lda", "pca_svm")
 # Half a unit of the last digit that the papers print of a share.
 LEVEL = 5e-4
 # The experiments that run the rule, and the setting of ISM+ whose q fits the printed costs.
@@ -43,31 +45,31 @@ _SETTINGS = {"supervised": (TABLE_4, TABLE_5), "unsupervised": (TABLE_4_CLUSTERS
 Means = dict[str, float | None]
 
 
-@claim("Supervised accuracy is never below 95 %.", NEURIPS, "Tables 4 and 5")
-def accuracy_above(records: Records) -> Finding:
+@claim_on(
+    "Supervised accuracy is never below 95 %.",
+    NEURIPS,
+    "Tables 4 and 5",
+    lambda records: printed_cells(records, (TABLE_4, TABLE_5), Metric.ACCURACY, ("ism",), ("quality",)),
+)
+def accuracy_above(coverage: Coverage) -> Finding:
     """Take ISM's mean over the ten test folds of each cell.
 
     The note names printed accuracies below 95 %, and what comes out by training samples where these are recorded.
     """
-    coverage = printed_cells(records, (TABLE_4, TABLE_5), Metric.ACCURACY, ("ism",), ("quality",))
-
-    def judge() -> Finding:
-        means = {cell.name: cell.mean() for cell in coverage.cells}
-        below = [
-            f"{name} " + ("lost for missing or failed runs" if mean is None else f"{mean:.1%}")
-            for name, mean in means.items()
-            if mean is None or mean < LEAST_ACCURACY
-        ]
-        above = len(means) - len(below)
-        evidence = f"{share_of(above, len(means), 'cell')} reach 95 % on test folds"
-        evidence += f"; below: {listed(below)}" if below else ""
-        extreme = f"at least {min(_known(means)):.1%}" if _known(means) else ""
-        printed = list(_printed_below())
-        note = f"The paper itself prints less: {listed(printed)}." if printed else ""
-        note = f"{note} {_of_training(coverage)}".strip()
-        return decided_by_share(above, len(means), evidence, note, extreme=extreme)
-
-    return decided_on(coverage, judge)
+    means = {cell.name: cell.mean() for cell in coverage.cells}
+    below = [
+        f"{name} " + ("lost for missing or failed runs" if mean is None else f"{mean:.1%}")
+        for name, mean in means.items()
+        if mean is None or mean < LEAST_ACCURACY
+    ]
+    above = len(means) - len(below)
+    evidence = f"{share_of(above, len(means), 'cell')} reach 95 % on test folds"
+    evidence += f"; below: {listed(below)}" if below else ""
+    extreme = f"at least {min(_known(means)):.1%}" if _known(means) else ""
+    printed = list(_printed_below())
+    note = f"The paper itself prints less: {listed(printed)}." if printed else ""
+    note = f"{note} {_of_training(coverage)}".strip()
+    return decided_by_share(above, len(means), evidence, note, extreme=extreme)
 
 
 def _printed_below() -> Iterator[str]:
@@ -118,29 +120,28 @@ class _Contest:
         return f" for missing or failed runs of {', '.join(lost)}" if lost else ""
 
 
-@claim("ISM followed by an SVM always has the lowest error, beside SVM, LDA and PCA.", PLUS, "Table 5")
-def lowest_error(records: Records) -> Finding:
+@claim_on(
+    "ISM followed by an SVM always has the lowest error, beside SVM, LDA and PCA.",
+    PLUS,
+    "Table 5",
+    lambda records: printed_cells(records, (PLUS_5,), Metric.ERROR, _CLASSIFIERS, ("quality",)),
+)
+def lowest_error(coverage: Coverage) -> Finding:
     """Compare the errors on the rows that each method was fitted to."""
-    methods = ("ism", "svm", "lda", "pca_svm")
-    coverage = printed_cells(records, (PLUS_5,), Metric.ERROR, methods, ("quality",))
-
-    def judge() -> Finding:
-        errors: dict[str, Means] = {}
-        for cell in coverage.cells:
-            errors.setdefault(cell.dataset, {})[cell.method] = cell.mean()
-        beaten, behind = _contest(
-            errors,
-            _Contest("ism", -1, method_label),
-            lambda best, theirs, ours: f", ISM {ours:.1%} against {theirs:.1%} of {method_label(best)}",
-        )
-        lowest = len(errors) - len(beaten)
-        evidence = f"lowest or level in {share_of(lowest, len(errors), 'data set')}"
-        evidence += f"; not on {listed(beaten)}" if beaten else ""
-        note = "Errors are of the samples that were fitted, as the table prints them."
-        extreme = f"at most {100 * behind:.1f} points higher" if behind >= LEVEL else ""
-        return decided_by_share(lowest, len(errors), evidence, note, "data set", extreme=extreme)
-
-    return decided_on(coverage, judge)
+    errors: dict[str, Means] = {}
+    for cell in coverage.cells:
+        errors.setdefault(cell.dataset, {})[cell.method] = cell.mean()
+    beaten, behind = _contest(
+        errors,
+        _Contest("ism", -1, method_label),
+        lambda best, theirs, ours: f", ISM {ours:.1%} against {theirs:.1%} of {method_label(best)}",
+    )
+    lowest = len(errors) - len(beaten)
+    evidence = f"lowest or level in {share_of(lowest, len(errors), 'data set')}"
+    evidence += f"; not on {listed(beaten)}" if beaten else ""
+    note = "Errors are of the samples that were fitted, as the table prints them."
+    extreme = f"at most {100 * behind:.1f} points higher" if behind >= LEVEL else ""
+    return decided_by_share(lowest, len(errors), evidence, note, "data set", extreme=extreme)
 
 
 def _contest(
@@ -152,82 +153,82 @@ def _contest(
     return [f"{dataset_label(dataset)}{text}" for dataset, text in beaten.items() if text], behind
 
 
-@claim("The largest eigengap of Phi_0 chooses the number of components.", PLUS, "Eq. 50; Tables 5 and 6")
-def rule_of_q(records: Records) -> Finding:
-    """Compare the q that it chooses by the Gaussian kernel with that which the printed costs fit."""
+def _cells_of_rules(records: Records) -> Coverage:
     coverage = Coverage()
-    wanted: dict[tuple[str, str], int] = {}
     for rule, setting in RULES_OF_Q.items():
-        components = printed_components("ismplus", setting)
-        cells = [(dataset, "gaussian", "ism") for dataset in components]
+        cells = [(dataset, "gaussian", "ism") for dataset in printed_components("ismplus", setting)]
         coverage += experiment_cells(records, rule, cells, (Split.NONE, 1), ("n_components",))
-        wanted |= {(rule, dataset): q for dataset, q in components.items()}
-
-    def judge() -> Finding:
-        chosen = {(cell.source, cell.dataset): cell.mean("n_components") for cell in coverage.cells}
-        others = [
-            f"{dataset_label(data)}, {RULES_OF_Q[rule]}: {'lost' if q is None else f'{q:g}'} for {wanted[rule, data]}"
-            for (rule, data), q in chosen.items()
-            if q != wanted[rule, data]
-        ]
-        equal = len(chosen) - len(others)
-        evidence = f"equal in {share_of(equal, len(chosen), 'case')}" + (f"; {listed(others, 8)}" if others else "")
-        off = max((abs(q - wanted[place]) for place, q in chosen.items() if q is not None), default=0.0)
-        extreme = f"off by at most {off:g}" if off else ""
-        return decided_by_share(equal, len(chosen), evidence, unit="case", extreme=extreme)
-
-    return decided_on(coverage, judge)
+    return coverage
 
 
-@claim("The conic combination Gaussian + polynomial is the best kernel.", NEURIPS, "Table 5")
-def conic_is_best(records: Records) -> Finding:
+@claim_on(
+    "The largest eigengap of Phi_0 chooses the number of components.", PLUS, "Eq. 50; Tables 5 and 6", _cells_of_rules
+)
+def rule_of_q(coverage: Coverage) -> Finding:
+    """Compare the q that it chooses by the Gaussian kernel with that which the printed costs fit."""
+    wanted = {
+        (rule, dataset): q
+        for rule, setting in RULES_OF_Q.items()
+        for dataset, q in printed_components("ismplus", setting).items()
+    }
+    chosen = {(cell.source, cell.dataset): cell.mean("n_components") for cell in coverage.cells}
+    others = [
+        f"{dataset_label(data)}, {RULES_OF_Q[rule]}: {'lost' if q is None else f'{q:g}'} for {wanted[rule, data]}"
+        for (rule, data), q in chosen.items()
+        if q != wanted[rule, data]
+    ]
+    equal = len(chosen) - len(others)
+    evidence = f"equal in {share_of(equal, len(chosen), 'case')}" + (f"; {listed(others, 8)}" if others else "")
+    off = max((abs(q - wanted[place]) for place, q in chosen.items() if q is not None), default=0.0)
+    extreme = f"off by at most {off:g}" if off else ""
+    return decided_by_share(equal, len(chosen), evidence, unit="case", extreme=extreme)
+
+
+@claim_on(
+    "The conic combination Gaussian + polynomial is the best kernel.",
+    NEURIPS,
+    "Table 5",
+    lambda records: _qualities(records, "supervised"),
+)
+def conic_is_best(coverage: Coverage) -> Finding:
     """Count the data sets on which no other kernel has a higher test accuracy.
 
     Supervised cells only, since the paper prints the combination for these. Half the last printed digit is level.
     """
-    coverage = _qualities(records, "supervised")
-
-    def judge() -> Finding:
-        cases = {dataset: means for (_, dataset), means in _by_kernel(coverage).items() if CONIC in means}
-        beaten, behind = _contest(
-            cases,
-            _Contest(CONIC, 1, kernel_label),
-            lambda best, theirs, ours: f" by {kernel_label(best)}, {theirs:.3f} against {ours:.3f}",
-        )
-        best = len(cases) - len(beaten)
-        evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
-        evidence += f"; beaten on {listed(beaten)}" if beaten else ""
-        extreme = f"at most {behind:.3f} behind" if behind > LEVEL else ""
-        return decided_by_share(best, len(cases), evidence, unit="data set", extreme=extreme)
-
-    return decided_on(coverage, judge)
+    cases = {dataset: means for (_, dataset), means in _by_kernel(coverage).items() if CONIC in means}
+    beaten, behind = _contest(
+        cases,
+        _Contest(CONIC, 1, kernel_label),
+        lambda best, theirs, ours: f" by {kernel_label(best)}, {theirs:.3f} against {ours:.3f}",
+    )
+    best = len(cases) - len(beaten)
+    evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
+    evidence += f"; beaten on {listed(beaten)}" if beaten else ""
+    extreme = f"at most {behind:.3f} behind" if behind > LEVEL else ""
+    return decided_by_share(best, len(cases), evidence, unit="data set", extreme=extreme)
 
 
-@claim("The multiquadric kernel is often better than the Gaussian.", NEURIPS, "Table 5")
-def multiquadric_often_better(records: Records) -> Finding:
+@claim_on(
+    "The multiquadric kernel is often better than the Gaussian.",
+    NEURIPS,
+    "Table 5",
+    lambda records: _qualities(records, "supervised") + _qualities(records, "unsupervised"),
+)
+def multiquadric_often_better(coverage: Coverage) -> Finding:
     """Compare accuracy or NMI: confirmed if better in most cells, mostly if more often better than worse."""
-    coverage = _qualities(records, "supervised") + _qualities(records, "unsupervised")
-
-    def judge() -> Finding:
-        cases = [means for means in _by_kernel(coverage).values() if {MULTIQUADRIC, GAUSSIAN} <= set(means)]
-        if not cases:
-            return undecided("cells of both kernels")
-        pairs = [(means[MULTIQUADRIC], means[GAUSSIAN]) for means in cases]
-        gains = [first - second for first, second in pairs if first is not None and second is not None]
-        better = sum(gain > LEVEL for gain in gains)
-        # A cell that lacks runs is no win.
-        worse = sum(-gain > LEVEL for gain in gains) + len(cases) - len(gains)
-        evidence = (
-            f"better in {better} of {counted(len(cases), 'cell')}, level in {len(cases) - better - worse}, worse in "
-        )
-        evidence += f"{worse}" + (" or incomplete" if len(gains) < len(cases) else "")
-        weaker = Decision.MOSTLY if better > worse else Decision.CONTRADICTED
-        decision = Decision.CONFIRMED if better > len(cases) / 2 else weaker
-        return Finding(
-            decision, evidence, measure=f"better in {share_of(better, len(cases), 'cell')}; worse in {worse}"
-        )
-
-    return decided_on(coverage, judge)
+    cases = [means for means in _by_kernel(coverage).values() if {MULTIQUADRIC, GAUSSIAN} <= set(means)]
+    if not cases:
+        return undecided("cells of both kernels")
+    pairs = [(means[MULTIQUADRIC], means[GAUSSIAN]) for means in cases]
+    gains = [first - second for first, second in pairs if first is not None and second is not None]
+    better = sum(gain > LEVEL for gain in gains)
+    # A cell that lacks runs is no win.
+    worse = sum(-gain > LEVEL for gain in gains) + len(cases) - len(gains)
+    evidence = f"better in {better} of {counted(len(cases), 'cell')}, level in {len(cases) - better - worse}, worse in "
+    evidence += f"{worse}" + (" or incomplete" if len(gains) < len(cases) else "")
+    weaker = Decision.MOSTLY if better > worse else Decision.CONTRADICTED
+    decision = Decision.CONFIRMED if better > len(cases) / 2 else weaker
+    return Finding(decision, evidence, measure=f"better in {share_of(better, len(cases), 'cell')}; worse in {worse}")
 
 
 @claim("Kernels are alike in accuracy and in time.", NEURIPS, "Table 5")
@@ -241,7 +242,7 @@ def kernels_alike(records: Records) -> Finding:
         coverage += _qualities(records, setting)
         timed += timed_cells(records, tables, ("ism",))
 
-    def judge() -> Finding:
+    def judge(_: Coverage) -> Finding:
         seconds, unlike, spreads = _by_kernel(timed, "time_s", whole=False), [], []
         cases = {place: means for place, means in _by_kernel(coverage).items() if place in seconds}
         for (setting, dataset), means in cases.items():

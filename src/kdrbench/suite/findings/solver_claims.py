@@ -35,6 +35,7 @@ from kdrbench.suite.findings.claim_rows import (
     PrintedTable,
     Records,
     claim,
+    claim_on,
     decided_on,
     experiment_cells,
     printed_cells,
@@ -81,7 +82,14 @@ STATIONARY, NEAR = 1e-2, 1e-2
 # A theorem is not confirmed by a handful of cases.
 LEAST_POINTS = 30
 _START, _RANDOM = "start_of_ism", "ism_random"
-_START_CELLS = [(data, kernel) for data in ("wine", "cancer") for kernel in ("gaussian", "polynomial")]
+_START_CELLS = [
+    (data, kernel, method)
+    for data in ("wine", "cancer")
+    for kernel in ("gaussian", "polynomial")
+    for method in ("ism", _RANDOM)
+]
+_OF_ISM = ("ism", "ism_converged")
+_CONVERGING = (*_OF_ISM, *CONVERGED_RIVALS)
 # "As fast as", in words of ours: within a factor of ten.
 FASTER, AS_FAST = 1e5, 10.0
 # How near an exponent must come, and how wide an interval may be to say anything.
@@ -193,23 +201,23 @@ def lower_cost_than_converged(records: Records) -> Finding:
     return replace(found, note=note.strip())
 
 
-@claim("ISM has the lowest cost of all solvers in unsupervised learning.", BOTH, "Table 4; Table 6")
-def lowest_among_clusters(records: Records) -> Finding:
+@claim_on(
+    "ISM has the lowest cost of all solvers in unsupervised learning.",
+    BOTH,
+    "Table 4; Table 6",
+    lambda records: _costs(records, CLUSTERS, "ism", RIVALS),
+)
+def lowest_among_clusters(coverage: Coverage) -> Finding:
     """Count the cells of unsupervised tables in which no rival as published is lower."""
-    coverage = _costs(records, CLUSTERS, "ism", RIVALS)
-
-    def judge() -> Finding:
-        pairs = pairs_of(coverage, "cost", "ism", RIVALS)
-        places = {pair.rival.place for pair in pairs}
-        higher = [pair for pair in pairs if not pair.is_open and not pair.holds]
-        lost = {pair.rival.place for pair in higher}
-        n_open = len({pair.rival.place for pair in pairs if pair.is_open} - lost)
-        n_holding = len(places) - len(lost) - n_open
-        evidence = share_of(n_holding, len(places), "cell") + " have no lower rival"
-        evidence += f"; lower or incomplete: {listed([pair.words for pair in higher])}" if higher else ""
-        return decided_by_share(n_holding, len(places), evidence, extreme=_worst(pairs), n_open=n_open)
-
-    return decided_on(coverage, judge)
+    pairs = pairs_of(coverage, "cost", "ism", RIVALS)
+    places = {pair.rival.place for pair in pairs}
+    higher = [pair for pair in pairs if not pair.is_open and not pair.holds]
+    lost = {pair.rival.place for pair in higher}
+    n_open = len({pair.rival.place for pair in pairs if pair.is_open} - lost)
+    n_holding = len(places) - len(lost) - n_open
+    evidence = share_of(n_holding, len(places), "cell") + " have no lower rival"
+    evidence += f"; lower or incomplete: {listed([pair.words for pair in higher])}" if higher else ""
+    return decided_by_share(n_holding, len(places), evidence, extreme=_worst(pairs), n_open=n_open)
 
 
 def _costs(records: Records, tables: Sequence[PrintedTable], solver: str, rivals: Sequence[str]) -> Coverage:
@@ -217,7 +225,7 @@ def _costs(records: Records, tables: Sequence[PrintedTable], solver: str, rivals
 
 
 def _lower(coverage: Coverage, solver: str, rivals: Sequence[str]) -> Finding:
-    return decided_on(coverage, lambda: _judged_costs(pairs_of(coverage, "cost", solver, rivals)))
+    return decided_on(coverage, lambda cells: _judged_costs(pairs_of(cells, "cost", solver, rivals)))
 
 
 def _judged_costs(pairs: list[PairOfCells]) -> Finding:
@@ -266,30 +274,28 @@ def _intervals(pairs: list[PairOfCells]) -> str:
     return f"; the 95 % interval of the difference is below zero in {below} and above it in {above} of {len(folds)}"
 
 
-@claim("ISM normally needs fewer than 5 iterations.", BOTH)
-def few_iterations(records: Records) -> Finding:
+@claim_on(
+    "ISM normally needs fewer than 5 iterations.",
+    BOTH,
+    "",
+    lambda records: printed_cells(records, (TABLE_4, TABLE_5, PLUS_5), "time_s", ("ism",), ("iterations",)),
+)
+def few_iterations(coverage: Coverage) -> Finding:
     """Count every supervised run, also lost ones; one that did not end by its own rule is none with few iterations.
 
     Alternations are left out, whose iterations are over many solves.
     """
-    coverage = printed_cells(records, (TABLE_4, TABLE_5, PLUS_5), "time_s", ("ism",), ("iterations",))
-
-    def judge() -> Finding:
-        runs, n_runs = coverage.runs, coverage.n_runs
-        counts = runs.loc[runs["status"] == str(Status.CONVERGED), ["dataset", "kernel", "iterations"]].dropna()
-        if counts.empty:
-            return undecided("iterations of runs that ended by the rule")
-        few = int((counts["iterations"] < FEWER_THAN).sum())
-        most = counts.iloc[int(counts["iterations"].argmax())]
-        extreme = f"at most {most['iterations']:g}"
-        evidence = (
-            f"fewer than {FEWER_THAN} in {share_of(few, n_runs, 'run')}, median {counts['iterations'].median():g}"
-        )
-        evidence += f", {extreme} ({dataset_label(most['dataset'])}, {kernel_label(most['kernel'])})"
-        note = "The rule stops when eigenvalues change by less than 1 %, which is no proof of a stationary point."
-        return decided_by_share(few, n_runs, evidence, note, "run", normally=True, extreme=extreme)
-
-    return decided_on(coverage, judge)
+    runs, n_runs = coverage.runs, coverage.n_runs
+    counts = runs.loc[runs["status"] == str(Status.CONVERGED), ["dataset", "kernel", "iterations"]].dropna()
+    if counts.empty:
+        return undecided("iterations of runs that ended by the rule")
+    few = int((counts["iterations"] < FEWER_THAN).sum())
+    most = counts.iloc[int(counts["iterations"].argmax())]
+    extreme = f"at most {most['iterations']:g}"
+    evidence = f"fewer than {FEWER_THAN} in {share_of(few, n_runs, 'run')}, median {counts['iterations'].median():g}"
+    evidence += f", {extreme} ({dataset_label(most['dataset'])}, {kernel_label(most['kernel'])})"
+    note = "The rule stops when eigenvalues change by less than 1 %, which is no proof of a stationary point."
+    return decided_by_share(few, n_runs, evidence, note, "run", normally=True, extreme=extreme)
 
 
 @claim("DG and SM take 30 to 400 iterations.", NEURIPS)
@@ -310,9 +316,8 @@ def _rivals_iterations(records: Records, table: PrintedTable) -> Finding:
     Runs that were stopped at the paper's limit have no such number, at an earlier one it is open; those that are lost
     count as outside.
     """
-    coverage = printed_cells(records, (table,), "cost", ("dg", "sm"), ("iterations",), bounds=True)
 
-    def judge() -> Finding:
+    def judge(coverage: Coverage) -> Finding:
         runs = coverage.runs
         completed = runs[ended(runs)].dropna(subset=["iterations"])
         limits, not_made = int(stopped(runs).sum()), sum(cell.n_not_made for cell in coverage.cells)
@@ -328,11 +333,17 @@ def _rivals_iterations(records: Records, table: PrintedTable) -> Finding:
         total, n_open = coverage.n_runs - limits + n_early, n_early + not_made
         return decided_by_share(inside, total, evidence, unit="run", normally=True, extreme=extreme, n_open=n_open)
 
+    coverage = printed_cells(records, (table,), "cost", ("dg", "sm"), ("iterations",), bounds=True)
     return decided_on(coverage, judge)
 
 
-@claim("A fixed point of ISM satisfies the second-order conditions.", BOTH, "Theorem 1; Eq. 49")
-def second_order(records: Records) -> Finding:
+@claim_on(
+    "A fixed point of ISM satisfies the second-order conditions.",
+    BOTH,
+    "Theorem 1; Eq. 49",
+    lambda records: printed_cells(records, SUPERVISED, "cost", _CONVERGING, ("optimality", "eigengap"), bounds=True),
+)
+def second_order(coverage: Coverage) -> Finding:
     """Count the stationary ends of any solver that are fixed points of ISM; at least 30 are needed.
 
     A fixed point is stationary to 1e-6 and spans leading eigenvectors of Phi there (eigengap above 0). Its smallest
@@ -341,31 +352,23 @@ def second_order(records: Records) -> Finding:
     referee to evaluate a curvature. The theorem's own condition, a large enough eigengap, is not tested: its constant
     is not in the text at hand.
     """
-    methods = ("ism", "ism_converged", *CONVERGED_RIVALS)
-    coverage = printed_cells(records, SUPERVISED, "cost", methods, ("optimality", "eigengap"), bounds=True)
-
-    def judge() -> Finding:
-        runs = coverage.runs
-        stationary = runs[runs["optimality"].isin(["second_order", "saddle"])].dropna(subset=["eigengap"])
-        fixed, others = (stationary[(stationary["eigengap"] > 0) == is_fixed] for is_fixed in (True, False))
-        good = int((fixed["optimality"] == "second_order").sum())
-        saddles = int((others["optimality"] == "saddle").sum())
-        if len(fixed) < LEAST_POINTS:
-            return undecided(f"{LEAST_POINTS} fixed points whose curvature was evaluated; there are {len(fixed)}")
-        evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
-        note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
-        note += "ends that are not stationary; and those whose curvature was not evaluated."
-        least = fixed["curvature"].min() if "curvature" in fixed else None
-        extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
-        n_open = sum(
-            len(cell.open_runs.difference(fixed.index)) + cell.n_not_made
-            for cell in coverage.cells
-            if _is_evaluated(cell)
-        )
-        total = len(fixed) + n_open
-        return decided_by_share(good, total, evidence, note, "fixed point", extreme=extreme, n_open=n_open)
-
-    return decided_on(coverage, judge)
+    runs = coverage.runs
+    stationary = runs[runs["optimality"].isin(["second_order", "saddle"])].dropna(subset=["eigengap"])
+    fixed, others = (stationary[(stationary["eigengap"] > 0) == is_fixed] for is_fixed in (True, False))
+    good = int((fixed["optimality"] == "second_order").sum())
+    saddles = int((others["optimality"] == "saddle").sum())
+    if len(fixed) < LEAST_POINTS:
+        return undecided(f"{LEAST_POINTS} fixed points whose curvature was evaluated; there are {len(fixed)}")
+    evidence = f"curvature not negative at {good} of {len(fixed)} fixed points"
+    note = f"Left out: {len(others)} stationary ends that are no fixed points of ISM, {saddles} of them saddles; "
+    note += "ends that are not stationary; and those whose curvature was not evaluated."
+    least = fixed["curvature"].min() if "curvature" in fixed else None
+    extreme = "" if pd.isna(least) else f"curvature at least {least:.0e}"
+    n_open = sum(
+        len(cell.open_runs.difference(fixed.index)) + cell.n_not_made for cell in coverage.cells if _is_evaluated(cell)
+    )
+    total = len(fixed) + n_open
+    return decided_by_share(good, total, evidence, note, "fixed point", extreme=extreme, n_open=n_open)
 
 
 def _is_evaluated(cell: OwnCell) -> bool:
@@ -377,24 +380,23 @@ def _is_evaluated(cell: OwnCell) -> bool:
     return bool(0 < (n_features - q) * q <= DENSE_DIMENSION)
 
 
-@claim("Stopping when eigenvalues settle works well.", NEURIPS, "Appendix Q")
-def eigenvalue_stopping(records: Records) -> Finding:
+@claim_on(
+    "Stopping when eigenvalues settle works well.",
+    NEURIPS,
+    "Appendix Q",
+    lambda records: printed_cells(records, SUPERVISED, "cost", _OF_ISM, ("cost", "stationarity")),
+)
+def eigenvalue_stopping(coverage: Coverage) -> Finding:
     """Count the supervised runs of ``ism`` that are stationary to 1e-2 and less than 1 % above ``ism_converged``."""
-    methods = ("ism", "ism_converged")
-    coverage = printed_cells(records, SUPERVISED, "cost", methods, ("cost", "stationarity"))
-
-    def judge() -> Finding:
-        places = [cells for cells in coverage.places().values() if set(methods) <= set(cells)]
-        numbers = [_stopped_by_rule(*(cells[name] for name in methods)) for cells in places]
-        stationarity, gaps = np.concatenate(numbers).T if numbers else np.zeros((2, 0))
-        still, near = stationarity <= STATIONARY, gaps < NEAR
-        n_runs, worst = sum(cells["ism"].n_runs for cells in places), stationarity.max(initial=0.0)
-        evidence = f"stationary to {STATIONARY:g} in {still.sum()} of {counted(n_runs, 'run')} (at worst {worst:.2g}), "
-        evidence += f"cost less than {NEAR:.0%} above the converged one in {near.sum()}"
-        extreme, good = f"stationary to {worst:.2g} at worst", int((still & near).sum())
-        return decided_by_share(good, n_runs, evidence, unit="run", normally=True, extreme=extreme)
-
-    return decided_on(coverage, judge)
+    places = [cells for cells in coverage.places().values() if set(_OF_ISM) <= set(cells)]
+    numbers = [_stopped_by_rule(*(cells[name] for name in _OF_ISM)) for cells in places]
+    stationarity, gaps = np.concatenate(numbers).T if numbers else np.zeros((2, 0))
+    still, near = stationarity <= STATIONARY, gaps < NEAR
+    n_runs, worst = sum(cells["ism"].n_runs for cells in places), stationarity.max(initial=0.0)
+    evidence = f"stationary to {STATIONARY:g} in {still.sum()} of {counted(n_runs, 'run')} (at worst {worst:.2g}), "
+    evidence += f"cost less than {NEAR:.0%} above the converged one in {near.sum()}"
+    extreme, good = f"stationary to {worst:.2g} at worst", int((still & near).sum())
+    return decided_by_share(good, n_runs, evidence, unit="run", normally=True, extreme=extreme)
 
 
 def _stopped_by_rule(ours: OwnCell, converged: OwnCell) -> Floats:
@@ -406,27 +408,26 @@ def _stopped_by_rule(ours: OwnCell, converged: OwnCell) -> Floats:
     return np.column_stack([numbers[:, 0], relative_gaps(numbers[:, 1], numbers[:, 2])])
 
 
-@claim("Leading eigenvectors of Phi_0 are the start to choose, so that random ones are not needed.", BOTH, "Theorem 3")
-def start_of_ism(records: Records) -> Finding:
+@claim_on(
+    "Leading eigenvectors of Phi_0 are the start to choose, so that random ones are not needed.",
+    BOTH,
+    "Theorem 3",
+    lambda records: experiment_cells(records, _START, _START_CELLS, (Split.FOLDS, FOLDS), ("cost", "iterations")),
+)
+def start_of_ism(coverage: Coverage) -> Finding:
     """Count the runs on Wine and Cancer that end no higher from Phi_0 than from a random projection."""
-    wanted = [(*place, method) for place in _START_CELLS for method in ("ism", _RANDOM)]
-    coverage = experiment_cells(records, _START, wanted, (Split.FOLDS, FOLDS), ("cost", "iterations"))
-
-    def judge() -> Finding:
-        pairs = pairs_of(coverage, "cost", "ism", (_RANDOM,))
-        gaps = np.concatenate([np.zeros(0), *(relative_gaps(pair.ours, pair.theirs) for pair in pairs)])
-        n_runs = sum(pair.rival.n_runs for pair in pairs)
-        lower, higher = int((gaps < -TIE).sum()), int((gaps > TIE).sum())
-        medians = [
-            pd.concat([pd.Series(dtype=float), *(cell.numbers("iterations") for cell in coverage.of(method))]).median()
-            for method in ("ism", _RANDOM)
-        ]
-        evidence = f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of "
-        evidence += f"{counted(n_runs, 'run')}; median iterations {medians[0]:g} against {medians[1]:g}"
-        note = "Both stop when eigenvalues settle, which is not always where the cost does."
-        return decided_by_share(len(gaps) - higher, n_runs, evidence, note, "run", extreme=at_most_higher(gaps))
-
-    return decided_on(coverage, judge)
+    pairs = pairs_of(coverage, "cost", "ism", (_RANDOM,))
+    gaps = np.concatenate([np.zeros(0), *(relative_gaps(pair.ours, pair.theirs) for pair in pairs)])
+    n_runs = sum(pair.rival.n_runs for pair in pairs)
+    lower, higher = int((gaps < -TIE).sum()), int((gaps > TIE).sum())
+    medians = [
+        pd.concat([pd.Series(dtype=float), *(cell.numbers("iterations") for cell in coverage.of(method))]).median()
+        for method in ("ism", _RANDOM)
+    ]
+    evidence = f"lower in {lower}, tied in {len(gaps) - lower - higher}, higher in {higher} of "
+    evidence += f"{counted(n_runs, 'run')}; median iterations {medians[0]:g} against {medians[1]:g}"
+    note = "Both stop when eigenvalues settle, which is not always where the cost does."
+    return decided_by_share(len(gaps) - higher, n_runs, evidence, note, "run", extreme=at_most_higher(gaps))
 
 
 @claim("ISM is up to 10^5 times faster than DG, SM, GM and ISM of 2018.", BOTH, "Table 4; Tables 5 and 6")
@@ -442,7 +443,7 @@ def times_faster(records: Records) -> Finding:
     known = _with_ratio(coverage, "ism", rivals)
     pairs = [pair for pair in known if pair.ours_ended]
 
-    def judge() -> Finding:
+    def judge(_: Coverage) -> Finding:
         if not pairs:
             return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
         best, median = max(pairs, key=lambda pair: pair.ratio), float(np.median([pair.ratio for pair in pairs]))
@@ -482,32 +483,32 @@ def factor(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
 
 
-@claim("ISM is as fast as PCA and LDA.", PLUS, "Table 5")
-def as_fast_as_baselines(records: Records) -> Finding:
+@claim_on(
+    "ISM is as fast as PCA and LDA.",
+    PLUS,
+    "Table 5",
+    lambda records: timed_cells(records, (PLUS_5,), ("ism", *_BASELINES)),
+)
+def as_fast_as_baselines(coverage: Coverage) -> Finding:
     """Count the data sets on which its first solve takes at most ten times theirs."""
-    coverage = timed_cells(records, (PLUS_5,), ("ism", *_BASELINES))
-
-    def judge() -> Finding:
-        seconds = {(cell.dataset, cell.method): float(cell.numbers("time_s").mean()) for cell in coverage.cells}
-        ratios = {
-            (dataset, name): seconds[dataset, "ism"] / seconds[dataset, name]
-            for dataset in dict.fromkeys(dataset for dataset, _ in seconds)
-            for name in _BASELINES
-            if {(dataset, "ism"), (dataset, name)} <= {*seconds} and seconds[dataset, name] > 0
-        }
-        slower = [
-            f"{dataset_label(dataset)} {factor(ratio)} times {method_label(name)}"
-            for (dataset, name), ratio in ratios.items()
-            if ratio > AS_FAST
-        ]
-        within = len(ratios) - len(slower)
-        evidence = f"first solves within ten times the baseline's in {within} of {counted(len(ratios), 'case')}"
-        evidence += f"; {listed(slower)}" if slower else ""
-        note = "A baseline's time is that of its whole fit, ISM's that of the projection."
-        extreme = f"at most {factor(max(ratios.values()))} times" if ratios else ""
-        return decided_by_share(within, len(ratios), evidence, note, "case", extreme=extreme)
-
-    return decided_on(coverage, judge)
+    seconds = {(cell.dataset, cell.method): float(cell.numbers("time_s").mean()) for cell in coverage.cells}
+    ratios = {
+        (dataset, name): seconds[dataset, "ism"] / seconds[dataset, name]
+        for dataset in dict.fromkeys(dataset for dataset, _ in seconds)
+        for name in _BASELINES
+        if {(dataset, "ism"), (dataset, name)} <= {*seconds} and seconds[dataset, name] > 0
+    }
+    slower = [
+        f"{dataset_label(dataset)} {factor(ratio)} times {method_label(name)}"
+        for (dataset, name), ratio in ratios.items()
+        if ratio > AS_FAST
+    ]
+    within = len(ratios) - len(slower)
+    evidence = f"first solves within ten times the baseline's in {within} of {counted(len(ratios), 'case')}"
+    evidence += f"; {listed(slower)}" if slower else ""
+    note = "A baseline's time is that of its whole fit, ISM's that of the projection."
+    extreme = f"at most {factor(max(ratios.values()))} times" if ratios else ""
+    return decided_by_share(within, len(ratios), evidence, note, "case", extreme=extreme)
 
 
 def series_of(records: Records) -> list[SizeSeries]:
