@@ -1,16 +1,14 @@
 """The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
 
 **Dimension reduction.** A run counts where its experiment names the printed table (``published``) and does not only
-imitate its protocol (``protocol: true``), where the paper prints a number for its data set, kernel and method, and
-where it is split as the paper says. All methods of a cell are of one experiment, with one q and one data set. A cell
-without any such run leaves a claim undecided; one that has runs, but not all, counts as lost. One that was stopped
-before the paper's limits, or whose other runs the user's budget left out, leaves it undecided too, unless a claim can
-use bounds.
+imitate its protocol, where the paper prints a number for its data set, kernel and method, and where it is split as the
+paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run leaves
+a claim undecided; one that has some, but not all, counts as lost. One that was stopped before the paper's limits, or
+whose other runs the user's budget left out, leaves it undecided too, unless a claim can use bounds.
 
-**KPCA trick.** Ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures.
-
-**Low-rank kernels.** Digits on 317 samples, with five draws of the constraints or more. gyrB is not public; a synthetic
-substitute stands in, and its claims stay undecided.
+**KPCA trick.** Ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures. **Low-rank
+kernels.** Digits on 317 samples, with five draws of the constraints or more. gyrB is not public; a synthetic substitute
+stands in, and its claims stay undecided.
 """
 
 from __future__ import annotations
@@ -23,11 +21,19 @@ from itertools import compress
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import counted
-from kdrbench.status import Status
-from kdrbench.suite.findings.finding import LACKING, Decision, Finding, listed, undecided
-from kdrbench.suite.findings.outcome import WITHOUT_RESULT, clean_times, is_open, lacking_times, numbers_by_run, stopped
-from kdrbench.suite.reports.protocol import STOPPED_EARLY, by_protocol
+from kdrbench.suite.findings.finding import LACKING, Claim, Decision, Finding, listed, undecided
+from kdrbench.suite.findings.outcome import (
+    NOT_MADE,
+    STOPPED_EARLY,
+    WITHOUT_RESULT,
+    clean_times,
+    is_open,
+    lacking_times,
+    numbers_by_run,
+    stopped,
+    without_skipped,
+)
+from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import (
     IKDR,
     KPCA_FIGURES,
@@ -49,16 +55,13 @@ CONVERGED_RIVALS = tuple(f"{name}_{CONVERGED}" for name in RIVALS)
 FOLDS, SPLITS = 10, 40
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
-# Of a row: how many other runs of its cell were not made, since the user's budget was used up.
-NOT_MADE = "not_made"
 # Of the KPCA trick's figures.
 VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
 DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
 # A tenth of the 3165 points of three classes.
 DIGITS_SAMPLES = 317
-# Axes of a set of constraints, and the method that DefiniteBoost is compared with: also among kernels of trace one.
+# Axes of a set of constraints.
 SET = ["experiment", "n_constraints", "run"]
-TRACE_ONE = "von_neumann_trace"
 # Fewer draws of the constraints decide nothing. A set counts as solvable where it is met to this share in the end.
 DRAWS, MET = 5, 0.05
 Place = tuple[str, str, str]
@@ -94,41 +97,6 @@ class Records:
         # Low-rank kernels say themselves which of their draws are open.
         made = {name: table if name == "low_rank" else without_skipped(table) for name, table in rows.items()}
         return cls(**made, config=config, left_out=tuple(left_out))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a paper in our words, where it or the numbers for it are printed, and the function that decides it.
-
-    ``where`` is a table, figure or theorem; empty for a sentence of the running text.
-    """
-
-    words: str
-    paper: str
-    where: str
-    decide: Callable[[Records], Finding]
-
-    def __call__(self, records: Records) -> Finding:
-        """Return the decision by some records."""
-        return self.decide(records)
-
-
-def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of runs that were made; cells of dimension reduction that lack others say how many, and why."""
-    if "status" not in rows or not (skipped := rows["status"] == str(Status.SKIPPED)).any():
-        return rows
-    made = rows[~skipped].copy()
-    if "method" in rows and STOPPED_EARLY in rows:
-        axes = [rows[name] for name in ("experiment", "dataset", "kernel", "method", "partition") if name in rows]
-        made[NOT_MADE] = skipped.groupby(axes, dropna=False).transform("sum").astype(int)[~skipped]
-        made[STOPPED_EARLY] = [
-            f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} {'was' if count == 1 else 'were'} "
-            "not made, since the budget was used up"
-            if count
-            else early
-            for count, early, method, dataset in made[[NOT_MADE, STOPPED_EARLY, "method", "dataset"]].to_numpy()
-        ]
-    return made
 
 
 def has_columns(table: pd.DataFrame, *columns: str) -> bool:
@@ -260,11 +228,6 @@ def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Find
     return undecided("; ".join(coverage.missing), note)
 
 
-def claim(words: str, paper: str, where: str = "") -> Callable[[Callable[[Records], Finding]], Claim]:
-    """Make a claim of the function that decides it."""
-    return lambda decide: Claim(words, paper, where, decide)
-
-
 def claim_on(
     words: str, paper: str, where: str, cells: Callable[[Records], Coverage]
 ) -> Callable[[Callable[[Coverage], Finding]], Claim]:
@@ -380,20 +343,23 @@ def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: i
 def _lacking(lacking: Sequence[Place], wanted: Sequence[Place]) -> str:
     """Return "on Face; of DG on Wine; of GM on Wine (Polynomial)": only what lacks in part is named in full."""
 
-    def of_data(places: Sequence[Place], *chosen: str) -> list[Place]:
-        return [(data, kernel, method) for data, kernel, method in places if (data, method)[: len(chosen)] == chosen]
+    def kernels(places: Sequence[Place], dataset: str, method: str = "") -> list[str]:
+        return [kernel for data, kernel, solver in places if data == dataset and method in ("", solver)]
 
-    pairs = list(dict.fromkeys((dataset, method) for dataset, _, method in lacking))
-    whole = [
-        data for data in dict.fromkeys(data for data, _ in pairs) if of_data(lacking, data) == of_data(wanted, data)
-    ]
-    parts = {"on ": [dataset_label(dataset) for dataset in whole]} if whole else {}
-    for dataset, method in pairs:
-        if dataset not in whole:
-            kernels = [kernel_label(kernel) for _, kernel, _ in of_data(lacking, dataset, method)]
-            some = "" if len(kernels) == len(of_data(wanted, dataset, method)) else f" ({', '.join(kernels)})"
-            parts.setdefault(f"of {method_label(method)} on ", []).append(f"{dataset_label(dataset)}{some}")
-    return "; ".join(start + ", ".join(names) for start, names in parts.items())
+    parts: dict[str, list[str]] = {}
+    for dataset, method in dict.fromkeys((dataset, method) for dataset, _, method in lacking):
+        label = dataset_label(dataset)
+        if kernels(lacking, dataset) == kernels(wanted, dataset):
+            if label not in parts.setdefault("on ", []):
+                parts["on "].append(label)
+        else:
+            absent = kernels(lacking, dataset, method)
+            whole = len(absent) == len(kernels(wanted, dataset, method))
+            some = "" if whole else f" ({', '.join(map(kernel_label, absent))})"
+            parts.setdefault(f"of {method_label(method)} on ", []).append(f"{label}{some}")
+    return "; ".join(
+        start + ", ".join(names) for start, names in sorted(parts.items(), key=lambda one: one[0] != "on ")
+    )
 
 
 def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
@@ -504,34 +470,6 @@ def on_gyrb(rows: pd.DataFrame, found: Finding) -> Finding:
         return found
     note = f"There it would be {found.decision}: {found.evidence}."
     return Finding(Decision.UNDECIDED, "on the stand-in: gyrB's data are not to be had", note, found.measure)
-
-
-def beside_trace_one(rows: pd.DataFrame, method: str, column: str) -> pd.DataFrame:
-    """Return a column of von Neumann with trace one (``ours``) and of a method (``theirs``) on the same constraints.
-
-    ``status`` is that of the method, and ``is_open`` says that a limit stopped one of the two.
-    """
-    if not has_columns(rows, "method", "status", column, *SET):
-        return pd.DataFrame(columns=["ours", "theirs", "status", "is_open"])
-    constrained = rows[rows["n_constraints"] > 0].set_index(SET)
-    ours = constrained.loc[constrained["method"] == TRACE_ONE, [column, "status"]].set_axis(
-        ["ours", "our_status"], axis=1
-    )
-    theirs = constrained.loc[constrained["method"] == method, [column, "status"]].rename(columns={column: "theirs"})
-    both = ours.join(theirs, how="inner")
-    return both.assign(is_open=is_open(both) | is_open(both, "our_status"))
-
-
-def ratios_of_sweeps(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]:
-    """Return the sweeps of a method over those of von Neumann with trace one, how many are lower bounds, and are open.
-
-    Those that are open have no ratio.
-    """
-    both = beside_trace_one(rows, method, "sweeps")
-    # Sweeps at which the method was stopped are a lower bound.
-    opened = is_open(both, "our_status") | (is_open(both) & ~(both["theirs"] > 0))
-    both = both[(both["ours"] > 0) & (both["theirs"] > 0) & ~opened]
-    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum()), int(opened.sum())
 
 
 def met(rows: pd.DataFrame) -> pd.DataFrame:

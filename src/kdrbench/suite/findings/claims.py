@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kdrbench.errors import counted
 from kdrbench.files import write_text
-from kdrbench.suite.findings import kernel_claims, quality_claims, solver_claims
-from kdrbench.suite.findings.claim_rows import Claim, Records
-from kdrbench.suite.findings.finding import DECISION_RULES, Decision, Finding
+from kdrbench.suite.findings import kernel_claims, quality_claims, solver_claims, time_claims
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import DECISION_RULES, Claim, Decision, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.html import render
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN
@@ -19,7 +19,7 @@ from kdrbench.suite.reports.tables.published_numbers import paper_label
 # In the order of the papers: those of ISM first.
 CLAIMS = tuple(
     value
-    for module in (solver_claims, quality_claims, kernel_claims)
+    for module in (solver_claims, time_claims, quality_claims, kernel_claims)
     for value in vars(module).values()
     if isinstance(value, Claim)
 )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from kdrbench.errors import counted
+
+if TYPE_CHECKING:
+    from kdrbench.suite.findings.claim_rows import Records
 
 # What a claim needs to hold mostly, as a share of what is counted or of the number it names; and the share that
 # confirms it where the paper itself says "normally".
@@ -54,6 +59,28 @@ class Finding:
     def with_note(self, note: str) -> Finding:
         """Return the same finding with another sentence behind its note."""
         return replace(self, note=f"{self.note} {note}".strip())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper in our words, where it or the numbers for it are printed, and the function that decides it.
+
+    ``where`` is a table, figure or theorem; empty for a sentence of the running text.
+    """
+
+    words: str
+    paper: str
+    where: str
+    decide: Callable[[Records], Finding]
+
+    def __call__(self, records: Records) -> Finding:
+        """Return the decision by some records."""
+        return self.decide(records)
+
+
+def claim(words: str, paper: str, where: str = "") -> Callable[[Callable[[Records], Finding]], Claim]:
+    """Make a claim of the function that decides it."""
+    return lambda decide: Claim(words, paper, where, decide)
 
 
 def undecided(missing: str, note: str = "") -> Finding:

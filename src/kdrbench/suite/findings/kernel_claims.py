@@ -19,12 +19,9 @@ from kdrbench.suite.findings.claim_rows import (
     LOW_RANKS,
     SET,
     STAND_IN,
-    TRACE_ONE,
     VARIED,
     Records,
-    beside_trace_one,
     by_draws,
-    claim,
     gyrb_rows,
     has_columns,
     means_of,
@@ -37,12 +34,12 @@ from kdrbench.suite.findings.claim_rows import (
     open_cells,
     papers_digits,
     papers_rows,
-    ratios_of_sweeps,
     solvable,
 )
 from kdrbench.suite.findings.finding import (
     Decision,
     Finding,
+    claim,
     decided_by_share,
     decision_of,
     listed,
@@ -53,7 +50,7 @@ from kdrbench.suite.findings.finding import (
     undecided,
 )
 from kdrbench.suite.findings.outcome import clean_times, is_open
-from kdrbench.suite.findings.solver_claims import NEAR_EXPONENT, comes_near
+from kdrbench.suite.findings.time_claims import NEAR_EXPONENT, comes_near
 from kdrbench.suite.reports.figures.kpca_figures import beside_kpca
 from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, TABLES
 from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
@@ -71,7 +68,8 @@ ILL_CONDITIONED, SAME_PLANE = 1e13, 1e-6
 MADE_SETS = ("disc-and-ring", "cone")
 FAILS, SUCCEEDS, DEGREES = 0.85, 0.95, (1.0, 2.0)
 EXACT = ("burg", "von_neumann")
-# DefiniteBoost by its published bound, and with other steps.
+# DefiniteBoost by its published bound, and with other steps; it is compared among kernels of trace one.
+TRACE_ONE = "von_neumann_trace"
 BOOST, OTHER_STEPS = "definite_boost", ("definite_boost_exact", "definite_boost_own_range")
 # "Far fewer", "the same" and "comparable", in numbers of ours.
 FAR_FEWER, SAME, CLOSE_NMI = 10.0, 1e-3, 0.05
@@ -304,6 +302,34 @@ def law_along(table: pd.DataFrame, axis: str, other: str, column: str, least: fl
     return fit_large(means.index.astype(float).tolist(), means.astype(float).tolist(), least)
 
 
+def _beside_trace_one(rows: pd.DataFrame, method: str, column: str) -> pd.DataFrame:
+    """Return a column of von Neumann with trace one (``ours``) and of a method (``theirs``) on the same constraints.
+
+    ``status`` is that of the method, and ``is_open`` says that a limit stopped one of the two.
+    """
+    if not has_columns(rows, "method", "status", column, *SET):
+        return pd.DataFrame(columns=["ours", "theirs", "status", "is_open"])
+    constrained = rows[rows["n_constraints"] > 0].set_index(SET)
+    ours = constrained.loc[constrained["method"] == TRACE_ONE, [column, "status"]].set_axis(
+        ["ours", "our_status"], axis=1
+    )
+    theirs = constrained.loc[constrained["method"] == method, [column, "status"]].rename(columns={column: "theirs"})
+    both = ours.join(theirs, how="inner")
+    return both.assign(is_open=is_open(both) | is_open(both, "our_status"))
+
+
+def _ratios_of_sweeps(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]:
+    """Return the sweeps of a method over those of von Neumann with trace one, how many are lower bounds, and are open.
+
+    Those that are open have no ratio.
+    """
+    both = _beside_trace_one(rows, method, "sweeps")
+    # Sweeps at which the method was stopped are a lower bound.
+    opened = is_open(both, "our_status") | (is_open(both) & ~(both["theirs"] > 0))
+    both = both[(both["ours"] > 0) & (both["theirs"] > 0) & ~opened]
+    return both["theirs"] / both["ours"], int((both["status"] != str(Status.CONVERGED)).sum()), int(opened.sum())
+
+
 @claim("Exact projections need far fewer sweeps than DefiniteBoost (gyrB).", LOW_RANKS)
 @by_draws
 def fewer_sweeps(records: Records) -> Finding:
@@ -312,7 +338,7 @@ def fewer_sweeps(records: Records) -> Finding:
     DefiniteBoost by its published symmetric bound. A run of it that did not converge gives a lower bound.
     """
     rows = gyrb_rows(records)
-    ratios, unfinished, n_open = ratios_of_sweeps(rows, BOOST)
+    ratios, unfinished, n_open = _ratios_of_sweeps(rows, BOOST)
     if ratios.empty:
         return undecided(f"sweeps of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")
     median = float(ratios.median())
@@ -320,7 +346,7 @@ def fewer_sweeps(records: Records) -> Finding:
     evidence = f"DefiniteBoost needs {measure} in the median of {counted(len(ratios), 'set')}"
     evidence += f", a lower bound in {unfinished}" if unfinished else ""
     for method in OTHER_STEPS:
-        others, _, _ = ratios_of_sweeps(rows, method)
+        others, _, _ = _ratios_of_sweeps(rows, method)
         evidence += "" if others.empty else f"; {method} {others.median():.3g} times"
     decision = decision_of(reached(median, least=FAR_FEWER))
     if n_open or (unfinished and decision is not Decision.CONFIRMED):
@@ -333,7 +359,7 @@ def fewer_sweeps(records: Records) -> Finding:
 def same_kernel(records: Records) -> Finding:
     """Count the sets of constraints for which both end within .001 of the exact kernel."""
     rows = gyrb_rows(records)
-    sets = beside_trace_one(rows, BOOST, "reference_distance")
+    sets = _beside_trace_one(rows, BOOST, "reference_distance")
     both, opened = sets[["ours", "theirs"]], sets["is_open"]
     if opened.all():
         return undecided(f"kernels of {TRACE_ONE} and of {BOOST} on the same constraints {_FILE}")

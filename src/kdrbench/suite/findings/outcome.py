@@ -21,6 +21,7 @@ from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.identity import has_earlier_speed
 from kdrbench.suite.engine.provenance import MOST_DRIFT
 from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.tables.labels import dataset_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 ENDED = [str(status) for status in BY_METHODS]
 LIMITS = [str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)]
 WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
+# Columns of rows by a paper's protocol: why their cell was stopped before the paper's limits, empty where it was not; and
+# how many other runs of it were not made, since the user's budget was used up.
+STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
 SCALED = "times of a reference, scaled by the calibration kernel from another machine"
 # What marks a time that does not count: disturbed from outside, or not covered by the clock.
@@ -63,6 +67,24 @@ def numbers_by_run(runs: pd.DataFrame, column: str) -> pd.Series:
     """Return the usable numbers of a column by the number of their run."""
     # Copies of these columns alone: a row has some hundred.
     return runs.loc[is_usable(runs, column), ["run", column]].set_index("run")[column]
+
+
+def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of runs that were made; cells of dimension reduction that lack others say how many, and why."""
+    if "status" not in rows or not (skipped := rows["status"] == str(Status.SKIPPED)).any():
+        return rows
+    made = rows[~skipped].copy()
+    if "method" in rows and STOPPED_EARLY in rows:
+        axes = [rows[name] for name in ("experiment", "dataset", "kernel", "method", "partition") if name in rows]
+        made[NOT_MADE] = skipped.groupby(axes, dropna=False).transform("sum").astype(int)[~skipped]
+        made[STOPPED_EARLY] = [
+            f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} {'was' if count == 1 else 'were'} "
+            "not made, since the budget was used up"
+            if count
+            else early
+            for count, early, method, dataset in made[[NOT_MADE, STOPPED_EARLY, "method", "dataset"]].to_numpy()
+        ]
+    return made
 
 
 def clean_times(runs: pd.DataFrame) -> pd.DataFrame:

@@ -16,15 +16,14 @@ from kdrbench.suite.findings.claim_rows import (
     TABLE_5_CLUSTERS,
     Coverage,
     Records,
-    claim,
     claim_on,
     decided_on,
     experiment_cells,
     printed_cells,
     timed_cells,
 )
-from kdrbench.suite.findings.finding import Decision, Finding, decided_by_share, listed, share_of, undecided
-from kdrbench.suite.findings.solver_claims import factor
+from kdrbench.suite.findings.finding import Decision, Finding, claim, decided_by_share, listed, share_of, undecided
+from kdrbench.suite.findings.time_claims import factor
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric, Split
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label

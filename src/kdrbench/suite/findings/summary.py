@@ -17,8 +17,7 @@ from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.findings.claim_rows import Claim
-from kdrbench.suite.findings.finding import Decision, Finding, share_of
+from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
 from kdrbench.suite.findings.ledger import COUNTED, judged, labels_of, names_no_reason, place_label, unexplained
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import ended, stopped

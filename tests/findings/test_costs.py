@@ -62,7 +62,7 @@ def test_runs_stopped_at_the_papers_limit_hold_nowhere():
     found = lower_cost(records(*both(SUPERVISED, status=where("wine", "polynomial", "time_limit", "converged"))))
     words = "runs were stopped in 3, compared here by their last iterate: there the claim does not hold"
     assert words in found.evidence
-    page = (Path(__file__).parents[3] / "docs" / "claims.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text()
     assert "a cell of which a run was stopped at the paper's own limit never holds" in page
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kdrbench.suite.findings.claim_rows import Claim, Records
+from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import CLAIMS, claims_html, decided_of_papers, write_claims
-from kdrbench.suite.findings.finding import Decision, Finding
+from kdrbench.suite.findings.finding import Claim, Decision, Finding
 from kdrbench.suite.reports.dashboard.rendering import slug
 
 

@@ -18,7 +18,7 @@ from kdrbench.suite.findings.kernel_claims import tricks_agree
 from support.dashboard_grid import grid_config
 from support.report_rows import run, traced_runs
 
-ROWS = Path(__file__).parents[3] / "results/reference/rows"
+ROWS = Path(__file__).parents[2] / "results/reference/rows"
 BEST, WORSE = [(1.0, -100.0)], [(1.0, -99.0)]
 # What no sentence may hold: ratios that say nothing, counts of nothing, plurals of one, numbers that are none.
 ODD = re.compile(r"\b1(\.0[0-4]\d*)? times|\bof 0\b|\b1 \w+s\b(?! than)|\b(inf|nan|None)\b|  |\.\.", re.I)
