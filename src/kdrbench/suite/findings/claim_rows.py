@@ -69,12 +69,9 @@ Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Records:
-    """The merged tables by system; one without rows where there are no records.
+    """The merged tables by system: of dimension reduction, the KPCA trick, low-rank kernels, and the trick's figures.
 
-    ``runs`` are those of dimension reduction (results/ikdr.csv), ``kpca`` those of the KPCA trick, ``tricks`` those of
-    its figures, and ``low_rank`` those of low-rank kernels. ``left_out`` are experiment and reason of rows that are not
-    among them, since they depart from the paper's protocol. The column ``stopped_early`` of those that are says which
-    cells were stopped before the paper's limits, or lack runs for which the user's budget did not last.
+    ``left_out`` are experiment and reason of rows that are not among them, since they depart from the paper's protocol.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)

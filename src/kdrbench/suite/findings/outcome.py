@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 ENDED = [str(status) for status in BY_METHODS]
 LIMITS = [str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)]
 WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
-# Columns of rows by a paper's protocol: why their cell was stopped before the paper's limits, empty where it was not; and
-# how many other runs of it were not made, since the user's budget was used up.
+# Columns of rows by a paper's protocol: why their cell was stopped before the paper's limits (empty where it was not),
+# and how many other runs of it were not made, since the user's budget was used up.
 STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
 SCALED = "times of a reference, scaled by the calibration kernel from another machine"
