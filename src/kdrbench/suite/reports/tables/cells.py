@@ -45,7 +45,7 @@ _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 NMI_GIVEN = "nmi_given"
 # Of experiments where q follows a rule.
 COMPONENTS = "n_components"
-# Of final costs, above the best known one of their problem, as reports.answers.nearness defines it.
+# Of final costs, above the best known one of their problem, as findings.nearness defines it.
 GAP = "gap"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS, GAP)
 # Quality is printed by what it is.
