@@ -17,7 +17,6 @@ if not HOME.is_dir():
 sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.summary.contents import summary_files
 from kdrbench.suite.reports.report_jobs import (
     captioned,
     job_files,
@@ -62,7 +61,7 @@ TYPESET = shutil.which("pdflatex") is not None
 CHECKS = plugin_checks(GRID.config)
 TARGETS = targets(GRID.config, typeset=TYPESET)
 # What was found, in Markdown and in print.
-SUMMARY = summary_files(GRID.config, typeset=TYPESET)
+SUMMARY = outputs.summary_files(GRID.config)
 # Best known solutions that atlases have stored before.
 stored = sorted(glob("results/optima/*.npz"))
 REPORT_JOBS = report_jobs(GRID.config)

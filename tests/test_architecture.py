@@ -49,6 +49,8 @@ def package_of(path):
 
 
 def named(parts):
+    # Findings are a part of reports: they decide what tables and pages show, by the cells that tables have.
+    parts = ["suite", "reports"] if tuple(parts[:2]) == ("suite", "findings") else parts
     return f"suite.{parts[1]}" if parts[0] == "suite" and len(parts) > 1 else parts[0]
 
 

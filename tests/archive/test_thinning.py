@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from kdrbench.suite.archive.traces import ACCURACIES, SIDE, Trace
-from kdrbench.suite.reports.answers.nearness import until
+from kdrbench.suite.archive.traces import SIDE, Trace
+from kdrbench.suite.findings.nearness import ACCURACIES, until
 from support.made_up_results import trace
 
 

@@ -13,8 +13,8 @@ from scipy.stats import wilcoxon
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.record import append_records, column_types
+from kdrbench.suite.findings.side_by_side import compare_solvers
 from kdrbench.suite.paired import holm
-from kdrbench.suite.reports.answers.side_by_side import compare_solvers
 from kdrbench.suite.systems.ikdr.stage import IKDRRecord
 from support.made_up import record
 from support.record_folders import whole_config as frozen_config

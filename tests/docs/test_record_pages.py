@@ -11,8 +11,8 @@ from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.commands.reports import write_summary
 from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.experiments.results import read_frozen
-from kdrbench.suite.reports.ledger.published_vs_ours import searches_in, shares, unexplained
-from kdrbench.suite.reports.summary.source import Source
+from kdrbench.suite.findings.ledger import searches_in, shares, unexplained
+from kdrbench.suite.findings.source import Source
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.checkout import ROOT, is_there
 

@@ -11,7 +11,7 @@ import pytest
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.provenance import calibration_s, drift_columns
 from kdrbench.suite.engine.publish import merge_records
-from kdrbench.suite.reports.clean_times import clean_times, steady_times
+from kdrbench.suite.findings.outcome import clean_times, steady_times
 from support.made_up import provenance
 from support.one_batch import alone, context_of, files_in
 from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch

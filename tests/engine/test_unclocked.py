@@ -12,7 +12,7 @@ from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.rows import unclocked
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.reports.clean_times import clean_times
+from kdrbench.suite.findings.outcome import clean_times
 from support.misbehaving import Misbehaving
 from support.one_batch import batch_of, context_of, files_in, run_batch
 

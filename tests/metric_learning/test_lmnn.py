@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import lmnn as lmnn_benchmark
 import numpy as np
 import pytest
 
@@ -127,14 +126,3 @@ def test_options_out_of_range_are_refused(name, value):
     features, labels = random_samples()
     with pytest.raises(InputError, match=f"learner option {name} must be a finite number >= 0, got {value}"):
         LMNN(**{name: value}).fit(features, labels)
-
-
-def test_the_independent_lmnn_comes_near_and_not_below():
-    features, labels = random_samples(n_samples=20, n_features=3)
-    objective = lmnn_objective(features / 3, labels, 2)
-    optimum = lmnn_optimum(objective)
-    other, ours = lmnn_benchmark.independent(objective), lmnn_benchmark.ours(objective)
-    assert optimum.lower_bound <= min(other.values) <= optimum.value * 1.05
-    assert optimum.lower_bound <= min(ours.values) <= optimum.value * 1.01
-    assert ours.until(np.inf) == ours.seconds[0]
-    assert ours.until(0.0) == np.inf

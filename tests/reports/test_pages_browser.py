@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kdrbench.suite.reports.claims.claim import Decision, Found, Records
-from kdrbench.suite.reports.claims.page import claims_html, decided
-from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparison_html
+from kdrbench.suite.findings.claims import CLAIMS, claims_html
+from kdrbench.suite.findings.finding import Decision, Finding
+from kdrbench.suite.findings.ledger import compare, comparison_html
 from kdrbench.suite.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.suite.reports.tables.table import render_html
 from support.browser_tab import NEEDS_BROWSER, PHONE, TABLET, Tab
@@ -38,7 +38,7 @@ def opened(browser, tmp_path):
 
 @pytest.mark.parametrize("width", [360, 390])
 def test_a_phone_shows_claims_below_each_other(opened, width):
-    found = [(claim, Found(Decision.CONFIRMED, LONG, "A note.")) for claim, _ in decided(Records())]
+    found = [(claim, Finding(Decision.CONFIRMED, LONG, "A note.")) for claim in CLAIMS]
     tab = opened(claims_html(found, ["demo"], Path("results")), {"width": width, "height": 740})
     assert tab.evaluate(PAGE) <= width
     # No part of the page hides words beyond its right edge either.

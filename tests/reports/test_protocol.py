@@ -4,9 +4,10 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.experiments.config_file import lay_over, read_config_file
-from kdrbench.suite.reports.claims.claim import Decision, Records
-from kdrbench.suite.reports.claims.page import decided_of_papers
-from kdrbench.suite.reports.ledger.published_vs_ours import compare, shares
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.claims import decided_of_papers
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.ledger import compare, shares
 from kdrbench.suite.reports.protocol import comparable, departure
 from kdrbench.suite.reports.records import NO_KERNEL
 from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells

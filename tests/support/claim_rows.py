@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from kdrbench.suite.reports.claims.claim import Records
+from kdrbench.suite.findings.claim_rows import Records
 from support.report_rows import run
 
 _NEURIPS, _PLUS = ["wine", "cancer", "face", "mnist"], ["wine", "cancer-137", "car", "face"]

@@ -8,12 +8,12 @@ from base64 import b64decode
 import numpy as np
 import pandas as pd
 
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.ledger import compare
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol, to_png
 from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import Entry, Table

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
+from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
 from kdrbench.suite.reports.dashboard.cells import Cells, command_of
 from kdrbench.suite.reports.dashboard.checks import checks_of
 from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of, shares_of, touched
@@ -20,7 +21,6 @@ from kdrbench.suite.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, e
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
 from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
-from kdrbench.suite.reports.ledger.published_vs_ours import compare, comparison_csv, comparisons_from_csv
 from kdrbench.suite.reports.tables.table import Entry
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
 from support.report_rows import kpca_run, run

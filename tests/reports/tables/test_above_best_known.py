@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
-from kdrbench.suite.reports.answers.answer import answers_of
-from kdrbench.suite.reports.answers.nearness import traces_of
+from kdrbench.suite.findings.answers import answers_of
+from kdrbench.suite.findings.nearness import traces_of
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.optima import Solution, write_solutions
 from kdrbench.suite.reports.outputs import tables_of

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import render_latex

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.tables.cells import BOLD_MEANS
 from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.kpca_trick import kpca_tables

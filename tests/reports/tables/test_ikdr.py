@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.suite.reports.answers.nearness import gaps_of
+from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
 from kdrbench.suite.reports.figures.draw_matplotlib import draw

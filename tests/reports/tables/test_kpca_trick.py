@@ -4,7 +4,7 @@ import json
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
+from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
 from kdrbench.suite.reports.tables.kpca_trick import differences_of, kpca_tables

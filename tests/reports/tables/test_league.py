@@ -9,7 +9,7 @@ import pytest
 
 from kdrbench.errors import DamagedError
 from kdrbench.reduction.methods import METHODS
-from kdrbench.suite.reports.answers.learners import league_sentences
+from kdrbench.suite.findings.answers import league_sentences
 from kdrbench.suite.reports.figures import league as figure
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
+from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.tables.low_rank import low_rank_chart, low_rank_table, measured_table
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.report_rows import kpca_run

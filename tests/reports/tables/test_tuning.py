@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from kdrbench.suite.reports.answers.answer import answer_of
+from kdrbench.suite.findings.answers import answer_of
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import experiment_tables, fixed_beside
 from kdrbench.suite.reports.tables.league.tuning import Tuning, tuning_sentence, tuning_table

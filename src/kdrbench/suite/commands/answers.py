@@ -12,8 +12,8 @@ import click
 from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.answers.answer import Answer
-    from kdrbench.suite.reports.answers.matrix import Matrix, Standing
+    from kdrbench.suite.findings.answers import Answer
+    from kdrbench.suite.findings.matrix import Matrix, Standing
 
 GOOD, BAD = "green", "red"
 _OF_WORDS = {"converged": GOOD, "confirmed": GOOD, "failed": BAD, "contradicted": BAD}
@@ -28,8 +28,8 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
     configuration with a fault.
     """
     from kdrbench.suite.experiments.results import read_frozen
-    from kdrbench.suite.reports.answers.answer import answer_of
-    from kdrbench.suite.reports.answers.nearness import traces_of
+    from kdrbench.suite.findings.answers import answer_of
+    from kdrbench.suite.findings.nearness import traces_of
     from kdrbench.suite.reports.records import read_runs
 
     config = read_frozen(frozen)
@@ -80,7 +80,7 @@ def _cells(matrix: Matrix, solver: str) -> list[Standing]:
 
 def _numbers(one: Standing, cells: list[Standing]) -> tuple[str, ...]:
     """Return the numbers of a line; final costs are compared within each data set and kernel, and counted over all."""
-    from kdrbench.suite.reports.answers.solvers import factor
+    from kdrbench.suite.findings.matrix import factor
 
     ratios = ["-" if ratio is None else factor(ratio) for ratio in (one.coarse_ratio, one.fine_ratio)]
     gap = "-" if one.gap is None else f"{one.gap:.1e}"

@@ -20,7 +20,7 @@ from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
 from kdrbench.suite.conformance.subject import find_subject
 from kdrbench.suite.conformance.trial import try_apart
-from kdrbench.suite.reports.claims.printed_tables import FOLDS, TABLE_4
+from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from kdrbench.suite.engine.stage import Config
-    from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.reports.making import Page
 
 # Seconds between lines on reports, and on a terminal between two texts of one.
@@ -103,7 +103,7 @@ class _Source:
         Returns the answers and, by name, the tables with their pages that were made for them.
         """
         from kdrbench.suite.commands.reports import write_papers
-        from kdrbench.suite.reports.summary.source import Source
+        from kdrbench.suite.findings.source import Source
 
         source = Source(self.config, self.merged, self.store, "..")
         with redirect_stdout(StringIO()):

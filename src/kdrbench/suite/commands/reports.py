@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdrbench.suite.engine.stage import Config
-    from kdrbench.suite.reports.answers.answer import Answer
+    from kdrbench.suite.findings.answers import Answer
+    from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.making import Page
     from kdrbench.suite.reports.outputs import Report
-    from kdrbench.suite.reports.summary.source import Source
 
 # A configuration, the folder of its merged tables, and that of traces, findings and data.
 Included = tuple["Config", Path, Path]
@@ -140,7 +140,7 @@ def picture(name: str, mirror: str, out: Path) -> None:
 @out_stem
 def published_vs_ours(config: Config, results: Path, out: Path) -> None:
     """Write every published number beside ours as .csv and .html, and say what share of them is met."""
-    from kdrbench.suite.reports.ledger.published_vs_ours import compare, shares, write_comparisons
+    from kdrbench.suite.findings.ledger import compare, shares, write_comparisons
 
     comparisons = compare(read_systems(config, results), config)
     write_comparisons(comparisons, out)
@@ -154,8 +154,8 @@ def published_vs_ours(config: Config, results: Path, out: Path) -> None:
 @out_stem
 def claims(config: Config, results: Path, out: Path) -> None:
     """Decide each claim of the papers that experiments name by their records, as .html and .json."""
-    from kdrbench.suite.reports.claims.claim import Records
-    from kdrbench.suite.reports.claims.page import decided_of_papers, write_claims
+    from kdrbench.suite.findings.claim_rows import Records
+    from kdrbench.suite.findings.claims import decided_of_papers, write_claims
 
     decisions = decided_of_papers(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)
@@ -174,27 +174,18 @@ def claims(config: Config, results: Path, out: Path) -> None:
 @click.option("--reports", default="", help="Folder of the record's reports, from the pages: links lead there.")
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
 def summary(config: Config, results: Path, store: Path, reports: str, out: Path) -> None:
-    """Write what the records show as pages of Markdown, and what was found of the papers in print as well.
-
-    Pages that lack rows are left out, and so is the PDF where there is no TeX.
-    """
-    from kdrbench.suite.reports.summary.source import Source
+    """Write what the records show as pages of Markdown; pages that lack rows are left out."""
+    from kdrbench.suite.findings.source import Source
 
     write_summary(Source(config, results, store, reports), out)
 
 
 def write_summary(source: Source, out: Path) -> None:
-    """Write the pages of a record, and say which; that there is no PDF is said as well."""
-    from kdrbench.suite.reports.summary.pages import print_summary, write_summaries
-    from kdrbench.suite.reports.tables.table import TexError
+    """Write the pages of a record, and say which."""
+    from kdrbench.suite.findings.summary import write_summaries
 
     for path in write_summaries(source, out):
         click.echo(str(path))
-    try:
-        if printed := print_summary(out):
-            click.echo(str(printed))
-    except TexError as error:
-        click.echo(f"kdrbench: no PDF: {error}", err=True)
 
 
 @click.command(cls=ReportCommand)
@@ -223,9 +214,9 @@ def write_dashboard(
 ) -> int:
     """Write the page and return its size; with ``answers`` that were found before, those are shown."""
     from kdrbench.files import write_text
+    from kdrbench.suite.findings.ledger import comparisons_from_csv
     from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.suite.reports.dashboard.runs import all_runs
-    from kdrbench.suite.reports.ledger.published_vs_ours import comparisons_from_csv
 
     comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
     runs = all_runs(read_systems(config, results))
@@ -316,15 +307,15 @@ def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
 @click.option("--out", type=FILE, required=True, help="Folder to write to.")
 def papers(config: Config, results: Path, store: Path, out: Path) -> None:
     """Write every published number beside ours, the claims of the papers with decisions, and the summaries."""
-    from kdrbench.suite.reports.summary.source import Source
+    from kdrbench.suite.findings.source import Source
 
     write_papers(Source(config, results, store, ".."), out)
 
 
 def write_papers(source: Source, out: Path) -> None:
     """Write published numbers, claims and summaries, which are made of each other, into a folder."""
-    from kdrbench.suite.reports.claims.page import write_claims
-    from kdrbench.suite.reports.ledger.published_vs_ours import shares, write_comparisons
+    from kdrbench.suite.findings.claims import write_claims
+    from kdrbench.suite.findings.ledger import shares, write_comparisons
 
     write_comparisons(source.comparisons, out / "published_vs_ours")
     click.echo("\n".join(shares(source.comparisons)))

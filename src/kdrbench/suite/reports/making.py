@@ -17,7 +17,7 @@ import pandas as pd
 from kdrbench.datasets.card import facts_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
-from kdrbench.suite.reports.clean_times import n_drifted, n_unaccounted, n_untimed
+from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.optima import BestKnown
 from kdrbench.suite.reports.outputs import (

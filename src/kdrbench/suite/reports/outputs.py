@@ -38,6 +38,16 @@ from kdrbench.suite.reports.tables.kpca_cells import table_names
 from kdrbench.suite.systems.league.rules import FIXED, TUNED
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
+# The pages of a summary: those on papers, and each other page with the table that it shows, and the system of that.
+_PAGES_ON_PAPERS = ("what_we_found", "experiments")
+_PAGES_OF_TABLES = {
+    "metric_learning": ("kpca_table1", KPCA_TRICK),
+    "low_rank": ("low_rank_text", "low_rank_text"),
+    "league": ("league_small", LEAGUE),
+    "atlas": ("atlas", ATLAS),
+    "noise": ("noise", NOISE),
+}
+SUMMARY_PAGES = (*_PAGES_ON_PAPERS, *_PAGES_OF_TABLES)
 FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT, TUNING = "paired_tests", "complexity", "low_rank_text", "tuning"
 SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
@@ -306,3 +316,18 @@ def outputs(config: Config, *, typeset: bool = False) -> list[str]:
 def dashboard_parts(config: Config) -> list[str]:
     """Return the tables, figures and claims that the dashboard shows, as the files that hold their data."""
     return [path for path in outputs(config) if path.endswith(".json")]
+
+
+def summary_pages(config: Config) -> list[str]:
+    """Return the summary's pages of the experiments that are run: those on papers where one names a paper, then others.
+
+    A table counts where it is of the system whose table the page shows.
+    """
+    kinds = {name: report.kind for name, report in tables_of(config).items()}
+    tables = [page for page, (name, kind) in _PAGES_OF_TABLES.items() if kinds.get(name) == kind]
+    return [*_PAGES_ON_PAPERS, *tables] if of_papers(config)["run"] else tables
+
+
+def summary_files(config: Config) -> list[str]:
+    """Return the files of the summary of a configuration."""
+    return [f"{report_folder(config)}/summary/{page}.md" for page in summary_pages(config)]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import NAMED
 from kdrbench.status import Status
+from kdrbench.suite.findings.outcome import STOPPED_EARLY
 from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
 from kdrbench.suite.reports.tables.labels import dataset_label
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 # The columns that name a cell of a merged table, as far as a departure may depend on them.
 _AXES = ("dataset", "kernel", "method")
-# Beside rows by the protocol: why a cell was stopped before the paper's limits; empty where it was not.
-STOPPED_EARLY = "stopped_early"
 # What says a setting of `published` that only an experiment by the paper's own protocol reproduces.
 _OWN = frozenset({"table", "setting"})
 _LIMITS = {

@@ -19,18 +19,19 @@ import pandas as pd
 
 from kdrbench.errors import DamagedError, counted, in_words
 from kdrbench.files import write_text
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.record import Provenance
-from kdrbench.suite.reports.answers.answer import Answer, answers_of
-from kdrbench.suite.reports.answers.nearness import traces_of
-from kdrbench.suite.reports.claims.claim import DECISION_RULES, Decision, Records
-from kdrbench.suite.reports.claims.page import claims_json, decided_of_papers
+from kdrbench.suite.findings.answers import Answer, answers_of
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.claims import claims_json, decided_of_papers
+from kdrbench.suite.findings.finding import DECISION_RULES, Decision
+from kdrbench.suite.findings.ledger import compare
+from kdrbench.suite.findings.nearness import traces_of
 from kdrbench.suite.reports.dashboard.overview import bar_of, counts_of
 from kdrbench.suite.reports.dashboard.page import Parts, render_dashboard
 from kdrbench.suite.reports.dashboard.rendering import environment, slug
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.ledger.published_vs_ours import compare
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import TRACES, figures_of, tables_of
 from kdrbench.suite.reports.records import (
@@ -43,7 +44,7 @@ from kdrbench.suite.reports.records import (
     without_code,
     write_results,
 )
-from kdrbench.suite.reports.tables.cells import COMPLETED, endings_found
+from kdrbench.suite.reports.tables.cells import endings_found
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN, dataset_label
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 
@@ -274,7 +275,7 @@ def _change(change: float, shown: str) -> Entry:
 
 
 def _time(pairs: list[tuple[Any, Any]]) -> Entry:
-    times = _numbers([pair for pair in pairs if all(one.status in COMPLETED for one in pair)], "time_s")
+    times = _numbers([pair for pair in pairs if all(one.status in BY_METHODS for one in pair)], "time_s")
     times = times[(times > 0).all(axis=1)]
     if not len(times):
         return Entry("-")

@@ -9,10 +9,10 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.status import Status
-from kdrbench.suite.reports.answers.answer import Answer
-from kdrbench.suite.reports.claims.claim import Decision
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.published_vs_ours import COUNTED, EFFECTS, judged, place_label
+from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
+from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, REFERENCE, Config, n_runs
 from kdrbench.suite.reports.tables.cells import endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label

@@ -16,9 +16,12 @@ import pandas as pd
 
 from kdrbench import __version__
 from kdrbench.errors import InputError
-from kdrbench.suite.reports.answers.answer import Answer, answers_of, leading_of
-from kdrbench.suite.reports.answers.words import DISTURBED, MATRIX_MEANS
-from kdrbench.suite.reports.claims.claim import DECISION_RULES
+from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
+from kdrbench.suite.findings.effects import EFFECT_RULES
+from kdrbench.suite.findings.finding import DECISION_RULES
+from kdrbench.suite.findings.ledger import not_comparable
+from kdrbench.suite.findings.ledger_lines import Comparison
+from kdrbench.suite.findings.matrix import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.dashboard import overview
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
@@ -26,9 +29,6 @@ from kdrbench.suite.reports.dashboard.rendering import environment
 from kdrbench.suite.reports.dashboard.runs import environment_of, run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
-from kdrbench.suite.reports.ledger.comparison import Comparison
-from kdrbench.suite.reports.ledger.effects import EFFECT_RULES
-from kdrbench.suite.reports.ledger.published_vs_ours import not_comparable
 from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
 from kdrbench.suite.reports.records import Config

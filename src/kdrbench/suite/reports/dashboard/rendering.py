@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kdrbench.suite.reports.answers.words import gap_text, meaning, ratio_text, wins_text
+from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
+from kdrbench.suite.findings.matrix import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.dashboard.overview import percent_label
-from kdrbench.suite.reports.ledger.published_vs_ours import interval_text, labels_of, place_label
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS
 from kdrbench.suite.reports.tables.published_numbers import paper_label

@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.status import Status
+from kdrbench.suite.findings.outcome import ENDED
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
 from kdrbench.suite.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
-from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
     TIMES_MEAN,
@@ -150,7 +150,7 @@ def _series(
 def _of_one_solver(gaps: dict[int, np.ndarray], endings: pd.Series, name: str, style: Style) -> list[Series]:
     common: dict[str, Any] = {"group": name, "colour": style.colour}
     series = [_steps(f"run {run}", _thin(curve, _POINTS_OF_A_RUN), common, faint=True) for run, curve in gaps.items()]
-    ended = set(endings.index[endings.isin([*map(str, COMPLETED)])])
+    ended = set(endings.index[endings.isin(ENDED)])
     for title, symbol, chosen in (
         ("came to its end", style.symbol, [run for run in gaps if run in ended]),
         ("stopped", Symbol.CROSS, [run for run in gaps if run not in ended]),
@@ -303,7 +303,7 @@ def _needed(runs: pd.DataFrame, traces: Path, abscissa: Abscissa, known: BestKno
 
     Problems in whose traces nothing of the kind is counted are left out.
     """
-    from kdrbench.suite.reports.answers.nearness import until
+    from kdrbench.suite.findings.nearness import until
 
     curves: dict[tuple[str, str, str, int], dict[str, np.ndarray]] = {}
     for axes, group in runs.groupby([*_PROBLEM[:-1], "method"], sort=False):

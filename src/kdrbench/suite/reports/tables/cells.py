@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdrbench.status import Status
-from kdrbench.suite.reports.clean_times import clean_times, is_untimed, warning_of
+from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, n_untimed, warning_of
 from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import NO_CELL
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Format = Callable[[float, float | None], str]
-COMPLETED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITERATIONS)
 # A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
 _UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
-_LIMITS = {str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)}
-_WITHOUT_RESULT = {str(Status.FAILED), str(Status.SKIPPED)}
 # Which cells may be bold, printed below every table that marks the best.
 BOLD_MEANS = (
     "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
@@ -48,7 +45,7 @@ _ENDINGS = {Status.SKIPPED: "not run, the budget of the grid was used up"}
 NMI_GIVEN = "nmi_given"
 # Of experiments where q follows a rule.
 COMPONENTS = "n_components"
-# Of final costs, above the best known one of their problem, as reports.answers.nearness defines it.
+# Of final costs, above the best known one of their problem, as findings.nearness defines it.
 GAP = "gap"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS, GAP)
 # Quality is printed by what it is.
@@ -102,9 +99,8 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     A failed run may have seen good iterates before, but they are no result of the method. One run has no spread to
     print.
     """
-    values, note = runs.loc[_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
-    endings = set(runs["status"])
-    stopped = not endings.isdisjoint(_LIMITS) and endings.isdisjoint(_WITHOUT_RESULT)
+    values, note = runs.loc[is_usable(runs, column), column].to_numpy(dtype=float), endings_in_words(runs, unit)
+    stopped = _is_stopped(runs)
     if not values.size:
         return Cell(metric, None, None, "N/A", note, len(runs), 0, complete=False, stopped=stopped)
     mean, std = float(np.mean(values)), float(np.std(values))
@@ -114,8 +110,9 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
 
 
-def _usable(runs: pd.DataFrame, column: str) -> pd.Series:
-    return (runs["status"] != str(Status.FAILED)) & runs[column].notna()
+def _is_stopped(runs: pd.DataFrame) -> bool:
+    endings = set(runs["status"])
+    return not endings.isdisjoint(LIMITS) and endings.isdisjoint(WITHOUT_RESULT)
 
 
 def endings_in_words(runs: pd.DataFrame, unit: str = "runs") -> str:
@@ -166,10 +163,10 @@ def _ikdr_cell(metric: str, group: pd.DataFrame, bound: str) -> Cell:
         return replace(cell, mean=None, std=None, text=bound or "N/A", complete=False)
     cell = replace(cell, complete=cell.complete and not bound)
     if metric not in TIMES:
-        return replace(cell, n_tested=int(group.loc[_usable(group, metric), "n_test"].sum()))
+        return replace(cell, n_tested=int(group.loc[is_usable(group, metric), "n_test"].sum()))
     undisturbed = len(clean_times(group)) == len(group)
     cell = replace(cell, warning=warning_of(group), competes=cell.competes and undisturbed)
-    return replace(cell, mean=None, std=None, complete=False) if is_untimed(group) else cell
+    return replace(cell, mean=None, std=None, complete=False) if n_untimed(group) else cell
 
 
 def endings_found(runs: pd.DataFrame) -> pd.Series:

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
+from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
+from kdrbench.suite.findings.outcome import SCALED, UNTIMED
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.answers.nearness import gaps_of, known_beside, traces_of
-from kdrbench.suite.reports.clean_times import SCALED, UNTIMED
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import (

@@ -25,7 +25,7 @@ from kdrbench.suite.reports.tables.significance import interval_words, meaning, 
 from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
 
 if TYPE_CHECKING:
-    from kdrbench.suite.reports.ledger.comparison import Comparison
+    from kdrbench.suite.findings.ledger_lines import Comparison
     from kdrbench.suite.reports.making import Page
     from kdrbench.suite.reports.making import Source as ReportSource
 
@@ -159,7 +159,7 @@ def page(source: ReportSource) -> Page:
 
 def text_page(source: ReportSource) -> Page:
     """Return the numbers in the paper's text beside ours."""
-    from kdrbench.suite.reports.ledger.published_vs_ours import compare
+    from kdrbench.suite.findings.ledger import compare
 
     return low_rank_table(source.report.name, compare({LOW_RANK: source.runs}, source.config)), []
 

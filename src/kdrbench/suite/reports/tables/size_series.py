@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
-from kdrbench.status import Status
+from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.outputs import FIGURE_1B
 from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
-from kdrbench.suite.reports.tables.cells import COMPLETED
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
@@ -33,7 +32,6 @@ AXES = {"n_train": "samples", "n_features": "features", "n_components": "compone
 LETTERS = {"n_train": "n", "n_features": "d", "n_components": "q"}
 ALL_PAIRS, FACTORED = "all pairs", "factored"
 _EVALUATIONS = {"panels": ALL_PAIRS, "dense": ALL_PAIRS, "pairwise_sum": ALL_PAIRS, "autograd": ALL_PAIRS}
-_STOPPED = (Status.TIME_LIMIT, Status.MEMORY_LIMIT)
 _FEWEST_SIZES = 3
 # Below this many samples a run is made of calls, not of sums over pairs.
 MANY_SAMPLES = 1000.0
@@ -177,8 +175,8 @@ def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
 def _series(
     axis: str, kernel: str, how: str, fixed: tuple[tuple[str, int], ...], method: str, runs: pd.DataFrame
 ) -> SizeSeries:
-    ended = runs[runs["status"].isin([*map(str, COMPLETED)]) & (runs["time_s"] > 0)]
-    stopped = runs[runs["status"].isin([*map(str, _STOPPED)]) & (runs["time_s"] > 0)]
+    ended = runs[runs["status"].isin(ENDED) & (runs["time_s"] > 0)]
+    stopped = runs[runs["status"].isin(LIMITS) & (runs["time_s"] > 0)]
     iterated = ended[ended["iterations"] > 0]
     return SizeSeries(
         axis,

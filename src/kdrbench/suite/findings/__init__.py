@@ -1,0 +1,1 @@
+"""What may be said of merged rows: how runs ended, which times count, claims, printed numbers, answers, summaries."""

@@ -1,0 +1,500 @@
+"""The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
+
+**Dimension reduction.** A run counts where its experiment names the printed table (``published``) and does not only
+imitate its protocol, where the paper prints a number for its data set, kernel and method, and where it is split as the
+paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run leaves
+a claim undecided; one that has some, but not all, counts as lost. One that was stopped before the paper's limits, or
+whose other runs the user's budget left out, leaves it undecided too, unless a claim can use bounds.
+
+**KPCA trick.** Ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures. **Low-rank
+kernels.** Digits on 317 samples, with five draws of the constraints or more. gyrB is not public; a synthetic substitute
+is used, and its claims stay undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from itertools import compress
+
+import numpy as np
+import pandas as pd
+
+from kdrbench.suite.findings.finding import LACKING, Claim, Decision, Finding, listed, undecided
+from kdrbench.suite.findings.outcome import (
+    NOT_MADE,
+    STOPPED_EARLY,
+    WITHOUT_RESULT,
+    clean_times,
+    is_open,
+    lacking_times,
+    numbers_by_run,
+    stopped,
+    without_skipped,
+)
+from kdrbench.suite.reports.protocol import by_protocol
+from kdrbench.suite.reports.records import (
+    IKDR,
+    KPCA_FIGURES,
+    KPCA_TRICK,
+    LOW_RANK,
+    NO_KERNEL,
+    Config,
+    Split,
+    of_papers,
+)
+from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, PAPER, TABLES
+from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
+
+NEURIPS, PLUS, KPCA, LOW_RANKS = "NeurIPS 2019", "ISM+", "KPCA trick 2010", "Low-rank kernels 2006"
+BOTH = f"{NEURIPS}, {PLUS}"
+RIVALS = ("dg", "sm", "gm")
+CONVERGED_RIVALS = tuple(f"{name}_{CONVERGED}" for name in RIVALS)
+FOLDS, SPLITS = 10, 40
+# A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
+TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
+# Of the KPCA trick's figures.
+VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
+DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
+# A tenth of the 3165 points of three classes.
+DIGITS_SAMPLES = 317
+# Axes of a set of constraints.
+SET = ["experiment", "n_constraints", "run"]
+# Fewer draws of the constraints decide nothing. A set counts as solvable where it is met to this share in the end.
+DRAWS, MET = 5, 0.05
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The merged tables by system: of dimension reduction, the KPCA trick, low-rank kernels, and the trick's figures.
+
+    ``left_out`` are experiment and reason of rows that are not among them, since they depart from the paper's protocol.
+    """
+
+    runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    kpca: pd.DataFrame = field(default_factory=pd.DataFrame)
+    low_rank: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tricks: pd.DataFrame = field(default_factory=pd.DataFrame)
+    config: Config = field(default_factory=dict)
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
+        """Return the records of the systems that there are, of the experiments that name a paper, by its protocol."""
+        names = {"runs": IKDR, "kpca": KPCA_TRICK, "tricks": KPCA_FIGURES, "low_rank": LOW_RANK}
+        config, rows, left_out = of_papers(config), {}, []
+        for name, system in names.items():
+            if system in tables:
+                table = tables[system]
+                rows[name], reasons = by_protocol(table[table["experiment"].isin(config["run"])], config)
+                left_out += reasons
+        # Low-rank kernels say themselves which of their draws are open.
+        made = {name: table if name == "low_rank" else without_skipped(table) for name, table in rows.items()}
+        return cls(**made, config=config, left_out=tuple(left_out))
+
+
+def has_columns(table: pd.DataFrame, *columns: str) -> bool:
+    """Return whether the table has rows and these columns."""
+    return not table.empty and set(columns) <= set(table.columns)
+
+
+def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
+    """Return our names of the data sets for which a paper prints numbers, in the named tables or in any."""
+    printed = [axes for axes in published_numbers(paper=paper) if not tables or axes["table"] in tables]
+    return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table of a paper, or one of its two halves."""
+
+    paper: str
+    table: str
+    setting: str
+
+    @property
+    def label(self) -> str:
+        """The table in words."""
+        return f"{paper_label(self.paper)}, Table {self.table}, {self.setting}"
+
+    @property
+    def protocol(self) -> tuple[Split, int]:
+        """The split and the number of runs: ten folds in supervised tables of NeurIPS 2019, else all rows, once."""
+        folds = self.paper == "neurips2019" and self.setting == "supervised"
+        return (Split.FOLDS, FOLDS) if folds else (Split.NONE, 1)
+
+
+TABLE_4 = PrintedTable("neurips2019", "4", "supervised")
+TABLE_4_CLUSTERS = PrintedTable("neurips2019", "4", "unsupervised")
+TABLE_5 = PrintedTable("neurips2019", "5", "supervised")
+TABLE_5_CLUSTERS = PrintedTable("neurips2019", "5", "unsupervised")
+PLUS_5 = PrintedTable("ismplus", "5", "supervised")
+PLUS_6 = PrintedTable("ismplus", "6", "unsupervised")
+
+
+@dataclass(frozen=True)
+class OwnCell:
+    """The runs of one method in one cell of ``source``, a printed table or an experiment; it needs ``n_runs``."""
+
+    source: str
+    dataset: str
+    kernel: str
+    method: str
+    n_runs: int
+    runs: pd.DataFrame
+
+    @property
+    def place(self) -> Place:
+        """Source, data set and kernel, which all methods of a cell share."""
+        return self.source, self.dataset, self.kernel
+
+    @property
+    def name(self) -> str:
+        """The cell in words."""
+        return f"{self.source}: {dataset_label(self.dataset)}, {kernel_label(self.kernel)}, {method_label(self.method)}"
+
+    def numbers(self, column: str) -> pd.Series:
+        """Return the numbers of a column by run; failed runs have none."""
+        return numbers_by_run(self.runs, column)
+
+    def complete(self, column: str) -> bool:
+        """Return whether every run of the protocol has a number."""
+        return len(self.numbers(column)) == self.n_runs
+
+    def mean(self, column: str = "quality") -> float | None:
+        """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
+        return float(self.numbers(column).mean()) if self.complete(column) else None
+
+    @property
+    def stopped_early(self) -> str:
+        """Why it was stopped before the paper's limits, or lacks runs that were not made; empty where neither is so."""
+        return next(iter(filter(None, self.runs[STOPPED_EARLY])), "") if STOPPED_EARLY in self.runs else ""
+
+    @property
+    def n_not_made(self) -> int:
+        """How many of its runs the user's budget left out."""
+        return int(self.runs[NOT_MADE].max()) if NOT_MADE in self.runs else 0
+
+    @property
+    def open_runs(self) -> pd.Index:
+        """The rows of runs that a limit stopped, where the cell was stopped before the paper's limits."""
+        return self.runs.index[stopped(self.runs)] if self.stopped_early else pd.Index([])
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The cells that there are of those a claim needs, and, in words, those that lack."""
+
+    cells: tuple[OwnCell, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def __add__(self, other: Coverage) -> Coverage:
+        return Coverage(self.cells + other.cells, self.missing + other.missing)
+
+    def places(self) -> dict[Place, dict[str, OwnCell]]:
+        """Return the cells by place and method."""
+        places: dict[Place, dict[str, OwnCell]] = {}
+        for cell in self.cells:
+            places.setdefault(cell.place, {})[cell.method] = cell
+        return places
+
+    def of(self, *methods: str) -> list[OwnCell]:
+        """Return the cells of some methods."""
+        return [cell for cell in self.cells if cell.method in methods]
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The runs of all cells."""
+        return pd.concat([cell.runs for cell in self.cells])
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs the cells need."""
+        return sum(cell.n_runs for cell in self.cells)
+
+
+def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Finding:
+    """Return what ``judge`` finds if no cell lacks; else undecided, naming what lacks and what the others say."""
+    if not coverage.missing:
+        return judge(coverage)
+    so_far = judge(coverage).evidence if coverage.cells else ""
+    note = f"Of what is there: {so_far}." if so_far and not so_far.startswith(LACKING) else ""
+    return undecided("; ".join(coverage.missing), note)
+
+
+def claim_on(
+    words: str, paper: str, where: str, cells: Callable[[Records], Coverage]
+) -> Callable[[Callable[[Coverage], Finding]], Claim]:
+    """Make a claim of the function that judges ``cells`` of the records, none of which may lack."""
+    return lambda judge: Claim(words, paper, where, lambda records: decided_on(cells(records), judge))
+
+
+def printed_cells(
+    records: Records,
+    tables: Sequence[PrintedTable],
+    metric: str,
+    methods: Sequence[str],
+    columns: Sequence[str],
+    *,
+    bounds: bool = False,
+) -> Coverage:
+    """Return the cells of some tables for which the paper prints ``metric`` of the methods.
+
+    A converged variant is needed where the published one is printed. ``columns`` must be among those of the records.
+    With ``bounds`` cells that were stopped before the paper's limits are among them; else they lack.
+    """
+    coverage = Coverage()
+    for table in tables:
+        if wanted := _printed(table, metric, methods):
+            names = {
+                name
+                for name, experiment in records.config.get("experiments", {}).items()
+                if _reproduces(experiment.get("published", {}), table)
+            }
+            rows = _split_as(records.runs, names, table.protocol)
+            coverage += _collect(table.label, rows, wanted, table.protocol[1], columns)
+    return coverage if bounds else _without_early(coverage)
+
+
+def experiment_cells(
+    records: Records, experiment: str, wanted: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
+) -> Coverage:
+    """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
+    rows = _split_as(records.runs, {experiment}, protocol)
+    return _without_early(_collect(experiment, rows, wanted, protocol[1], columns))
+
+
+def timed_cells(
+    records: Records, tables: Sequence[PrintedTable], methods: Sequence[str], *, bounds: bool = False
+) -> Coverage:
+    """Return the cells for which a time is printed, with those first solves that nothing disturbed.
+
+    With ``bounds`` those of runs that were stopped before the paper's limits are among them.
+    """
+    coverage = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS, bounds=bounds)
+    clean = [replace(cell, runs=clean_times(cell.runs)) for cell in coverage.cells]
+    # A few folds of ten with a time that counts would let chance choose them.
+    few = [2 * len(cell.numbers("time_s")) < cell.n_runs for cell in clean]
+    names: dict[str, list[str]] = {}
+    for cell in compress(coverage.cells, few):
+        names.setdefault(lacking_times(cell.runs), []).append(cell.name)
+    lacking = "; ".join(f"{words} of {listed(cells)}" for words, cells in names.items())
+    enough = tuple(cell for cell, is_lacking in zip(clean, few, strict=True) if not is_lacking)
+    return Coverage(enough, coverage.missing + ((lacking,) if lacking else ()))
+
+
+def _without_early(coverage: Coverage) -> Coverage:
+    """Take cells that were stopped before the paper's limits for lacking."""
+    early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
+    cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)
+    return Coverage(cells, coverage.missing + tuple(dict.fromkeys(early)))
+
+
+def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[Place]:
+    """Return data set, kernel and method, in our names, for which the table prints a number."""
+    printed = published_numbers(paper=table.paper, table=table.table, setting=table.setting, metric=metric)
+    ours = {method: published_name("method", method.removesuffix(f"_{CONVERGED}")) for method in methods}
+    return [
+        (our_name("dataset", axes["dataset"], table.paper), our_name("kernel", axes["kernel"], table.paper), method)
+        for method in methods
+        for axes in printed
+        if axes["method"] == ours[method]
+    ]
+
+
+def _reproduces(published: Mapping[str, object], table: PrintedTable) -> bool:
+    named = all(published.get(key) == getattr(table, key) for key in ("paper", "table", "setting"))
+    return named and not published.get("protocol", False)
+
+
+def _split_as(runs: pd.DataFrame, experiments: set[str], protocol: tuple[Split, int]) -> pd.DataFrame:
+    """Return the runs of the protocol's split; folds that were drawn again (``partition``) are another experiment's."""
+    if runs.empty:
+        return runs
+    split, n_runs = protocol
+    chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
+    return runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
+
+
+def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: int, columns: Sequence[str]) -> Coverage:
+    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in wanted))
+    if rows.empty:
+        return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
+    if absent := [name for name in columns if name not in rows]:
+        return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
+    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in wanted})])
+    groups = {tuple(map(str, axes)): cell for axes, cell in rows.groupby(["dataset", "kernel", "method"], sort=False)}
+    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in wanted if place in groups)
+    lacking = [place for place in wanted if place not in groups]
+    words = [f"{source} on {datasets}: no runs {_lacking(lacking, wanted)}"] if lacking else []
+    words += [
+        f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
+        for dataset, kernel in unlike_definitions(rows)
+    ]
+    return Coverage(cells, tuple(words))
+
+
+def _lacking(lacking: Sequence[Place], wanted: Sequence[Place]) -> str:
+    """Return "on Face; of DG on Wine; of GM on Wine (Polynomial)": only what lacks in part is named in full."""
+
+    def kernels(places: Sequence[Place], dataset: str, method: str = "") -> list[str]:
+        return [kernel for data, kernel, solver in places if data == dataset and method in ("", solver)]
+
+    parts: dict[str, list[str]] = {}
+    for dataset, method in dict.fromkeys((dataset, method) for dataset, _, method in lacking):
+        label = dataset_label(dataset)
+        if kernels(lacking, dataset) == kernels(wanted, dataset):
+            if label not in parts.setdefault("on ", []):
+                parts["on "].append(label)
+        else:
+            absent = kernels(lacking, dataset, method)
+            whole = len(absent) == len(kernels(wanted, dataset, method))
+            some = "" if whole else f" ({', '.join(map(kernel_label, absent))})"
+            parts.setdefault(f"of {method_label(method)} on ", []).append(f"{label}{some}")
+    return "; ".join(
+        start + ", ".join(names) for start, names in sorted(parts.items(), key=lambda one: one[0] != "on ")
+    )
+
+
+def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one experiment for each data set and kernel, so that all methods of a cell share a definition.
+
+    Of several the one with most runs that ended counts, then the first; what failed or was skipped is none.
+    """
+    if runs.empty:
+        return runs
+    has_result, cell = ~runs["status"].isin(WITHOUT_RESULT), [runs["dataset"], runs["kernel"]]
+    counts = has_result.groupby([*cell, runs["experiment"]], sort=False).transform("sum")
+    most = runs["experiment"].where(counts == counts.groupby(cell).transform("max"))
+    return runs[runs["experiment"] == most.groupby(cell).transform("first")]
+
+
+def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return data set and kernel of those cells in whose runs methods differ in q or in the data they were given.
+
+    Baselines have no kernel, and each of them its own q.
+    """
+    unlike = []
+    for (dataset, kernel), cell in runs.groupby(["dataset", "kernel"], sort=False):
+        columns = {"data_sha256"} | (set() if kernel == NO_KERNEL else {"n_components"})
+        if (cell.groupby("run")[sorted(columns & set(cell))].nunique() > 1).any(axis=None):
+            unlike.append((str(dataset), str(kernel)))
+    return unlike
+
+
+def papers_rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return the rows of the KPCA trick on the paper's data, learners and splits, each once."""
+    if kpca.empty:
+        return kpca
+    chosen = kpca["dataset"].isin(papers_datasets(PAPER, *TABLES.values()))
+    chosen &= kpca["learner"].isin(TABLES) & kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
+    return kpca[chosen].drop_duplicates(["dataset", "learner", "variant", "run"])
+
+
+def means_of(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return means over the splits of the 30 cells, a column for each variant; NaN where a split has no accuracy."""
+    names = ["dataset", "learner"]
+    index = pd.MultiIndex.from_product([sorted(papers_datasets(PAPER, *TABLES.values())), TABLES], names=names)
+    rows = papers_rows(kpca, *variants)
+    if rows.empty:
+        return pd.DataFrame(index=index, columns=list(variants), dtype=float)
+    groups = rows.groupby([*names, "variant"])["accuracy"]
+    means = groups.mean().where(groups.count() == SPLITS).unstack("variant")
+    return means.reindex(index=index, columns=list(variants)).astype(float)
+
+
+def missing_splits(kpca: pd.DataFrame, *variants: str) -> str:
+    """Say on which of the paper's data sets some learner was not run on all splits, in words; empty if on none."""
+    rows, words = papers_rows(kpca, *variants), []
+    made = dict(rows.groupby(["dataset", "learner", "variant"])["run"].nunique()) if len(rows) else {}
+    for dataset in sorted(papers_datasets(PAPER, *TABLES.values())):
+        splits = min(int(made.get((dataset, learner, variant), 0)) for learner in TABLES for variant in variants)
+        if splits < SPLITS:
+            words.append(f"{dataset_label(dataset)} has {splits} of {SPLITS} splits")
+    return listed(words)
+
+
+def open_cells(kpca: pd.DataFrame, *variants: str) -> pd.MultiIndex:
+    """Return data set and learner of the cells of which a limit stopped a split."""
+    rows, names = papers_rows(kpca, *variants), ["dataset", "learner"]
+    if rows.empty:
+        return pd.MultiIndex.from_tuples([], names=names)
+    return pd.MultiIndex.from_frame(rows.loc[is_open(rows), names].drop_duplicates())
+
+
+def of_figure(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
+    """Return the rows of a figure of the KPCA trick on the paper's data."""
+    if tricks.empty:
+        return tricks
+    return tricks[(tricks["figure"] == figure) & tricks["dataset"].isin(FIGURE_DATA[figure])]
+
+
+def missing_settings(rows: pd.DataFrame, figure: int) -> str:
+    """Say which of the paper's data sets lack settings; empty if none does."""
+    wanted, lacking = {(varied, float(value)) for varied, values in VARIED.items() for value in values}, []
+    for dataset in FIGURE_DATA[figure]:
+        of_set = rows[rows["dataset"] == dataset] if len(rows) else rows
+        absent = wanted - (set(zip(of_set["varied"], of_set["value"], strict=True)) if len(of_set) else set())
+        if absent:
+            lacking.append(f"{len(absent)} of {len(wanted)} settings of {dataset_label(dataset)}")
+    return listed(lacking)
+
+
+def of_dataset(records: Records, dataset: str) -> pd.DataFrame:
+    """Return the rows of low-rank kernels on a data set."""
+    table = records.low_rank
+    return table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
+
+
+def papers_digits(records: Records) -> pd.DataFrame:
+    """Return the rows of Digits on as many samples as the paper takes."""
+    rows = of_dataset(records, DIGITS)
+    return rows[rows["n_samples"] == DIGITS_SAMPLES] if has_columns(rows, "n_samples") else rows.iloc[:0]
+
+
+def gyrb_rows(records: Records) -> pd.DataFrame:
+    """Return the rows of gyrB, or of its stand-in."""
+    rows = of_dataset(records, GYRB)
+    return rows if len(rows) else of_dataset(records, STAND_IN)
+
+
+def on_gyrb(rows: pd.DataFrame, found: Finding) -> Finding:
+    """Return what was found on gyrB; undecided, with that as a note, where it is of the stand-in."""
+    if not (rows["dataset"] == STAND_IN).any():
+        return found
+    note = f"There it would be {found.decision}: {found.evidence}."
+    return Finding(Decision.UNDECIDED, "on the stand-in: gyrB's data are not to be had", note, found.measure)
+
+
+def met(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the solves whose constraints are met in the end, and those that left no number."""
+    return rows[~(rows["largest_violation"] > MET)] if "largest_violation" in rows else rows
+
+
+def solvable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of those experiments and numbers of constraints of which at least half the sets are met."""
+    if "largest_violation" not in rows or rows.empty:
+        return rows
+    missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
+    return rows[np.asarray(missed) <= 0.5]
+
+
+def by_draws(decide: Callable[[Records], Finding]) -> Callable[[Records], Finding]:
+    """Return the same for rows with enough draws of the constraints; undecided, it says which were left out."""
+
+    @wraps(decide)
+    def decided(records: Records) -> Finding:
+        rows = records.low_rank
+        if not has_columns(rows, *SET, "method"):
+            return decide(records)
+        draws = rows.groupby(["experiment", "method", "n_constraints"])["run"].transform("nunique")
+        fewest = draws[draws < DRAWS].groupby(rows["experiment"], sort=False).min()
+        words = [f"{name} ({count})" for name, count in fewest.items()]
+        found = decide(replace(records, low_rank=rows[draws >= DRAWS]))
+        left_out = f"Left out, with fewer than {DRAWS} draws of the constraints: {listed(words)}." if words else ""
+        return found.with_note(left_out) if found.is_undecided else found
+
+    return decided

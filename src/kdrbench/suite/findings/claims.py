@@ -1,0 +1,79 @@
+"""All claims of the papers with their decisions: a page, and JSON for the dashboard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from kdrbench.errors import counted
+from kdrbench.files import write_text
+from kdrbench.suite.findings import kernel_claims, quality_claims, solver_claims, time_claims
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import DECISION_RULES, Claim, Decision, Finding
+from kdrbench.suite.reports.protocol import departures_in_words
+from kdrbench.suite.reports.tables.labels import TIMES_MEAN
+from kdrbench.suite.reports.tables.published_numbers import paper_label
+from kdrbench.suite.reports.tables.table import render
+
+# In the order of the papers: those of ISM first.
+CLAIMS = tuple(
+    value
+    for module in (solver_claims, time_claims, quality_claims, kernel_claims)
+    for value in vars(module).values()
+    if isinstance(value, Claim)
+)
+Decided = list[tuple[Claim, Finding]]
+
+
+def decided_of_papers(records: Records) -> Decided:
+    """Return the claims of those papers that some experiment of the records names."""
+    papers = {_paper_of(name, records) for name in records.config["run"]}
+    of_papers = [claim for claim in CLAIMS if papers & set(claim.paper.split(", "))]
+    return [(claim, _with_departures(claim, claim.decide(records), records)) for claim in of_papers]
+
+
+def _paper_of(experiment: str, records: Records) -> str:
+    return paper_label(records.config["experiments"][experiment]["published"]["paper"])
+
+
+def _with_departures(claim: Claim, found: Finding, records: Records) -> Finding:
+    """Return what was found; undecided, it says which runs of the paper's experiments were left out, and why."""
+    left_out = [reason for reason in records.left_out if _paper_of(reason[0], records) in claim.paper.split(", ")]
+    if not (found.is_undecided and left_out):
+        return found
+    return found.with_note(f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}.")
+
+
+def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:
+    """Write ``stem`` as .html and .json; each appears whole.
+
+    ``decided_by`` names what was run, and ``folder`` is that of its merged tables.
+    """
+    write_text(stem.parent / f"{stem.name}.html", claims_html(decisions, decided_by, folder))
+    write_text(stem.parent / f"{stem.name}.json", claims_json(decisions))
+
+
+def claims_json(decisions: Decided) -> str:
+    """Return a list with claim, paper, where, verdict, measure, evidence and note of each."""
+    lines = [
+        {"claim": claim.words, "paper": claim.paper, "where": claim.where, "verdict": str(found.decision)}
+        | {"measure": found.measure, "evidence": found.evidence, "note": found.note}
+        for claim, found in decisions
+    ]
+    return json.dumps(lines, indent=2)
+
+
+def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
+    """Return one self-contained page."""
+    counts = Counter(found.decision for _, found in decisions)
+    numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
+    return render(
+        "claims.html.j2",
+        decided=decisions,
+        counts=f"{counted(len(decisions), 'claim')}: {numbers}",
+        rules=DECISION_RULES,
+        times_mean=TIMES_MEAN,
+        decided_by=", ".join(decided_by),
+        folder=folder.as_posix(),
+    )

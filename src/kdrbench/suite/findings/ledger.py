@@ -1,0 +1,213 @@
+"""Every published number of the tables that experiments reproduce, beside ours: one list over all systems, written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.errors import InputError, counted
+from kdrbench.files import write_text
+from kdrbench.suite.csv_files import csv_text, parse_csv
+from kdrbench.suite.findings.effects import EFFECT_RULES, Effect
+from kdrbench.suite.findings.ledger_lines import (
+    UNEXPLAINED,
+    Comparison,
+    comparison,
+    ikdr_lines,
+    kpca_lines,
+    low_rank_lines,
+    text_lines,
+)
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
+from kdrbench.suite.reports.tables import low_rank
+from kdrbench.suite.reports.tables.labels import (
+    METRIC_TITLES,
+    dataset_label,
+    kernel_label,
+    low_rank_label,
+    method_label,
+)
+from kdrbench.suite.reports.tables.published_numbers import paper_label
+from kdrbench.suite.reports.tables.significance import interval_words
+from kdrbench.suite.reports.tables.table import render
+from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
+
+# What shares are counted of, in the order in which they are printed.
+COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, Verdict.NOT_RUN)
+EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.IN_NEITHER, Effect.ONLY_HERE)
+_METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
+_NUMBERS = {"published_value", "mean", "std", "low", "high", "error"}
+# How a reason says that there is none, and how it names what was searched.
+_NONE_KNOWN = re.compile(rf"{UNEXPLAINED}|no setting is known|settings none meets")
+_SEARCHES = re.compile(r"\((?:experiments? )?((?:benchmarks/\w+\.py|[a-z]\w+)(?:, \w+)*)\)")
+_COLUMNS = [field.name for field in fields(Comparison)]
+
+
+def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]:
+    """Return the published numbers that the experiments of ``run`` have, in print order, system by system.
+
+    Experiments that name no paper are left out, and so is what is printed where none of the others looks.
+    ``tables`` are the merged tables by system; a system that is missing is left out. What papers say in words comes
+    last.
+    """
+    config = of_papers(config)
+    by_system = {IKDR: ikdr_lines, KPCA_TRICK: kpca_lines, LOW_RANK: low_rank_lines}
+    there = {name: tables[name] for name in by_system if name in tables and experiments_of(config, name)}
+    pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]
+    lines = []
+    for axes, ours in pairs:
+        lines += [comparison(axes, one, first=count == 0) for count, one in enumerate(ours or [None])]
+    return [*lines, *text_lines(there, config)]
+
+
+def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the numbers that differ, or are only close, for no reason that is known: after a search or without."""
+    unlike = (Verdict.DIFFERS, Verdict.CLOSE)
+    return [one for one in comparisons if one.first and one.verdict in unlike and names_no_reason(one.why)]
+
+
+def names_no_reason(why: str) -> bool:
+    """Return whether what is written of a number says that no reason is known."""
+    return _NONE_KNOWN.search(why) is not None
+
+
+def searches_in(why: str) -> list[str]:
+    """Return the experiments and benchmarks by which a reason was sought, as ``why`` names them in brackets."""
+    return [name for found in _SEARCHES.findall(why) for name in found.split(", ")]
+
+
+def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield how many numbers are reproduced, close and so on: a line for each table, and for each paper.
+
+    Times are not counted: they have no verdict. A second line of a paper counts its effects, and a third one says how
+    many numbers differ for no reason that is known, if any do.
+    """
+    counted = [one for one in comparisons if one.first]
+    for paper in dict.fromkeys(one.paper for one in counted):
+        of_paper, name = [one for one in counted if one.paper == paper], paper_label(paper)
+        for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
+            part = [one for one in of_paper if (one.table, one.setting) == (table, setting)]
+            if judged(part):
+                yield f"{name}, {place_label(table)}, {setting}: {_in_words(part)}"
+        yield "; ".join([f"{name}: {_in_words(of_paper)}", *_others(of_paper)])
+        if effects := Counter(one.effect for one in of_paper if one.effect):
+            yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
+        if unknown := unexplained(of_paper):
+            searched = sum(bool(searches_in(one.why)) for one in unknown)
+            after = f", of which {searched} after a stated search" if searched else ""
+            yield f"{name}, unlike for no reason that is known: {len(unknown)}{after}"
+
+
+def _others(comparisons: list[Comparison]) -> Iterator[str]:
+    """Yield how many numbers are shown without a verdict that counts, and why."""
+    others = [one for one in comparisons if one.verdict not in COUNTED and one.verdict is not Verdict.NOT_COMPARABLE]
+    if others:
+        yield f"{len(others)} more are not judged (times, figures)"
+    if departing := not_comparable(comparisons):
+        yield f"{departing} (our runs depart from the paper's protocol)"
+
+
+def not_comparable(comparisons: Iterable[Comparison]) -> str:
+    """Return how many numbers are shown beside runs of another protocol than the paper's; empty if none are."""
+    number = sum(one.first and one.verdict is Verdict.NOT_COMPARABLE for one in comparisons)
+    return f"{counted(number, 'number')} more {'is' if number == 1 else 'are'} not comparable" if number else ""
+
+
+def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the lines whose number has a verdict: not times in seconds, figures, and runs of another protocol."""
+    return [one for one in comparisons if one.verdict in COUNTED]
+
+
+def place_label(table: str) -> str:
+    """Return the name of a place in a paper: a table by its number, or "text"."""
+    return f"Table {table}" if table.isdigit() else table.capitalize()
+
+
+def _in_words(comparisons: list[Comparison]) -> str:
+    verdicts = [one.verdict for one in judged(comparisons)]
+    counts, total = Counter(verdicts), max(1, len(verdicts))
+    parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
+    return f"{counted(len(verdicts), 'number')}: " + ", ".join(parts)
+
+
+def labels_of(one: Comparison) -> tuple[str, str, str]:
+    """Return data set, kernel and method as tables print them, from the names that published numbers have."""
+    kernel = kernel_label(one.kernel.replace("+", "_")) if one.kernel else "-"
+    of_low_rank = one.paper == low_rank.PAPER["paper"]
+    method = low_rank_label(one.method) if of_low_rank else _METHODS.get(one.method) or method_label(one.method)
+    return dataset_label(one.dataset), kernel, method
+
+
+def comparison_html(comparisons: list[Comparison]) -> str:
+    """Return the list as one self-contained page."""
+    return render(
+        "published_vs_ours.html.j2",
+        groups=list(_by_table(comparisons)),
+        shares=list(shares(comparisons)),
+        unexplained=unexplained(comparisons),
+        rules=(VERDICT_RULES, EFFECT_RULES),
+        labels_of=labels_of,
+        metrics=METRIC_TITLES,
+        interval=interval_text,
+    )
+
+
+def _by_table(comparisons: list[Comparison]) -> Iterator[tuple[str, list[Comparison], list[Comparison]]]:
+    """Yield each printed table in words, its lines that have runs, and those for which nothing was run."""
+    tables: dict[tuple[str, str, str], list[Comparison]] = {}
+    for one in comparisons:
+        tables.setdefault((one.paper, one.table, one.setting), []).append(one)
+    for (paper, table, setting), lines in tables.items():
+        title = f"{paper_label(paper)}, {place_label(table)}, {setting}"
+        absent = [one for one in lines if one.ours in ("", Verdict.NOT_RUN)]
+        yield title, [one for one in lines if one not in absent], absent
+
+
+def write_comparisons(comparisons: list[Comparison], stem: Path) -> None:
+    """Write ``stem`` as .csv and .html; each appears whole."""
+    write_text(stem.parent / f"{stem.name}.csv", comparison_csv(comparisons))
+    write_text(stem.parent / f"{stem.name}.html", comparison_html(comparisons))
+
+
+def comparison_csv(comparisons: Iterable[Comparison]) -> str:
+    """Return one line a comparison."""
+    return csv_text(_COLUMNS, map(astuple, comparisons))
+
+
+def comparisons_from_csv(text: str) -> list[Comparison]:
+    """Return the comparisons that :func:`comparison_csv` has written.
+
+    Raises ``InputError`` when the columns are not those of a comparison.
+    """
+    names, rows = parse_csv(text)
+    if names != _COLUMNS:
+        columns = ", ".join(names or ["none"])
+        raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
+    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in rows]
+
+
+def _value(name: str, word: str) -> Any:
+    if name in _NUMBERS:
+        return float(word) if word else None
+    if name == "runs":
+        return int(word)
+    if name == "first":
+        return word == "True"
+    if name in ("effect", "converged_effect"):
+        return Effect(word)
+    return Verdict(word) if name == "verdict" else word
+
+
+def interval_text(one: Comparison) -> str:
+    """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
+    if one.low is None or one.high is None:
+        return ""
+    # The KPCA trick prints shares, others per cent.
+    share = one.metric == Metric.ACCURACY and "%" not in one.ours
+    return interval_words("share" if share else one.metric, one.low, one.high)

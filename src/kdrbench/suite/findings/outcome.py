@@ -1,0 +1,169 @@
+"""How runs ended, and whether their numbers and times may be used: decided here for every report.
+
+A run that its method ended has a result. Of one that a limit of time or memory stopped, time and iterations are lower
+bounds, and its last iterate is not where the method ends. One that failed has no number; one that was skipped was never
+made. Those that were stopped or skipped are open: given more time, they would have numbers.
+
+A time counts for a comparison of methods on one problem, whose cores were equally fast for all of them. Times of
+different problems, such as those of several sizes, need cores that were equally fast throughout (:func:`steady_times`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdrbench.errors import counted
+from kdrbench.status import BY_METHODS, Status
+from kdrbench.suite.engine.identity import has_earlier_speed
+from kdrbench.suite.engine.provenance import MOST_DRIFT
+from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.tables.labels import dataset_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENDED = [str(status) for status in BY_METHODS]
+LIMITS = [str(Status.TIME_LIMIT), str(Status.MEMORY_LIMIT)]
+WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
+# Columns of rows by a paper's protocol: why their cell was stopped before the paper's limits (empty where it was not),
+# and how many other runs of it were not made, since the user's budget was used up.
+STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
+UNTIMED = "times of runs that shared their cores, not comparable"
+SCALED = "times of a reference, scaled by the calibration kernel from another machine"
+# What marks a time that does not count: disturbed from outside, or not covered by the clock.
+_SHARED = (("timed", "False"), ("contaminated", "True"))
+_DISTURBED = (*_SHARED, ("drifted", "True"))
+_UNACCOUNTED = (("unaccounted", "True"),)
+_MACHINE = ["experiment", "processor", "blas", "blas_threads"]
+
+
+def ended(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs their method ended, by its rule or after its most iterations."""
+    return runs["status"].isin(ENDED)
+
+
+def stopped(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs a limit of time or memory stopped: their numbers are bounds."""
+    return runs["status"].isin(LIMITS)
+
+
+def is_open(runs: pd.DataFrame, column: str = "status") -> NDArray[np.bool_]:
+    """Return which runs were stopped or skipped; ``column`` holds the status, and without it none was."""
+    if column not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    return runs[column].isin([*LIMITS, str(Status.SKIPPED)]).to_numpy(dtype=bool)
+
+
+def is_usable(runs: pd.DataFrame, column: str) -> pd.Series:
+    """Return which runs did not fail and have a number in a column."""
+    return (runs["status"] != str(Status.FAILED)) & runs[column].notna()
+
+
+def numbers_by_run(runs: pd.DataFrame, column: str) -> pd.Series:
+    """Return the usable numbers of a column by the number of their run."""
+    # Copies of these columns alone: a row has some hundred.
+    return runs.loc[is_usable(runs, column), ["run", column]].set_index("run")[column]
+
+
+def without_skipped(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of runs that were made; cells of dimension reduction that lack others say how many, and why."""
+    if "status" not in rows or not (skipped := rows["status"] == str(Status.SKIPPED)).any():
+        return rows
+    made = rows[~skipped].copy()
+    if "method" in rows and STOPPED_EARLY in rows:
+        axes = [rows[name] for name in ("experiment", "dataset", "kernel", "method", "partition") if name in rows]
+        made[NOT_MADE] = skipped.groupby(axes, dropna=False).transform("sum").astype(int)[~skipped]
+        made[STOPPED_EARLY] = [
+            f"{counted(count, 'run')} of {method} on {dataset_label(str(dataset))} {'was' if count == 1 else 'were'} "
+            "not made, since the budget was used up"
+            if count
+            else early
+            for count, early, method, dataset in made[[NOT_MADE, STOPPED_EARLY, "method", "dataset"]].to_numpy()
+        ]
+    return made
+
+
+def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count.
+
+    They owned their cores, did not wait for them, these did not drift, their clocks cover what was worked, and no
+    component has become faster or slower since.
+    """
+    return runs[~(_marked(runs, (*_DISTURBED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+
+
+def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose times count beside those of other problems.
+
+    Like :func:`clean_times`, but with another reference: the calibrations before and after a run are within a tenth of
+    each other, and of the median of their experiment on the same machine. A batch counts once for the median.
+    """
+    own = runs[~(_marked(runs, (*_SHARED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+    before, after = (own[name].astype(float) for name in ("calibration_before_s", "calibration_after_s"))
+    times = own[["batch_sha256", *_MACHINE]].astype(str).assign(before=before, after=after)
+    medians = times.drop_duplicates().melt(_MACHINE, ["before", "after"]).groupby(_MACHINE)["value"].median()
+    usual = times.join(medians.rename("usual"), on=_MACHINE)["usual"]
+    differs = [(ratio - 1.0).abs() > MOST_DRIFT for ratio in (before / usual, after / usual, after / before)]
+    return own[~(differs[0] | differs[1] | differs[2])]
+
+
+def lacking_times(runs: pd.DataFrame) -> str:
+    """Return what times are lacking where too few of these runs have one that counts, in words."""
+    before = "undisturbed " if _marked(runs, _DISTURBED).any() else ""
+    return f"{before}times" + (" that clocks account for" if _marked(runs, _UNACCOUNTED).any() else "")
+
+
+def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
+    marked = np.zeros(len(runs), dtype=bool)
+    for column, word in marks:
+        if column in runs:
+            marked |= (runs[column].astype(str) == word).to_numpy()
+    return marked
+
+
+def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which runs have times of an implementation that became faster or slower since."""
+    if "revisions" not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    words = runs["revisions"].map(lambda word: word if isinstance(word, str) else "").astype(object)
+    earlier = {word: has_earlier_speed(word) for word in words.unique()}
+    return words.map(earlier).to_numpy(dtype=bool)
+
+
+def n_untimed(runs: pd.DataFrame) -> int:
+    """Return how many runs did not own their cores."""
+    return int(_marked(runs, _SHARED[:1]).sum())
+
+
+def n_drifted(runs: pd.DataFrame) -> int:
+    """Return how many runs were made on cores faster or slower than those of other methods on the same problem."""
+    return int(_marked(runs, _DISTURBED[2:]).sum())
+
+
+def n_unaccounted(runs: pd.DataFrame) -> int:
+    """Return how many runs took longer than their clocks and the referee account for."""
+    return int(_marked(runs, _UNACCOUNTED).sum())
+
+
+def warning_of(runs: pd.DataFrame) -> str:
+    """Return why the times of these runs need care; empty if there is no reason."""
+    if n_untimed(runs):
+        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
+    reasons = []
+    if drifted := n_drifted(runs):
+        most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
+        reasons.append(
+            f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
+        )
+    for number, words in (
+        (int(_marked(runs, _SHARED[1:]).sum()), "waited for their core"),
+        (n_unaccounted(runs), "worked while their clock was stopped"),
+        (int(_of_earlier_speed(runs).sum()), "were timed with an earlier implementation"),
+    ):
+        if number:
+            reasons.append(f"{number} of {counted(len(runs), 'run')} {words}")
+    return "; ".join(reasons)

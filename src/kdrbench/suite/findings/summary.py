@@ -1,0 +1,339 @@
+"""The summaries of a record: a page of Markdown a template, for the documentation to include."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdrbench.errors import InputError, counted
+from kdrbench.files import write_text
+from kdrbench.status import Status
+from kdrbench.suite.findings.answers import Answer
+from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
+from kdrbench.suite.findings.ledger import COUNTED, judged, labels_of, names_no_reason, place_label, unexplained
+from kdrbench.suite.findings.ledger_lines import Comparison
+from kdrbench.suite.findings.outcome import ended, stopped
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.reports.dashboard.rendering import slug
+from kdrbench.suite.reports.outputs import SUMMARY_PAGES, summary_pages
+from kdrbench.suite.reports.records import ALTERNATIVE, IKDR, Metric, experiments_of, of_papers
+from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.reports.tables.cells import SADDLE
+from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.partitions import Partitions, spread_table
+from kdrbench.suite.reports.tables.published_numbers import paper_label
+from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.scores import CURVED
+
+_MADE = "<!-- Made by `kdrbench summary` from a record"
+# Why numbers differ, and what was searched without finding a reason: this many are named, those of most numbers first.
+_MOST_REASONS, _MOST_SEARCHES = 8, 2
+_ISM = "ism"
+_QUALITIES = (str(Metric.ACCURACY), str(Metric.ERROR), str(Metric.NMI))
+_NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
+_SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
+
+
+def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
+    """Write the pages for which the record has the rows, and yield each; pages of an earlier record are removed.
+
+    Raises ``InputError`` where another file has the name of a page, before anything is written.
+    """
+    paths = {name: folder / f"{name}.md" for name in SUMMARY_PAGES}
+    for path in paths.values():
+        if path.is_file() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MADE):
+            raise InputError(f"{path} is no page that `kdrbench summary` has made; name another folder with --out")
+    there = summary_pages(source.made)
+    for name, path in paths.items():
+        if name not in there:
+            path.unlink(missing_ok=True)
+        else:
+            write_text(path, summary(name, source))
+            yield path
+
+
+def summary(name: str, source: Source) -> str:
+    """Return a page of the record; every number in it is read from there."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read),
+        autoescape=jinja2.select_autoescape(),
+        undefined=jinja2.StrictUndefined,
+        finalize=as_markdown,
+        keep_trailing_newline=True,
+    )
+    # A macro gives what is escaped already.
+    environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
+    shown = {"source": source, "summary": Summary(source), "pages": summary_pages(source.made), "counted": counted}
+    shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS, "most_searches": _MOST_SEARCHES}
+    page = environment.get_template(f"{name}.md.j2").render(**shown)
+    return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n{page}"
+
+
+def _read(name: str) -> str:
+    return files("kdrbench.suite.findings").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why printed numbers are not met, how many of them, and the first one beside ours."""
+
+    why: str
+    count: int
+    example: str
+    address: str
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What a record says as a whole: its size, what reproduces, what does not and why, and what experiments gave."""
+
+    source: Source
+    # Of a claim that does not hold, or not quite, the page says what a fair reader should know beside the numbers.
+    explained: tuple[Decision, ...] = (Decision.MOSTLY, Decision.CONTRADICTED)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """What all rows of all experiments have: experiment, run, seconds of its process, and where it was made."""
+        names = ["experiment", "run", "wall_s", "processor", "trace_file"]
+        tables = [self.source.runs(name) for name in self.source.experiments]
+        return pd.concat([table.reindex(columns=names) for table in tables], ignore_index=True)
+
+    @property
+    def size(self) -> str:
+        """Rows, experiments and the seconds of their processes, in words."""
+        hours = _seconds_of_processes(self.runs) / 3600
+        experiments = counted(self.runs["experiment"].nunique(), "experiment")
+        shown = f"{hours:.2g}" if hours < 10 else f"{hours:.0f}"
+        return f"{counted(len(self.runs), 'row')} of {experiments}, {shown} core-hours"
+
+    @property
+    def processors(self) -> str:
+        """The processors on which rows were made."""
+        return " and ".join(sorted(set(self.runs["processor"].dropna())))
+
+    @property
+    def _first(self) -> list[Comparison]:
+        return [line for line in self.source.comparisons if line.first]
+
+    def papers(self) -> Iterator[tuple[str, str]]:
+        """Yield each paper, and how many of its printed numbers have which verdict."""
+        for paper in dict.fromkeys(line.paper for line in self._first):
+            verdicts = Counter(line.verdict for line in judged(self._first) if line.paper == paper)
+            parts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
+            numbers_of_paper = f"{counted(verdicts.total(), 'printed number')}: {parts}"
+            yield paper_label(paper), numbers_of_paper if parts else "no printed number is judged"
+
+    def claims(self, decision: Decision) -> list[tuple[Claim, Finding]]:
+        """Return the claims that were decided so."""
+        return [(claim, found) for claim, found in self.source.claims if found.decision == decision]
+
+    def reasons(self) -> list[Reason]:
+        """Return why numbers differ or are only close, as far as it is known, those of most numbers first."""
+        unlike = [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
+        return self._by_reason(line for line in unlike if not names_no_reason(line.why))
+
+    def searches(self) -> list[Reason]:
+        """Return what was searched for a reason without finding one, that for most numbers first."""
+        return self._by_reason(unexplained(self.source.comparisons))
+
+    def _by_reason(self, lines: Iterable[Comparison]) -> list[Reason]:
+        of_reasons: dict[str, list[Comparison]] = {}
+        for line in lines:
+            # What follows the first reason is of the runs of one cell.
+            of_reasons.setdefault(line.why.split("; ")[0], []).append(line)
+        return [
+            Reason(why, len(lines), _example(lines[0]), self.source.address_of_runs(lines[0]))
+            for why, lines in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
+        ]
+
+    def endings(self) -> Iterator[Finding]:
+        """Yield what the rows of dimension reduction say of saddles and cycles; nothing without such rows."""
+        runs = self.source.rows_of(IKDR)
+        if runs.empty:
+            return
+        ism = runs[runs["method"] == _ISM]
+        known, stationary = ism.dropna(subset=["curvature"]), runs[runs["optimality"].isin([SADDLE, "second_order"])]
+        of_ism, of_all = self.source.address("runs", method=method_label(_ISM)), self.source.address("runs")
+        for rows, subject, said, address in (
+            (known, "How often does ISM as published leave a direction of ascent?", _ascent, of_ism),
+            (stationary, "How often does a solver that converges end on a saddle?", _saddles, of_all),
+            (ism, "How often does ISM as published cycle?", _cycles, of_ism),
+        ):
+            if len(rows):
+                yield Finding(Decision.CONFIRMED, said(rows), subject=subject, address=address)
+
+    def answers(self, beyond: bool) -> list[Answer]:
+        """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
+        papers = set(of_papers(self.source.config)["run"])
+        return [self.source.answers[name] for name in self.source.experiments if (name in papers) is not beyond]
+
+    def runs_by_ending(self) -> Table:
+        """Return how many rows each experiment has, how their runs ended, and the minutes of their processes."""
+        rows = [entries(_by_ending(name, self.source.runs(name))) for name in self.source.experiments]
+        columns = ["Experiment", "rows", "ended by their method", "stopped at a limit", "others", "process minutes"]
+        return Table("endings", "How the runs ended", columns, [rows])
+
+    def printed(self) -> Table:
+        """Return what is printed of ISM and of baselines in tables of dimension reduction, beside ours."""
+        cells: dict[tuple[str, ...], dict[str, Comparison]] = {}
+        names = experiments_of(self.source.made, IKDR)
+        for line in judged(self._first):
+            # Baselines have no kernel.
+            of_method = line.method == _ISM or not line.kernel
+            if of_method and line.metric in ("cost", *_QUALITIES) and line.experiment in names:
+                cells.setdefault((_place_of(line), *labels_of(line)), {})[line.metric] = line
+        rows = [entries([*axes, *_both(of_cell)]) for axes, of_cell in cells.items()]
+        columns = ["Table", "Data", "Kernel", "Method", "cost", "printed", "quality", "printed"]
+        return Table("printed", "ISM and baselines, printed and ours", columns, [rows], n_labels=4)
+
+    def protocols(self) -> Table:
+        """Return the printed numbers that ours do not reproduce, and runs by the published protocol do."""
+        rows = [
+            entries((_place_of(line), *labels_of(line), line.metric, line.published, line.ours, "; ".join(reproducing)))
+            for line in judged(self._first)
+            if line.verdict is not Verdict.REPRODUCED and (reproducing := _reproducing(line))
+        ]
+        columns = ["Table", "Data", "Kernel", "Method", "number", "printed", "ours", "by the published protocol"]
+        return Table("protocols", "What the published protocol brings", columns, [rows], n_labels=5)
+
+    def spreads(self) -> Table:
+        """Return how far the means of ISM as published move when the folds are drawn again."""
+        runs = self.source.rows_of(IKDR)
+        return spread_table(Partitions(runs[runs["method"] == _ISM] if len(runs) else runs, self.source.made))
+
+    def alternatives(self) -> Table:
+        """Return how much the clusterings that were found agree with the given ones, and with those that are sought."""
+        experiments = self.source.config["experiments"]
+        rows = [
+            row
+            for name in experiments_of(self.source.made, IKDR)
+            if experiments[name]["paradigm"] == ALTERNATIVE
+            for row in _alternative(name, self.source.runs(name))
+        ]
+        columns = ["Experiment", "Data", "Kernel", "Method", "NMI with the given", "NMI with the sought"]
+        return Table("alternatives", "Alternative clusterings", columns, [rows], n_labels=4)
+
+
+def _seconds_of_processes(runs: pd.DataFrame) -> float:
+    """Return the seconds of the processes of some rows, several of which may be of one."""
+    return float(runs.drop_duplicates(["trace_file", "run", "wall_s"])["wall_s"].sum())
+
+
+def _example(line: Comparison) -> str:
+    """Return where a number is printed, and it beside ours."""
+    parts = (paper_label(line.paper), place_label(line.table), *labels_of(line))
+    return f"{', '.join(part for part in parts if part != '-')}: {line.published} printed, {line.ours} here"
+
+
+def _ascent(known: pd.DataFrame) -> str:
+    negative = known["curvature"].astype(float) < -CURVED
+    by_kernel = (
+        f"{kernel_label(str(name))} {part.sum()} of {len(part)}" for name, part in negative.groupby(known["kernel"])
+    )
+    share = share_of(int(negative.sum()), len(known), "end")
+    return f"The curvature is below {-CURVED:.0e} at {share} whose curvature is known: {', '.join(by_kernel)}."
+
+
+def _saddles(stationary: pd.DataFrame) -> str:
+    saddles = stationary[stationary["optimality"] == SADDLE]
+    cells = Counter(zip(saddles["experiment"], saddles["method"], strict=True))
+    names = ", ".join(f"{method_label(str(method))} {n} ({name})" for (name, method), n in cells.items())
+    share = share_of(len(saddles), len(stationary), "stationary end")
+    return f"{share} whose curvature is known" + (f": {names}." if names else ".")
+
+
+def _cycles(ism: pd.DataFrame) -> str:
+    used_up, own_rule = (int((ism["status"] == str(one)).sum()) for one in (Status.MAX_ITERATIONS, Status.CONVERGED))
+    return (
+        f"{share_of(used_up, len(ism), 'run')} used up their iterations, as a cycle does; its own rule ended "
+        f"{counted(own_rule, 'run')}, a limit {counted(int(stopped(ism).sum()), 'run')}."
+    )
+
+
+def _place_of(line: Comparison) -> str:
+    return f"{paper_label(line.paper)}, {place_label(line.table)}, {line.setting}"
+
+
+def _by_ending(name: str, runs: pd.DataFrame) -> tuple[object, ...]:
+    n_ended, n_stopped = int(ended(runs).sum()), int(stopped(runs).sum())
+    minutes = f"{_seconds_of_processes(runs) / 60:.1f}"
+    return name, len(runs), n_ended, n_stopped, len(runs) - n_ended - n_stopped, minutes
+
+
+def _both(of_cell: Mapping[str, Comparison]) -> Iterator[str]:
+    """Yield cost and quality, each with the printed number behind it."""
+    for metrics in (("cost",), _QUALITIES):
+        line = next((of_cell[metric] for metric in metrics if metric in of_cell), None)
+        yield from (line.ours, line.published) if line else (NO_CELL, NO_CELL)
+
+
+def _reproducing(line: Comparison) -> list[str]:
+    """Return those of the runs by the published protocol that give the printed number."""
+    both = zip(line.protocol.split("; "), line.protocol_verdict.split("; "), strict=True)
+    return [words for words, verdict in both if verdict == str(Verdict.REPRODUCED)]
+
+
+def _alternative(name: str, runs: pd.DataFrame) -> Iterator[list[Any]]:
+    for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
+        words = (name, dataset_label(str(dataset)), kernel_label(str(kernel)), method_label(str(method)))
+        yield entries([*words, *(_mean(cell[column], numbers.agreement) for column in ("nmi_given", "quality"))])
+
+
+def _mean(values: pd.Series, written: Callable[[float], str]) -> str:
+    known = values.dropna()
+    return written(float(known.mean())) if len(known) else NO_CELL
+
+
+class Markdown(str):
+    """A text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def as_markdown(value: object) -> str:
+    """Return what a template gives: Markdown as it is, words of a record so that none of them is markup."""
+    return value if isinstance(value, Markdown) else escape(str(value))
+
+
+def escape(text: str) -> str:
+    """Return words as Markdown shows them, on one line."""
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def link(text: str, address: str) -> Markdown:
+    """Return words that lead to an address; the words alone where there is none."""
+    return Markdown(f"[{escape(text)}]({address})" if address else escape(text))
+
+
+def markdown_table(table: Table) -> Markdown:
+    """Return a table with all its columns, below the names of their groups."""
+    above = [""] * table.n_labels
+    for group in table.groups[-1] if table.groups else []:
+        above += [group.title] * group.width
+    above += [""] * (len(table.columns) - len(above))
+    names = [f"{group}: {name}" if group else name for group, name in zip(above, table.columns, strict=True)]
+    lines = [[escape(name) for name in names], [_rule(place, table) for place in range(len(names))]]
+    lines += [[_cell(entry) for entry in row] for row in table.rows]
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def _rule(place: int, table: Table) -> str:
+    words = [row[place].text for row in table.rows if row[place].text not in ("", NO_CELL)]
+    is_words = place < table.n_labels or (words and not any(map(_NUMBER.match, words)))
+    return "---" if is_words else "---:"
+
+
+def _cell(entry: Entry) -> str:
+    text = escape(entry.text + entry.mark)
+    return f"**{text}**" if entry.bold and text else text

@@ -1,0 +1,97 @@
+"""Decisions by shares, and the data sets of a paper."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from kdrbench.suite.cli import main
+from kdrbench.suite.findings.claim_rows import papers_datasets
+from kdrbench.suite.findings.finding import DECISION_RULES, Decision, decided_by_share, decision_of, reached, share_of
+from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
+
+
+def test_a_share_decides():
+    confirmed, mostly, contradicted = Decision.CONFIRMED, Decision.MOSTLY, Decision.CONTRADICTED
+    wanted = {(20, False): confirmed, (19, False): mostly, (16, False): mostly, (15, False): contradicted}
+    wanted |= {(18, True): confirmed, (17, True): mostly, (15, True): contradicted}
+    for (holding, normally), decision in wanted.items():
+        found = decided_by_share(holding, 20, "evidence", "note", "run", normally=normally)
+        assert (found.decision, found.evidence, found.note) == (decision, "evidence", "note")
+        assert found.measure == f"{holding} of 20 runs ({5 * holding} %)"
+    worst = decided_by_share(39, 41, "evidence", unit="run", extreme="at most 5")
+    assert (worst.decision, worst.measure) == (mostly, "39 of 41 runs (95 %); at most 5")
+
+
+@pytest.mark.parametrize("normally", [False, True])
+def test_open_cells_decide_nothing_unless_all_outcomes_agree(normally):
+    """Each open one holds, or not, or is not among those that count, as a run that the paper's limit stops as well."""
+    for n_total in (1, 2, 5, 10, 12):
+        for n_holding in range(n_total + 1):
+            for n_open in range(n_total - n_holding + 1):
+                found = decided_by_share(n_holding, n_total, "", normally=normally, n_open=n_open)
+                possible = {
+                    decided_by_share(n_holding + more, n_total - fewer, "", normally=normally).decision
+                    for more in range(n_open + 1)
+                    for fewer in range(n_open + 1 - more)
+                }
+                assert found.decision is (possible.pop() if len(possible) == 1 else Decision.UNDECIDED)
+
+
+def test_nothing_to_count_decides_nothing():
+    found = decided_by_share(0, 0, "evidence")
+    assert (found.decision, found.measure) == (Decision.UNDECIDED, "")
+    assert found.evidence == "lacking: no cell to count"
+
+
+def test_only_all_are_a_hundred_per_cent():
+    assert share_of(199, 200, "run") == "199 of 200 runs (99 %)"
+    assert share_of(2, 6155, "run") == "2 of 6155 runs (< 1 %)"
+    assert share_of(0, 6155, "run") == "0 of 6155 runs (0 %)"
+    assert share_of(200, 200, "run") == "200 of 200 runs (100 %)"
+    assert share_of(1, 1, "run") == "1 of 1 run (100 %)"
+
+
+def test_data_sets_of_a_paper_have_our_names():
+    assert papers_datasets("neurips2019", "4", "5") == {"wine", "cancer", "face", "mnist"}
+    assert papers_datasets("ismplus", "5") == {"wine", "cancer-137", "car", "face"}
+    assert {"balance", "m-usps"} <= papers_datasets("kpca_trick", "1", "2")
+    assert papers_datasets("neurips2019") >= papers_datasets("neurips2019", "4")
+    assert papers_datasets("kpca_trick", "9") == frozenset()
+
+
+def test_our_names_print_as_the_papers_do():
+    for axes in published_numbers():
+        for axis in ("dataset", "kernel"):
+            assert published_name(axis, our_name(axis, axes[axis], axes["paper"])) == axes[axis]
+
+
+def test_a_number_meets_its_bounds_by_a_share():
+    for number, share in ((10.0, 1.0), (8.0, 0.8), (-3.0, 0.0), (math.inf, 1.0), (math.nan, 0.0)):
+        assert reached(number, least=10.0) == pytest.approx(share)
+    for number, share in ((2.0, 1.0), (2.5, 0.8), (-1.0, 1.0), (math.nan, 0.0)):
+        assert reached(number, most=2.0) == pytest.approx(share)
+    assert (reached(0.001, most=0.0), reached(0.0, most=0.0)) == (0.0, 1.0)
+    for number in (4.0, 25.0):
+        assert reached(number, least=5.0, most=20.0) == pytest.approx(0.8)
+
+
+def test_one_rule_decides_shares_and_numbers():
+    decisions = [decision_of(one) for one in (1.0, 0.999, 0.8, 0.799, 0.0)]
+    assert decisions == [Decision.CONFIRMED, *[Decision.MOSTLY] * 2, *[Decision.CONTRADICTED] * 2]
+    assert decision_of(0.9, needed=0.9) is Decision.CONFIRMED
+    assert all(decision in DECISION_RULES for decision in Decision)
+
+
+def test_the_commands_count_the_decisions_and_say_each_measure(tmp_path):
+    claims = [{"verdict": str(one)} for one in (Decision.MOSTLY, Decision.CONFIRMED, Decision.MOSTLY)]
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    (tmp_path / "runs.csv").write_text("status,drifted\nconverged,False\n")
+    done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
+    assert "claims of the papers: 2 mostly confirmed, 1 confirmed" in done.output
+    assert str(tmp_path / "claims.html") in done.output
+    # Experiments that name no paper have no claims.
+    (tmp_path / "claims.json").write_text("[]")
+    done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
+    assert (done.exit_code, "claims" in done.output.replace("claims.json", "")) == (0, False)

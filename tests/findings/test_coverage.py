@@ -1,0 +1,152 @@
+"""Which runs decide: those of the paper's own tables, data and protocol."""
+
+import copy
+
+import pytest
+
+from kdrbench.suite.findings.claim_rows import PLUS_5, TABLE_4, Records, decided_on, printed_cells, timed_cells
+from kdrbench.suite.findings.claims import CLAIMS
+from kdrbench.suite.findings.finding import Decision, Finding
+from support.claim_rows import CONFIG, cells, records
+from support.report_rows import run
+
+
+def covered(found, methods=("ism",), tables=(TABLE_4,)):
+    return printed_cells(found, tables, "cost", methods, ("cost",))
+
+
+def test_a_whole_table_lacks_nothing():
+    coverage = covered(records(*cells("four", "ism")))
+    assert coverage.missing == ()
+    assert {(cell.dataset, cell.kernel) for cell in coverage.cells} == {
+        (data, kernel) for data in ("wine", "cancer", "face", "mnist") for kernel in ("gaussian", "polynomial")
+    }
+    assert all(cell.complete("cost") for cell in coverage.cells)
+    confirmed = Finding(Decision.CONFIRMED, "all")
+    assert decided_on(coverage, lambda _: confirmed) is confirmed
+
+
+def test_what_lacks_is_named_and_decides_nothing():
+    rows = [*cells("four", "ism"), *cells("four", "dg", only=["wine", "cancer"])]
+    rows = [row for row in rows if (row["method"], row["dataset"], row["kernel"]) != ("dg", "wine", "polynomial")]
+    coverage = covered(records(*rows), ("ism", "dg"))
+    label = "NeurIPS 2019, Table 4, supervised on Wine, Cancer, Face, MNIST: no runs "
+    assert coverage.missing == (f"{label}of DG on Wine (Polynomial), Face",)
+    found = decided_on(coverage, lambda _: Finding(Decision.CONTRADICTED, "some are higher"))
+    assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
+    assert found.evidence == f"lacking: {coverage.missing[0]}"
+
+
+def test_a_number_that_is_not_printed_is_not_asked_for():
+    # DG did not end on MNIST in the paper.
+    asked = covered(records(*cells("four", "dg", only=["wine", "cancer", "face"])), ("dg",))
+    assert asked.missing == ()
+    # Of converged rivals neither.
+    assert (
+        covered(records(*cells("four", "dg_converged", only=["wine", "cancer", "face"])), ("dg_converged",)).missing
+        == ()
+    )
+
+
+def test_other_data_splits_and_partitions_do_not_count():
+    stranger = [run("wdbc", "ism", fold, experiment="four") for fold in range(10)]
+    assert "no runs on Wine" in covered(records(*stranger)).missing[0]
+    for change in ({"experiment": "mine"}, {"split": "subsets"}, {"partition": 3}):
+        rows = [row | change for row in cells("four", "ism")]
+        assert "no runs" in covered(records(*rows)).missing[0]
+    imitating = copy.deepcopy(CONFIG)
+    imitating["experiments"]["four"]["published"]["protocol"] = True
+    assert "no runs" in covered(records(*cells("four", "ism"), config=imitating)).missing[0]
+
+
+def test_cancer_of_the_two_papers_differs():
+    rows = [row | {"dataset": "cancer"} if row["dataset"] == "cancer-137" else row for row in cells("plus_five", "ism")]
+    (missing,) = covered(records(*rows), tables=(PLUS_5,)).missing
+    assert missing == "ISM+, Table 5, supervised on Wine, Cancer (137), Car, Face: no runs on Cancer (137)"
+
+
+@pytest.mark.parametrize("change", [{"status": "failed"}, {"cost": None}, None])
+def test_a_missing_or_failed_run_loses_its_cell(change):
+    rows = cells("four", "ism")
+    rows[3:4] = [] if change is None else [rows[3] | change]
+    coverage = covered(records(*rows))
+    assert coverage.missing == ()
+    assert [cell.complete("cost") for cell in coverage.cells] == [False] + [True] * 7
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_more_complete_experiment_of_a_table_counts(first):
+    config = copy.deepcopy(CONFIG)
+    config["experiments"]["short"] = config["experiments"]["four"]
+    short = [run("wine", "ism", fold, experiment="short", cost=-1.0) for fold in range(3)]
+    whole = cells("four", "ism")
+    coverage = covered(records(*(short + whole if first else whole + short), config=config))
+    assert all(cell.complete("cost") for cell in coverage.cells)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_all_methods_of_a_cell_are_of_one_experiment(first):
+    config = copy.deepcopy(CONFIG)
+    config["experiments"]["other"] = config["experiments"]["four"]
+    whole = [*cells("four", "ism"), *cells("four", "dg")]
+    # DG has all its runs in both; ISM in one.
+    other = [row | {"experiment": "other", "cost": -9e9} for row in cells("four", "dg")]
+    coverage = covered(records(*(other + whole if first else whole + other), config=config), ("ism", "dg"))
+    assert coverage.missing == ()
+    assert {name for cell in coverage.cells for name in cell.runs["experiment"]} == {"four"}
+
+
+@pytest.mark.parametrize("column", ["n_components", "data_sha256"])
+def test_methods_of_another_q_or_of_other_data_decide_nothing(column):
+    rows = [*cells("four", "ism"), *cells("four", "dg")]
+    other = {"n_components": 7, "data_sha256": "other"}[column]
+    for row in rows:
+        if (row["method"], row["dataset"], row["kernel"], row["run"]) == ("dg", "wine", "gaussian", 4):
+            row[column] = other
+    coverage = covered(records(*rows), ("ism", "dg"))
+    assert coverage.missing == ("NeurIPS 2019, Table 4, supervised on Wine, Gaussian: runs of one q and one data set",)
+    found = decided_on(coverage, lambda _: Finding(Decision.CONFIRMED, "lower"))
+    assert found.decision is Decision.UNDECIDED
+
+
+def test_baselines_may_have_a_q_of_their_own():
+    rows = [*cells("plus_five", "svm", n_components=None), *cells("plus_five", "lda", n_components=2)]
+    rows += cells("plus_five", "pca_svm", n_components=4)
+    asked = printed_cells(records(*rows), (PLUS_5,), "error", ("svm", "lda", "pca_svm"), ("quality",))
+    assert asked.missing == ()
+
+
+def test_times_of_disturbed_runs_do_not_count():
+    ours = cells(
+        "four", "ism", timed=lambda data, kernel, fold: fold != 1, drifted=lambda data, kernel, fold: fold == 2
+    )
+    coverage = timed_cells(records(*ours), (TABLE_4,), ("ism",))
+    assert coverage.missing == ()
+    assert {len(cell.numbers("time_s")) for cell in coverage.cells} == {8}
+    # One clean fold of ten, or none, is no time of a cell.
+    alone = cells("four", "ism", drifted=lambda data, kernel, fold: data == "wine" and fold > 0)
+    (missing,) = timed_cells(records(*alone), (TABLE_4,), ("ism",)).missing
+    assert missing.startswith("undisturbed times of NeurIPS 2019, Table 4, supervised: Wine, Gaussian, ISM")
+
+
+def test_records_without_first_solves_have_no_times():
+    old = [{name: value for name, value in row.items() if name != "warm_s"} for row in cells("four", "ism")]
+    (missing,) = timed_cells(records(*old), (TABLE_4,), ("ism",)).missing
+    assert missing == "NeurIPS 2019, Table 4, supervised: the records have no column warm_s"
+
+
+def test_wine_alone_decides_no_claim_of_the_papers():
+    """The demo's rows: Wine and WDBC, without the columns that it may lack."""
+    rows = [
+        row for name in ("four", "plus_six") for method in ("ism", "dg") for row in cells(name, method, only=["wine"])
+    ]
+    rows += [row | {"dataset": "wdbc"} for row in cells("four", "ism", only=["wine"])]
+    for row in rows:
+        del row["warm_s"], row["optimality"]
+    found = [
+        claim.decide(records(*rows)) for claim in CLAIMS if "2006" not in claim.paper and "2010" not in claim.paper
+    ]
+    assert len(found) > 15
+    assert {one.decision for one in found} == {Decision.UNDECIDED}
+    assert all(one.evidence.startswith("lacking: ") for one in found)
+    assert all(claim.decide(Records()).decision is Decision.UNDECIDED for claim in CLAIMS)

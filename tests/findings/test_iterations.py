@@ -1,0 +1,188 @@
+"""Claims on iterations, stops, starts and fixed points, decided from made-up runs."""
+
+import pytest
+
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.solver_claims import (
+    eigenvalue_stopping,
+    few_iterations,
+    rivals_iterations,
+    rivals_iterations_plus,
+    second_order,
+    start_of_ism,
+)
+from support.claim_rows import cells, records
+from support.report_rows import run
+
+SUPERVISED = ("four", "five", "plus_five")
+FIXED = ("four", "plus_five")
+CONVERGED = ("dg_converged", "sm_converged", "gm_converged")
+
+
+def supervised(method, tables=SUPERVISED, **columns):
+    return [row for table in tables for row in cells(table, method, **columns)]
+
+
+def some(share, one, other):
+    """``one`` in that many of ten folds, ``other`` in the rest."""
+    return lambda data, kernel, fold: one if fold < share else other
+
+
+def test_few_iterations_in_nine_of_ten_runs_are_normal():
+    found = few_iterations(records(*supervised("ism", iterations=some(9, 4, 12))))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "220 of 244 runs (90 %); at most 12")
+    assert "median 4, at most 12 (Wine, Gaussian)" in found.evidence
+    mostly = few_iterations(records(*supervised("ism", iterations=some(8, 4, 12))))
+    assert mostly.decision is Decision.MOSTLY
+    assert few_iterations(records(*supervised("ism", iterations=some(7, 4, 12)))).decision is Decision.CONTRADICTED
+
+
+def test_runs_not_ended_by_the_rule_have_no_few_iterations():
+    stopped = supervised("ism", iterations=4, status=some(7, "converged", "time_limit"))
+    assert few_iterations(records(*stopped)).decision is Decision.CONTRADICTED
+    assert few_iterations(records(*cells("four", "ism", iterations=4))).decision is Decision.UNDECIDED
+
+
+def test_iterations_of_rivals_lie_in_the_range_of_each_paper():
+    rows = [*supervised("dg", iterations=30), *supervised("sm", iterations=400)]
+    found = rivals_iterations(records(*rows))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "140 of 140 runs (100 %); 30 to 400")
+    assert found.evidence == "DG 30 to 30, median 30; SM 400 to 400, median 400"
+    # ISM+ speaks of hundreds to thousands.
+    assert rivals_iterations_plus(records(*rows)).decision is Decision.CONTRADICTED
+    more = [*supervised("dg", iterations=some(9, 31, 29)), *supervised("sm", iterations=some(7, 31, 401))]
+    assert rivals_iterations(records(*more)).decision is Decision.CONTRADICTED
+    few = [*supervised("dg", iterations=some(8, 31, 29)), *supervised("sm", iterations=some(9, 31, 401))]
+    assert rivals_iterations(records(*few)).decision is Decision.MOSTLY
+    assert rivals_iterations(records(*supervised("dg"))).decision is Decision.UNDECIDED
+
+
+def test_iterations_of_stopped_rivals_are_said_and_not_counted():
+    rows = [*supervised("dg", iterations=31), *supervised("sm", iterations=1, status="time_limit")]
+    found = rivals_iterations(records(*rows))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "60 of 60 runs (100 %); 31 to 31")
+    assert found.evidence.endswith("stopped at a limit: 80 runs")
+
+
+def test_iterations_of_rivals_stopped_early_are_open():
+    stopped = supervised("sm", iterations=1, status="time_limit", stopped_early="stopped at 60 s")
+    found = rivals_iterations(records(*supervised("dg", iterations=31, stopped_early=""), *stopped))
+    assert (found.decision, found.measure) == (
+        Decision.UNDECIDED,
+        "60 of 140 runs (43 %), and 80 open; 31 to 31",
+    )
+
+
+def ends(**optimality):
+    """Ends of all methods, at fixed points of ISM; ``optimality`` by method, second order if it is not named."""
+    rows = []
+    for method in ("ism", "ism_converged", *CONVERGED):
+        kind = optimality.get(method, "second_order")
+        rows += supervised(method, FIXED, optimality=kind, eigengap=0.1)
+    return rows
+
+
+def test_fixed_points_must_have_no_negative_curvature():
+    found = second_order(records(*ends(ism="not_stationary")))
+    assert found.decision is Decision.CONFIRMED
+    saddles = second_order(records(*ends(ism="not_stationary", sm_converged=some(8, "second_order", "saddle"))))
+    assert saddles.decision is Decision.MOSTLY
+    assert saddles.measure.endswith("(95 %)")
+    many = second_order(records(*ends(ism="not_stationary", sm_converged="saddle", gm_converged="saddle")))
+    assert many.decision is Decision.CONTRADICTED
+
+
+def stopped_early(**sizes):
+    """SM was stopped early at no stationary point; the other solvers ended at fixed points, ISM by its rule."""
+    words = "stopped at 60 s, at most 259200 s are allowed"
+    stopped = {"status": "time_limit", "stopped_early": words}
+    rows = [row | {"stopped_early": ""} | sizes for row in ends(ism="not_stationary", sm_converged="not_stationary")]
+    return rows, stopped, [row | stopped if row["method"] == "sm_converged" else row for row in rows]
+
+
+def test_runs_stopped_early_at_no_fixed_point_are_open():
+    rows, stopped, early = stopped_early(n_features=30, n_components=4)
+    assert second_order(records(*rows)).decision is Decision.CONFIRMED
+    found = second_order(records(*early))
+    assert found.decision is Decision.UNDECIDED
+    assert ", and 84 open" in found.measure
+    # One that was stopped at a fixed point has shown what it is.
+    there = [row | stopped if row["method"] == "gm_converged" else row for row in rows]
+    assert second_order(records(*there)).decision is Decision.CONFIRMED
+
+
+def test_runs_whose_curvature_is_never_evaluated_are_not_open():
+    # (960 - 20) 20 directions are more than the referee forms a Hessian of.
+    for sizes in ({"n_features": 960, "n_components": 20}, {"n_features": 204, "n_components": 2}):
+        found = second_order(records(*stopped_early(**sizes)[2]))
+        assert (found.decision, "open" in found.measure) == (Decision.CONFIRMED, False)
+    for sizes in ({"n_features": 202, "n_components": 2}, {"n_features": None, "n_components": None}):
+        assert ", and 84 open" in second_order(records(*stopped_early(**sizes)[2])).measure
+
+
+def test_a_few_fixed_points_decide_nothing():
+    rows, left = [], 29
+    for row in ends(ism="not_stationary"):
+        if row["optimality"] == "second_order":
+            left -= 1
+        rows.append(row if left >= 0 else row | {"optimality": "not_stationary"})
+    found = second_order(records(*rows))
+    assert found.decision is Decision.UNDECIDED
+    assert found.evidence == "lacking: 30 fixed points whose curvature was evaluated; there are 29"
+
+
+def test_stationary_ends_that_are_no_fixed_points_are_named():
+    rows = ends(sm_converged="saddle", dg_converged="first_order")
+    rows = [row | {"eigengap": -0.1} if row["method"] == "sm_converged" else row for row in rows]
+    found = second_order(records(*rows))
+    assert found.decision is Decision.CONFIRMED
+    assert "Left out: 84 stationary ends that are no fixed points of ISM, 84 of them saddles" in found.note
+    none = [row | {"optimality": "not_stationary"} for row in rows]
+    assert second_order(records(*none)).decision is Decision.UNDECIDED
+    blank = [{name: value for name, value in row.items() if name != "optimality"} for row in rows]
+    assert "no column optimality" in second_order(records(*blank)).evidence
+
+
+def stops(stationarity=1e-3, cost=-100.0):
+    rows = supervised("ism", FIXED, stationarity=stationarity, cost=cost)
+    return records(*rows, *supervised("ism_converged", FIXED, stationarity=1e-7, cost=-100.0))
+
+
+def test_the_rule_must_stop_near_a_stationary_point():
+    assert eigenvalue_stopping(stops()).decision is Decision.CONFIRMED
+    mostly = eigenvalue_stopping(stops(cost=some(8, -99.5, -98.5)))
+    assert (mostly.decision, mostly.measure) == (Decision.MOSTLY, "68 of 84 runs (81 %); stationary to 0.001 at worst")
+    far = eigenvalue_stopping(stops(stationarity=some(7, 1e-3, 0.2)))
+    assert far.decision is Decision.CONTRADICTED
+    assert far.evidence == (
+        "stationary to 0.01 in 60 of 84 runs (at worst 0.2), cost less than 1% above the converged one in 84"
+    )
+    assert eigenvalue_stopping(records(*supervised("ism", FIXED, stationarity=1e-3))).decision is Decision.UNDECIDED
+
+
+def starts(higher=0, method="ism_random", folds=10):
+    """ISM is 1 % higher than from a random start in the first ``higher`` folds."""
+    rows = []
+    for dataset in ("wine", "cancer"):
+        for kernel in ("gaussian", "polynomial"):
+            for fold in range(folds):
+                shared = {"experiment": "start_of_ism", "kernel": kernel}
+                rows.append(run(dataset, "ism", fold, cost=-99.0 if fold < higher else -100.0, iterations=3, **shared))
+                rows.append(run(dataset, method, fold, cost=-100.0, iterations=6, **shared))
+    return records(*rows)
+
+
+@pytest.mark.parametrize(
+    ("higher", "decision"), [(0, Decision.CONFIRMED), (2, Decision.MOSTLY), (3, Decision.CONTRADICTED)]
+)
+def test_the_papers_start_must_end_no_higher_than_a_random_one(higher, decision):
+    found = start_of_ism(starts(higher))
+    assert found.decision is decision
+    assert (
+        f"tied in {40 - 4 * higher}, higher in {4 * higher} of 40 runs; median iterations 3 against 6" in found.evidence
+    )
+
+
+def test_starts_need_both_and_count_lost_runs():
+    assert start_of_ism(starts(method="dg")).decision is Decision.UNDECIDED
+    assert start_of_ism(starts(folds=7)).measure == "28 of 40 runs (70 %)"

@@ -1,0 +1,249 @@
+"""Claims of the KPCA trick, decided from made-up rows."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.kernel_claims import (
+    aligned_come_close,
+    aligned_versions_win,
+    cross_validated_slightly_better,
+    kernel_versions_win,
+    kernels_succeed,
+    same_plane,
+    tricks_agree,
+)
+
+LEARNERS = ("nca", "lmnn", "dne")
+DATASETS = ("balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps")
+CELLS = [(dataset, learner) for dataset in DATASETS for learner in LEARNERS]
+CONFIRMED, MOSTLY, CONTRADICTED, UNDECIDED = Decision
+
+
+def kpca(cross_validated=(), aligned=(), splits=40, datasets=DATASETS, tuning=(100.0, 1.0), **columns):
+    """Splits of all cells: .90 without a kernel and .92 with one, but what is listed in the first cells."""
+    rows = []
+    for place, (dataset, learner) in enumerate(CELLS):
+        if dataset not in datasets:
+            continue
+        means = {"plain": 0.9}
+        for variant, first in (("cross_validated", cross_validated), ("aligned", aligned)):
+            means[variant] = first[place] if place < len(first) else 0.92
+        seconds = {"plain": 0.0, "cross_validated": tuning[0], "aligned": tuning[1]}
+        for variant, accuracy in means.items():
+            row = {"dataset": dataset, "learner": learner, "variant": variant, "tuning_wall_s": seconds[variant]}
+            rows += [row | {"run": run, "accuracy": accuracy} | columns for run in range(splits)]
+    return Records(kpca=pd.DataFrame(rows))
+
+
+def test_kernel_versions_must_win_28_of_30():
+    found = kernel_versions_win(kpca([0.9, 0.88]))
+    assert (found.decision, found.measure) == (CONFIRMED, "won 28 of 30 cells (93 %); lost 1")
+    assert found.evidence == "won 28, level 1, lost 1 of 30 cells; lost: Balance KLMNN"
+    assert kernel_versions_win(kpca([0.9] * 3)).decision is MOSTLY
+    assert kernel_versions_win(kpca([0.9] * 8)).decision is CONTRADICTED
+    # What reads the same in two digits is level.
+    assert kernel_versions_win(kpca([0.904] * 30)).evidence.startswith("won 0, level 30, lost 0")
+
+
+def test_aligned_kernels_must_win_24_and_lose_no_more_than_2():
+    assert aligned_versions_win(kpca(aligned=[0.9] * 4 + [0.89] * 2)).decision is CONFIRMED
+    assert aligned_versions_win(kpca(aligned=[0.89] * 3)).decision is MOSTLY
+    assert aligned_versions_win(kpca(aligned=[0.9] * 11)).decision is CONTRADICTED
+
+
+def test_a_failed_split_loses_its_cell():
+    records = kpca()
+    table = records.kpca
+    table.loc[
+        (table["variant"] == "cross_validated") & (table["run"] == 7) & (table["dataset"] != "iris"), "accuracy"
+    ] = None
+    found = kernel_versions_win(records)
+    assert (found.decision, found.measure) == (CONTRADICTED, "won 3 of 30 cells (10 %); lost 27")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"datasets": ("iris", "glass")}, "Balance has 0 of 40 splits"),
+        ({"splits": 5}, "Balance has 5 of 40 splits"),
+    ],
+)
+def test_fewer_data_or_splits_than_the_papers_decide_nothing(changes, words):
+    for decide in (kernel_versions_win, aligned_versions_win, cross_validated_slightly_better, aligned_come_close):
+        found = decide(kpca(**changes))
+        assert found.decision is UNDECIDED
+        assert words in found.evidence
+
+
+def test_other_data_count_nowhere():
+    records = kpca()
+    other = records.kpca[records.kpca["dataset"] == "iris"].assign(dataset="iris-bundled", accuracy=0.1)
+    found = kernel_versions_win(Records(kpca=pd.concat([records.kpca, other])))
+    assert found.evidence == "won 30, level 0, lost 0 of 30 cells"
+
+
+def test_what_the_best_kernel_on_the_test_set_wins_is_a_note():
+    found = kernel_versions_win(kpca([0.88] * 30, test_selected=json.dumps([0.5, 0.93])))
+    assert found.decision is CONTRADICTED
+    assert found.note == "With the kernel that is best on the test set itself, 30 of 30 are won."
+
+
+@pytest.mark.parametrize(
+    ("aligned", "decision"), [(0.91, CONFIRMED), (0.917, CONTRADICTED), (0.93, CONTRADICTED), (0.89, CONTRADICTED)]
+)
+def test_cross_validation_must_be_better_by_little(aligned, decision):
+    found = cross_validated_slightly_better(kpca(aligned=[aligned] * 30))
+    assert found.decision is decision
+    assert found.measure == f"{0.92 - aligned:+.3f}"
+
+
+def test_aligned_kernels_must_be_close_and_quick():
+    found = aligned_come_close(kpca(aligned=[0.91] * 30))
+    assert (found.decision, found.measure) == (CONFIRMED, "-0.010; 100 times as quick")
+    assert "choosing takes 30 s against 3e+03 s" in found.evidence
+    assert aligned_come_close(kpca(aligned=[0.89] * 30)).decision is CONTRADICTED
+    assert aligned_come_close(kpca(tuning=(100.0, 20.0))).decision is CONTRADICTED
+    # Nearly ten times as quick.
+    nearly = aligned_come_close(kpca(tuning=(9.0, 1.0)))
+    assert (nearly.decision, nearly.measure.rpartition("; ")[2]) == (Decision.MOSTLY, "9 times as quick")
+    assert aligned_come_close(kpca(tuning=(None, 1.0))).decision is UNDECIDED
+
+
+@pytest.mark.parametrize("disturbed", [{"drifted": True}, {"timed": False}])
+def test_times_of_disturbed_splits_decide_nothing(disturbed):
+    alone = aligned_come_close(Records(kpca=kpca().kpca.assign(**disturbed)))
+    assert alone.decision is UNDECIDED
+    assert "that nothing disturbed" in alone.evidence
+
+
+VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
+
+
+def tricks(apart=(), condition=1e5, figure_4=("pima", "m-usps"), figure_5=("ionosphere", "glass"), **columns):
+    """Figures 4 and 5: both tricks have .8, but the kernel trick is off by ``apart`` in the first settings of Glass."""
+    rows = []
+    for figure, datasets in ((4, figure_4), (5, figure_5)):
+        for dataset in datasets:
+            settings = [(varied, float(value)) for varied, values in VARIED.items() for value in values]
+            for place, (varied, value) in enumerate(settings):
+                off = apart[place] if dataset == "glass" and place < len(apart) else 0.0
+                row = {"figure": figure, "dataset": dataset, "varied": varied, "value": value, "run": 0} | columns
+                rows.append(row | {"series": "kpca", "method": "kpca", "accuracy": 0.8})
+                kernel = {"series": "kernel", "method": "exact", "accuracy": 0.8 + off, "condition": condition}
+                rows.append(row | kernel)
+    return Records(tricks=pd.DataFrame(rows))
+
+
+def test_both_tricks_must_agree_where_the_kernel_is_regular():
+    found = tricks_agree(tricks([0.004]))
+    assert (found.decision, found.measure) == (CONFIRMED, "48 of 48 settings (100 %); at most 0.004")
+    assert found.evidence == "accuracies differ by at most 0.004 up to condition 1e+13"
+    assert tricks_agree(tricks([0.1] * 2)).decision is MOSTLY
+    # A setting that failed has no accuracy, and agrees with nothing.
+    assert tricks_agree(tricks([math.nan] * 12)).decision is CONTRADICTED
+    assert tricks_agree(tricks(condition=1e14)).decision is UNDECIDED
+
+
+def test_singular_kernels_may_disagree_and_are_counted():
+    records = tricks([0.3] * 12)
+    records.tricks.loc[records.tricks["dataset"] == "glass", "condition"] = 1e18
+    found = tricks_agree(records)
+    assert found.decision is CONFIRMED
+    assert found.evidence.endswith(", beyond it by up to 0.300 (in 12 of 12)")
+
+
+def test_the_papers_data_and_settings_decide():
+    found = tricks_agree(tricks(figure_5=("ionosphere", "iris-bundled")))
+    assert found.decision is UNDECIDED
+    assert "Figure 5: 12 of 12 settings of Glass" in found.evidence
+    records = tricks()
+    few = Records(tricks=records.tricks[records.tricks["value"] != 150])
+    assert "Figure 4: 1 of 12 settings of Pima" in tricks_agree(few).evidence
+
+
+def plane(disagreement, dual, dataset="ionosphere"):
+    row = {"figure": 3, "dataset": dataset, "varied": "sigma", "value": 1.0, "run": 0}
+    rows = [
+        row | {"series": "kpca", "method": "kpca", "accuracy": 0.9},
+        row | {"series": "kernel", "method": "exact", "accuracy": dual, "disagreement": disagreement},
+    ]
+    return Records(tricks=pd.DataFrame(rows))
+
+
+def test_both_planes_must_be_the_same():
+    assert same_plane(plane(8e-14, 0.9)).decision is CONFIRMED
+    assert same_plane(plane(1e-3, 0.9)).decision is CONTRADICTED
+    assert same_plane(plane(8e-14, 0.8)).decision is CONTRADICTED
+    assert same_plane(plane(8e-14, None)).decision is CONTRADICTED
+    assert same_plane(plane(8e-14, 0.9, "iris-bundled")).decision is UNDECIDED
+
+
+def made(plain=0.7, kernel=0.99, learners=LEARNERS, **changed):
+    rows = []
+    for dataset in ("disc-and-ring", "cone"):
+        for learner in learners:
+            for degree, accuracy in ((1.0, plain), (2.0, changed.get(learner, kernel))):
+                rows.append({"figure": 2, "dataset": dataset, "series": learner, "value": degree, "accuracy": accuracy})
+    return Records(tricks=pd.DataFrame(rows))
+
+
+def test_plain_learners_must_fail_and_kernels_succeed():
+    found = kernels_succeed(made())
+    assert (found.decision, found.measure) == (CONFIRMED, "6 of 6 cases (100 %); plain 0.70, degree 2 0.99")
+    assert kernels_succeed(made(plain=0.9)).decision is CONTRADICTED
+    assert kernels_succeed(made(nca=0.9)).measure == "4 of 6 cases (67 %); plain 0.70, degree 2 0.90"
+    assert kernels_succeed(made(nca=None)).decision is CONTRADICTED
+    assert kernels_succeed(made(learners=("nca",))).decision is UNDECIDED
+
+
+def stopped(records, **at):
+    """The same records with the runs at some place stopped by a limit, so that they have no numbers."""
+    table = (records.kpca if len(records.kpca) else records.tricks).assign(status="converged")
+    chosen = pd.Series(True, index=table.index)
+    for name, values in at.items():
+        chosen &= table[name].isin(values)
+    numbers = [name for name in ("accuracy", "disagreement") if name in table]
+    table.loc[chosen, ["status", *numbers]] = ["time_limit", *[math.nan] * len(numbers)]
+    return Records(kpca=table) if len(records.kpca) else Records(tricks=table)
+
+
+def test_cells_with_a_split_stopped_at_a_limit_are_open():
+    open_three = {"dataset": ["balance"], "variant": ["cross_validated"], "run": [3]}
+    found = kernel_versions_win(stopped(kpca(), **open_three))
+    assert (found.decision, found.measure) == (UNDECIDED, "won 27 of 30 cells (90 %); lost 0, and 3 open")
+    assert found.evidence.endswith("; open, since runs were stopped too early or not made: 3 cells")
+    # Two are not asked for.
+    two = {"dataset": ["balance"], "learner": ["nca", "dne"], "variant": ["cross_validated"], "run": [3]}
+    assert kernel_versions_win(stopped(kpca(), **two)).decision is CONFIRMED
+    # Three more or less change nothing where most are lost.
+    lost = kernel_versions_win(stopped(kpca([0.8] * 20), **open_three))
+    assert (lost.decision, lost.measure) == (CONTRADICTED, "won 10 of 30 cells (33 %); lost 17, and 3 open")
+    # As many are won as needed, but too many might be lost.
+    aligned = {"dataset": ["balance"], "variant": ["aligned"], "run": [3]}
+    assert aligned_versions_win(stopped(kpca(), **aligned)).decision is UNDECIDED
+    for decide in (cross_validated_slightly_better, aligned_come_close):
+        found = decide(stopped(kpca(aligned=[0.91] * 30), **aligned))
+        assert found.decision is UNDECIDED
+        assert "splits that were not stopped at a limit, of Balance NCA; Balance LMNN; Balance DNE" in found.evidence
+
+
+def test_settings_stopped_at_a_limit_are_open():
+    some = {"dataset": ["glass"], "varied": ["n", "k"]}
+    for series in ("kernel", "kpca"):
+        found = tricks_agree(stopped(tricks(), **some, series=[series]))
+        assert (found.decision, found.measure) == (
+            UNDECIDED,
+            "40 of 48 settings (83 %), and 8 open; at most 0.000",
+        )
+    assert same_plane(stopped(plane(8e-14, 0.9), series=["kernel"])).decision is UNDECIDED
+    assert same_plane(stopped(plane(8e-14, 0.9), series=["kpca"])).decision is UNDECIDED
+    found = kernels_succeed(stopped(made(), dataset=["cone"], series=["nca"], value=[2.0]))
+    assert (found.decision, found.measure) == (
+        UNDECIDED,
+        "5 of 6 cases (83 %), and 1 open; plain 0.70, degree 2 0.99",
+    )

@@ -1,0 +1,170 @@
+"""Lines of the ledger: effects, what the published protocol gives, and what papers say in words."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.suite.findings.effects import Effect
+from kdrbench.suite.findings.ledger import compare
+from kdrbench.suite.findings.ledger_lines import TRAINING, UNEXPLAINED, reference_of
+from kdrbench.suite.reports.tables.verdicts import Verdict
+from support.report_rows import kpca_run, run
+
+TABLE = {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+FOLDS = range(10)
+EXPERIMENT = {
+    "title": "T.",
+    "published": TABLE,
+    "paradigm": "supervised",
+    "datasets": ["wine", "face"],
+    "kernels": ["gaussian"],
+    "solvers": ["ism", "dg", "ism_converged", "dg_converged"],
+    "folds": 10,
+    "components": {"wine": 4, "face": 20},
+}
+PROTOCOL = EXPERIMENT | {"published": TABLE | {"protocol": True}, "datasets": ["wine"], "solvers": ["ism"]}
+CONFIG = {"run": ["four", "unstratified"], "experiments": {"four": EXPERIMENT, "unstratified": PROTOCOL}}
+
+
+def folds(dataset, method, *, experiment="four", **columns):
+    sizes = {"n_train": 160, "n_test": 18, "iterations": 3}
+    return [
+        run(
+            dataset,
+            method,
+            fold,
+            experiment=experiment,
+            **sizes | {name: value(fold) if callable(value) else value for name, value in columns.items()},
+        )
+        for fold in FOLDS
+    ]
+
+
+ROWS = pd.DataFrame(
+    [
+        *folds("wine", "ism", time_s=0.01, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("wine", "dg", time_s=4.0, cost=lambda fold: -1201.0 + fold, quality=0.983, iterations=20),
+        *folds("wine", "ism_converged", time_s=0.02, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("wine", "dg_converged", time_s=0.2, cost=lambda fold: -1311.0 + fold, quality=0.983),
+        *folds("face", "ism", cost=-3754.0, quality=0.955, train_accuracy=1.0),
+        *folds("wine", "ism", experiment="unstratified", quality=0.953, cost=-1312.0),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return compare({"ikdr": ROWS}, CONFIG)
+
+
+def found(lines, *axes):
+    (one,) = [one for one in lines if one.first and (one.dataset, one.method, one.metric) == axes and one.ours]
+    return one
+
+
+def test_an_effect_of_cost_is_gone_between_converged_solvers(lines):
+    cost = found(lines, "wine", "dg", "cost")
+    assert (cost.effect, cost.converged_effect) == (Effect.YES, Effect.GONE)
+    assert cost.effect_words.startswith("printed +8.39 %, ours +8.4")
+    assert cost.converged_words == "printed +8.39 %, ours 0 %"
+    # ISM is what others are compared with.
+    assert (found(lines, "wine", "ism", "cost").effect, found(lines, "wine", "ism", "cost").effect_words) == ("", "")
+
+
+def test_times_have_ratios_and_no_verdict(lines):
+    time = found(lines, "wine", "dg", "time_s")
+    assert time.verdict is Verdict.NOT_JUDGED
+    assert (time.effect, time.effect_words) == (Effect.YES, "printed x 395, ours x 400")
+    assert (time.converged_effect, time.converged_words) == (Effect.SIGN_ONLY, "printed x 395, ours x 10")
+
+
+def test_the_published_protocol_is_beside_ours(lines):
+    accuracy = found(lines, "wine", "ism", "accuracy")
+    assert (accuracy.experiment, accuracy.verdict) == ("four", Verdict.DIFFERS)
+    assert accuracy.protocol == "95.3% \u00b1 0.0% (unstratified, gaussian, ism)"
+    assert accuracy.protocol_verdict == "close"
+    with_ours = [one.experiment for one in lines if one.dataset == "wine" and one.method == "ism" and one.ours]
+    assert with_ours == 3 * ["four"]
+
+
+def test_a_printed_training_accuracy_stands_beside_ours(lines):
+    accuracy = found(lines, "face", "ism", "accuracy")
+    assert (accuracy.verdict, accuracy.protocol) == (Verdict.DIFFERS, f"100.0% \u00b1 0.0% ({TRAINING})")
+    assert accuracy.protocol_verdict == "reproduced"
+    assert "training rows" in accuracy.why
+
+
+def test_iterations_are_compared_with_the_printed_range(lines):
+    ism, dg = found(lines, "all", "ism", "iterations"), found(lines, "all", "dg", "iterations")
+    assert (ism.verdict, ism.ours) == (Verdict.REPRODUCED, "median 3 (3 to 3), 20 of 20 within")
+    assert (dg.verdict, dg.published) == (Verdict.DIFFERS, "30 to 400")
+    # What differs has a reason, or says that none is known.
+    assert (ism.why, dg.why) == ("", UNEXPLAINED)
+    # SM has no runs here.
+    assert [one.verdict for one in lines if one.method == "sm" and one.metric == "iterations"] == [Verdict.NOT_RUN]
+
+
+@pytest.mark.parametrize("change", [{"status": "time_limit", "time_limit_s": 60}, {"status": "skipped"}])
+def test_iterations_are_not_compared_where_cells_were_left_out(change):
+    quick = folds("wine", "dg", iterations=31)
+    left_out = folds("face", "dg", iterations=2, **change)
+    (all_there,) = (one for one in compare({"ikdr": pd.DataFrame(quick)}, CONFIG) if one.runs and one.dataset == "all")
+    assert all_there.verdict is Verdict.REPRODUCED
+    (words,) = (
+        one
+        for one in compare({"ikdr": pd.DataFrame([*quick, *left_out])}, CONFIG)
+        if (one.dataset, one.method, one.metric) == ("all", "dg", "iterations") and one.runs
+    )
+    assert words.verdict is Verdict.NOT_COMPARABLE
+    reason = "was stopped at 60 s" if "time_limit_s" in change else "budget was used up"
+    assert f"on Face {reason}" in words.why or reason in words.why
+
+
+@pytest.mark.parametrize(
+    ("axes", "reference"),
+    [
+        ({"method": "dg", "kernel": "polynomial", "table": "4"}, ("polynomial", "ism")),
+        ({"method": "ism", "kernel": "gaussian", "table": "4"}, None),
+        ({"method": "ism", "kernel": "multiquadric", "table": "5"}, ("linear", "ism")),
+        ({"method": "ism", "kernel": "linear", "table": "5"}, None),
+    ],
+)
+def test_references(axes, reference):
+    place = {"paper": "neurips2019", "setting": "supervised", "dataset": "wine", "metric": "accuracy", **axes}
+    there = reference_of(place)
+    assert (there and (there["kernel"], there["method"])) == reference
+
+
+def test_wins_draws_and_losses_are_compared_over_all_data_sets():
+    names = ["balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps"]
+
+    def line(rows):
+        config = {"run": ["k"], "experiments": {"k": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
+        lines = compare({"kpca_trick": pd.DataFrame(rows)}, config)
+        return next(one for one in lines if (one.metric, one.method) == ("win_draw_lose", "knca"))
+
+    def rows(won):
+        return [
+            kpca_run(
+                dataset=name, learner="nca", variant=variant, experiment="k", test_selected=None, accuracy=accuracy
+            )
+            for name in names
+            for variant, accuracy in (("plain", 0.5), ("cross_validated", 0.6 if name in won else 0.5))
+        ]
+
+    # The printed table has nine wins, and Iris level.
+    without_iris = [name for name in names if name != "iris"]
+    assert (line(rows(without_iris)).published, line(rows(without_iris)).verdict) == ("9/1/0", Verdict.REPRODUCED)
+    assert line(rows(without_iris[:8])).verdict is Verdict.CLOSE
+    assert (line(rows(names[:2])).ours, line(rows(names[:2])).verdict) == ("2/8/0", Verdict.DIFFERS)
+    assert line(rows(names[:2])).why.startswith("a count of the table's cells")
+    some = line(rows(names)[:8])
+    assert (some.ours, some.verdict) == ("4/0/0 of 4 data sets", Verdict.NOT_RUN)
+
+
+def test_published_tables_that_nothing_names_are_not_listed():
+    rows = pd.DataFrame([kpca_run(dataset="pima", learner="nca", experiment="mine", test_selected=None)])
+    mine = {"run": ["mine"], "experiments": {"mine": {"system": "kpca_trick"}}}
+    assert compare({"kpca_trick": rows}, mine) == []
+    # Nor where it names a paper of another system.
+    mine["experiments"]["mine"]["published"] = {"paper": "neurips2019"}
+    assert compare({"kpca_trick": rows}, mine) == []

@@ -1,0 +1,308 @@
+"""Claims of low-rank kernels, decided from made-up rows."""
+
+import pandas as pd
+import pytest
+
+from kdrbench.suite.findings import kernel_claims
+from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.finding import Decision
+
+CONFIRMED, MOSTLY, CONTRADICTED, UNDECIDED = Decision
+
+
+def whatever_the_draws(name):
+    """How a claim is decided where the number of draws does not matter."""
+    return getattr(kernel_claims, name).decide.__wrapped__
+
+
+agreement_rises, better_than_target, cost_of_projections, divergences_comparable = map(
+    whatever_the_draws, ("agreement_rises", "better_than_target", "cost_of_projections", "divergences_comparable")
+)
+few_sweeps, fewer_sweeps, rank_kept, same_kernel = map(
+    whatever_the_draws, ("few_sweeps", "fewer_sweeps", "rank_kept", "same_kernel")
+)
+
+
+def low_rank(*rows):
+    blank = {
+        "experiment": "t",
+        "dataset": "digits",
+        "run": 0,
+        "n_constraints": 50,
+        "status": "converged",
+        "n_samples": 317,
+        "rank": 16,
+    }
+    blank |= {"sweeps": 10, "projections": 500, "time_s": 1.0, "nmi_ten_starts": 0.5}
+    return Records(low_rank=pd.DataFrame([blank | row for row in rows]))
+
+
+def timed(method, in_n, in_r):
+    """Times that grow as n^in_n at rank 16 and, for a projection, as r^in_r at 317 samples."""
+    sizes = [{"method": method, "n_samples": n, "time_s": n**in_n} for n in (500, 1000, 2000, 4000)]
+    return sizes + [{"method": method, "rank": r, "time_s": r**in_r} for r in (32, 64, 128)]
+
+
+def test_projections_must_be_linear_in_n_and_quadratic_in_r():
+    found = cost_of_projections(low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", 0.3, 2.2)))
+    assert found.decision is CONFIRMED
+    assert found.evidence.startswith("burg n^1.00 (1.00 to 1.00); burg r^2.00 (2.00 to 2.00); von_neumann n^0.30")
+
+
+@pytest.mark.parametrize("exponents", [(1.5, 2.0), (1.0, 3.0), (1.0, 1.0)])
+def test_other_exponents_contradict(exponents):
+    records = low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", *exponents))
+    assert cost_of_projections(records).decision is CONTRADICTED
+
+
+def test_exponents_need_three_sizes_of_undisturbed_runs():
+    rows = [*timed("burg", 1.0, 2.0), *timed("von_neumann", 1.0, 2.0)]
+    for disturbed in ({"drifted": True}, {"timed": False}):
+        assert cost_of_projections(low_rank(*(row | disturbed for row in rows))).decision is UNDECIDED
+    for row in rows[-2:]:
+        row["status"] = "time_limit"
+    found = cost_of_projections(low_rank(*rows))
+    assert found.decision is UNDECIDED
+    assert "three sizes of von_neumann r" in found.evidence
+
+
+def test_small_ranks_are_left_out_where_there_are_large_ones():
+    bent = [{"method": "burg", "rank": r, "time_s": float(max(r, 100) ** 2)} for r in (16, 32, 64, 128, 256, 512)]
+    rows = [*bent, *timed("burg", 1.0, 2.0)[:4], *timed("von_neumann", 1.0, 2.0)]
+    assert "burg r^2.00 (2.00 to 2.00)" in cost_of_projections(low_rank(*rows)).evidence
+
+
+def on(dataset, method, *runs, **columns):
+    """Rows of a method, one for each of the ``runs``, which say what is measured of it."""
+    return [{"dataset": dataset, "method": method, "run": number} | columns | one for number, one in enumerate(runs)]
+
+
+def swept(dataset, boost, status="converged", **others):
+    """Three sets of constraints: 10 sweeps by von Neumann, and what others need."""
+    rows = on(dataset, "von_neumann_trace", *[{"sweeps": 10}] * 3)
+    rows += on(dataset, "definite_boost", *[{"sweeps": boost, "status": status}] * 3)
+    for method, sweeps in others.items():
+        rows += on(dataset, method, *[{"sweeps": sweeps}] * 3)
+    return low_rank(*rows)
+
+
+def test_boosting_must_need_ten_times_as_many_sweeps():
+    found = fewer_sweeps(swept("gyrb", 200, definite_boost_exact=8))
+    assert (found.decision, found.measure) == (CONFIRMED, "20 times as many")
+    assert found.evidence == (
+        "DefiniteBoost needs 20 times as many in the median of 3 sets; definite_boost_exact 0.8 times"
+    )
+    assert fewer_sweeps(swept("gyrb", 30)).decision is CONTRADICTED
+    assert fewer_sweeps(swept("gyrb", 30, "max_iterations")).decision is UNDECIDED
+    assert "a lower bound in 3" in fewer_sweeps(swept("gyrb", 200, "max_iterations")).evidence
+    elsewhere = on("gyrb", "definite_boost", {"sweeps": 200}, experiment="another")
+    ours = on("gyrb", "von_neumann_trace", {"sweeps": 10})
+    assert fewer_sweeps(low_rank(*ours, *elsewhere)).decision is UNDECIDED
+    # Without the trace it is another problem.
+    other = on("gyrb", "von_neumann", {"sweeps": 10}) + on("gyrb", "definite_boost", {"sweeps": 200})
+    assert fewer_sweeps(low_rank(*other)).evidence.startswith("lacking")
+
+
+def test_what_comes_out_on_the_stand_in_is_a_note():
+    for boost, word in ((200, "confirmed"), (30, "contradicted")):
+        found = fewer_sweeps(swept("gyrb-standin", boost))
+        assert found.decision is UNDECIDED
+        assert found.evidence == "on the stand-in: gyrB's data are not to be had"
+        assert found.note.startswith(f"There it would be {word}: DefiniteBoost needs {boost // 10} times")
+
+
+def kernels(dataset, ours, theirs):
+    rows = on(dataset, "von_neumann_trace", *({"reference_distance": one} for one in ours))
+    return low_rank(*rows, *on(dataset, "definite_boost", *({"reference_distance": one} for one in theirs)))
+
+
+def test_both_methods_must_end_at_the_exact_kernel():
+    found = same_kernel(kernels("gyrb", [1e-4] * 5, [1e-3] * 5))
+    assert (found.decision, found.measure) == (CONFIRMED, "5 of 5 sets (100 %); at most 1.0e-03")
+    assert found.evidence == "at most 1.0e-04 and 1.0e-03 from the exact kernel"
+    assert same_kernel(kernels("gyrb", [1e-4] * 5, [1e-3] * 4 + [0.1])).decision is MOSTLY
+    assert same_kernel(kernels("gyrb", [0.1] * 5, [1e-3] * 5)).decision is CONTRADICTED
+    # A run that failed has no kernel.
+    assert same_kernel(kernels("gyrb", [None, None], [1e-3] * 2)).decision is CONTRADICTED
+    assert same_kernel(kernels("gyrb-standin", [1e-4], [1e-3])).decision is UNDECIDED
+    assert same_kernel(kernels("gyrb", [1e-4], [])).decision is UNDECIDED
+
+
+def test_the_learned_kernel_must_beat_the_one_it_was_given():
+    def found(dataset, burg, neumann):
+        rows = []
+        for method, accuracy in (("burg", burg), ("von_neumann", neumann)):
+            for count, value in ((50, 0.1), (200, accuracy)):
+                columns = {"n_constraints": count, "accuracy": value, "target_accuracy": 0.948}
+                rows += on(dataset, method, columns)
+        return better_than_target(low_rank(*rows))
+
+    assert found("gyrb", 0.96, 0.95).decision is CONFIRMED
+    assert found("gyrb", 0.96, 0.95).evidence == "t, burg: 0.960 against 0.948; t, von_neumann: 0.950 against 0.948"
+    assert found("gyrb", 0.96, 0.94).decision is CONTRADICTED
+    assert found("gyrb", 0.96, None).decision is CONTRADICTED
+    assert found("gyrb-standin", 0.96, 0.95).decision is UNDECIDED
+
+
+def agreeing(method, *values, **columns):
+    counts = range(0, 50 * len(values), 50)
+    return [
+        {"method": method, "n_constraints": n, "nmi_ten_starts": nmi} | columns
+        for n, nmi in zip(counts, values, strict=True)
+    ]
+
+
+def test_agreement_must_rise_for_every_method():
+    rising = agreeing("burg", 0.5, 0.7, 0.8)
+    found = agreement_rises(low_rank(*rising))
+    assert (found.decision, found.evidence) == (CONFIRMED, "t, burg: 0.50 to 0.80")
+    falling = agreeing("von_neumann", 0.5, 0.7, 0.4)
+    assert agreement_rises(low_rank(*rising, *falling)).decision is CONTRADICTED
+    assert agreement_rises(low_rank(*agreeing("burg", 0.5, 0.7))).decision is UNDECIDED
+    stand_in = agreement_rises(low_rank(*agreeing("burg", 0.1, 0.2, 0.3, dataset="gyrb-standin")))
+    assert stand_in.decision is UNDECIDED
+    assert stand_in.note == "On the stand-in of gyrB: t, burg: 0.10 to 0.30."
+
+
+def test_sets_without_a_solution_have_no_say_in_a_curve():
+    unsolvable = agreeing("burg", 0.5, 0.7, 0.8, 0.1)
+    for row in unsolvable[-1:]:
+        row["largest_violation"] = 0.6
+    assert agreement_rises(low_rank(*unsolvable)).evidence == "t, burg: 0.50 to 0.80"
+
+
+def test_divergences_must_be_close_in_accuracy_and_nmi():
+    def found(accuracy, nmi, count=5):
+        rows = []
+        for place in range(5):
+            apart = place < count
+            values = {"accuracy": 0.97, "nmi_ten_starts": 0.8, "n_constraints": 25 * (place + 1)}
+            rows += on("digits", "burg", values)
+            moved = {"accuracy": 0.97 - accuracy * apart, "nmi_ten_starts": 0.8 - nmi * apart}
+            rows += on("digits", "von_neumann", values | moved)
+        return divergences_comparable(low_rank(*rows))
+
+    assert found(0.01, 0.04).decision is CONFIRMED
+    assert found(0.01, 0.04).evidence == "accuracies at most 0.010 apart, NMI 0.04"
+    assert found(0.03, 0.04).decision is CONTRADICTED
+    assert found(0.01, 0.06).decision is CONTRADICTED
+    assert (found(0.01, 0.06, 1).decision, found(0.01, 0.06, 1).measure) == (
+        MOSTLY,
+        "4 of 5 constraint counts (80 %); accuracies at most 0.010 apart, NMI 0.06",
+    )
+    assert divergences_comparable(low_rank(*on("digits", "burg", {"accuracy": 0.9}))).decision is UNDECIDED
+
+
+def test_every_learned_kernel_must_have_the_rank_of_the_start():
+    def found(*ranks, **columns):
+        return rank_kept(low_rank(*on("digits", "burg", *({"learned_rank": rank} for rank in ranks), **columns)))
+
+    assert found(16, 16).decision is CONFIRMED
+    assert found(16, 15).decision is CONTRADICTED
+    assert found(16, 16, 16, 16, 15).decision is MOSTLY
+    assert found(None).decision is CONTRADICTED
+    # Where there is no solution, eigenvalues vanish.
+    assert found(6, largest_violation=0.5).decision is UNDECIDED
+    assert found(16, n_constraints=0).decision is UNDECIDED
+
+
+def many(dataset, *solves):
+    rows = [{"sweeps": sweeps, "n_constraints": count, "largest_violation": missed} for sweeps, count, missed in solves]
+    return on(dataset, "burg", *rows)
+
+
+def test_no_solvable_set_may_need_more_than_600_sweeps():
+    assert few_sweeps(low_rank(*many("digits", (600, 1000, 1e-3), (9, 25, 0.0)))).decision is CONFIRMED
+    over = few_sweeps(low_rank(*many("digits", (601, 1000, 1e-3), (9, 25, 0.0))))
+    assert (over.decision, over.measure) == (CONTRADICTED, "1 of 2 solves (50 %); at most 601 sweeps")
+    most = few_sweeps(low_rank(*many("digits", (601, 200, 1e-3), *[(9, 25, 0.0)] * 9)))
+    assert most.decision is MOSTLY
+    assert few_sweeps(low_rank(*many("digits", (90, 200, 0.0)))).decision is UNDECIDED
+
+
+def test_unsolvable_sets_and_the_stand_in_decide_no_sweeps():
+    unsolvable = many("digits", (1362, 1000, 0.6), (9, 25, 0.0))
+    found = few_sweeps(low_rank(*unsolvable, *many("gyrb-standin", (1051, 1000, 5e-3))))
+    assert found.decision is UNDECIDED
+    assert "1000 constraints on Digits that can be met" in found.evidence
+    assert "of 2 solves 1 miss their constraints" in found.evidence
+    assert found.note == "On the stand-in of gyrB: at most 1051 sweeps (burg)"
+
+
+def test_few_draws_of_the_constraints_confirm_nothing():
+    claim = kernel_claims.agreement_rises
+    rows = [row | {"run": run} for run in range(5) for row in agreeing("burg", 0.5, 0.7, 0.8)]
+    assert claim.decide(low_rank(*rows)).decision is CONFIRMED
+    found = claim.decide(low_rank(*[row for row in rows if row["run"] < 4]))
+    assert found.decision is UNDECIDED
+    assert found.note == "Left out, with fewer than 5 draws of the constraints: t (4)."
+    # An experiment of few draws takes nothing from one of many.
+    others = [row | {"experiment": "of one draw"} for row in agreeing("burg", 0.9, 0.7, 0.1)]
+    assert claim.decide(low_rank(*rows, *others)).decision is CONFIRMED
+
+
+def test_digits_on_another_number_of_samples_decide_nothing():
+    rows = [
+        {"method": method, "n_constraints": count, "nmi_ten_starts": 0.4 + count / 1000, "accuracy": 0.95}
+        | {"learned_rank": 16, "n_samples": 500}
+        for method in ("burg", "von_neumann")
+        for count in (50, 100, 200, 1000)
+    ]
+    for decide in (agreement_rises, divergences_comparable, rank_kept, few_sweeps):
+        assert decide(low_rank(*rows)).decision is UNDECIDED
+        assert decide(low_rank(*[row | {"n_samples": 317} for row in rows])).decision is not UNDECIDED
+
+
+def cut(records, **at):
+    """The same records with the runs at some place stopped by a limit, so that they have no numbers."""
+    table = records.low_rank.copy()
+    chosen = pd.Series(True, index=table.index)
+    for name, value in at.items():
+        chosen &= table[name] == value
+    kept = {"experiment", "dataset", "method", "run", "n_constraints", "n_samples", "rank", "status"}
+    numbers = [name for name in table if name not in kept]
+    table[numbers] = table[numbers].astype(float)
+    table.loc[chosen, ["status", *numbers]] = ["time_limit", *[None] * len(numbers)]
+    return Records(low_rank=table)
+
+
+def test_draws_stopped_at_a_limit_are_open_on_digits():
+    solves = low_rank(*many("digits", (600, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
+    found = few_sweeps(cut(solves, n_constraints=50))
+    assert (found.decision, found.measure) == (UNDECIDED, "2 of 3 solves (67 %), and 1 open; at most 600 sweeps")
+    over = low_rank(*many("digits", (601, 1000, 1e-3), (9, 25, 0.0), (9, 50, 0.0)))
+    assert few_sweeps(cut(over, n_constraints=50)).decision is CONTRADICTED
+    # As before, a solve that failed is lost.
+    failed = cut(solves, n_constraints=50).low_rank.replace("time_limit", "failed")
+    assert few_sweeps(Records(low_rank=failed)).decision is CONTRADICTED
+
+    ranks = low_rank(*on("digits", "burg", *[{"learned_rank": 16}] * 3))
+    assert rank_kept(cut(ranks, run=2)).measure == "2 of 3 kernels (67 %), and 1 open; at least 16 of 16"
+    assert rank_kept(cut(ranks, run=2)).decision is UNDECIDED
+    # Without a draw that ended nothing is decided.
+    assert "not stopped at a limit" in rank_kept(cut(ranks)).evidence
+
+    rising = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.8))
+    found = agreement_rises(cut(rising, method="burg", n_constraints=100))
+    assert (found.decision, found.measure) == (UNDECIDED, "1 of 2 curves (50 %), and 1 open")
+    falling = low_rank(*agreeing("burg", 0.5, 0.7, 0.8), *agreeing("von_neumann", 0.5, 0.7, 0.4))
+    assert agreement_rises(cut(falling, method="burg", n_constraints=100)).decision is CONTRADICTED
+
+
+def test_draws_stopped_at_a_limit_are_open_on_gyrb():
+    same = kernels("gyrb", [1e-4] * 3, [1e-3] * 3)
+    for method in ("von_neumann_trace", "definite_boost"):
+        assert same_kernel(cut(same, method=method, run=1)).decision is UNDECIDED
+    worse = kernels("gyrb", [0.1] * 3, [1e-3] * 3)
+    assert same_kernel(cut(worse, method="definite_boost", run=1)).decision is CONTRADICTED
+    sweeps = swept("gyrb", 30)
+    assert fewer_sweeps(sweeps).decision is CONTRADICTED
+    assert fewer_sweeps(cut(sweeps, method="definite_boost", run=1)).decision is UNDECIDED
+    assert fewer_sweeps(cut(swept("gyrb", 200), method="von_neumann_trace", run=1)).decision is UNDECIDED
+    # Sweeps at which DefiniteBoost was stopped are a lower bound.
+    assert fewer_sweeps(swept("gyrb", 200, "time_limit")).decision is CONFIRMED
+    for decide, claim in ((same_kernel, same), (fewer_sweeps, sweeps)):
+        assert decide(cut(claim)).decision is UNDECIDED
+    rows = [row | {"target_accuracy": 0.9} for row in on("gyrb", "burg", *[{"accuracy": 0.8}] * 3)]
+    assert better_than_target(low_rank(*rows)).decision is CONTRADICTED
+    assert better_than_target(cut(low_rank(*rows), run=1)).decision is UNDECIDED

@@ -1,0 +1,210 @@
+"""Every published number beside ours, and how many are met, from made-up runs."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kdrbench.suite.findings.ledger import (
+    compare,
+    comparison_csv,
+    comparison_html,
+    shares,
+    unexplained,
+)
+from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
+from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
+from support.configs import whole_config
+from support.report_rows import run
+
+TABLE_6 = {"paper": "ismplus", "table": "6", "setting": "unsupervised"}
+TABLE_5 = {"paper": "ismplus", "table": "5", "setting": "supervised"}
+
+
+def experiment(published, **changes):
+    return {
+        "title": "A table.",
+        "published": published,
+        "paradigm": published["setting"],
+        "datasets": ["wine", "cancer-137"],
+        "kernels": ["gaussian"],
+        "solvers": ["ism", "ism_2018"],
+        "split": "none",
+    } | changes
+
+
+def clustering(dataset, solver, **columns):
+    return run(dataset, solver, 0, experiment="six", quality_metric="nmi", split="none", **columns)
+
+
+def with_error(solver, **columns):
+    return run("cancer-137", solver, 0, experiment="five", quality_metric="error", split="none", **columns)
+
+
+CONFIG = {
+    "run": ["six", "five", "again"],
+    "experiments": {
+        "six": experiment(TABLE_6, baselines=["spectral_clustering"]),
+        "five": experiment(TABLE_5),
+        "again": experiment(TABLE_6, datasets=["wine"]),
+        "unpublished": {key: value for key, value in experiment(TABLE_6).items() if key != "published"},
+        "not_run": experiment({"paper": "neurips2019", "table": "5", "setting": "supervised"}),
+    },
+}
+RUNS = pd.DataFrame(
+    [
+        clustering("wine", "ism", time_s=0.0004, cost=-39.082, quality=0.8784),
+        clustering("wine", "ism_2018", time_s=4.0, cost=-38.0, quality=0.7),
+        clustering("wine", "spectral_clustering", kernel="none", cost=None, quality=0.8349),
+        clustering("cancer-137", "ism", cost=-33.299, quality=0.862, status="time_limit"),
+        with_error("ism", cost=-1645.719, quality=2 / 137),
+        with_error("ism_2018", cost=-1645.719, quality=4 / 137),
+        run("wine", "ism", 0, experiment="again", quality_metric="nmi", split="none", cost=-39.9, quality=0.9),
+    ]
+)
+
+
+@pytest.fixture
+def comparisons():
+    # What the text says in words is tested in test_lines.py.
+    return [one for one in compare({"ikdr": RUNS}, CONFIG) if one.table != "text"]
+
+
+def found(comparisons, table, *axes, experiment=None):
+    (one,) = [
+        one
+        for one in comparisons
+        if (one.table, one.dataset, one.method, one.metric) == (table, *axes)
+        and (one.first if experiment is None else one.experiment == experiment)
+    ]
+    return one
+
+
+def test_every_number_is_listed_once_and_counts_once(comparisons):
+    printed = [*published_numbers(**TABLE_6), *published_numbers(**TABLE_5)]
+    # A third of the rows of baselines is a cost that is not printed.
+    assert len(printed) == (84 - 4 * 2) + (96 - 4 * 3)
+    assert [(one.table, one.dataset, one.kernel, one.method, one.metric) for one in comparisons if one.first] == [
+        tuple(axes[name] for name in ("table", "dataset", "kernel", "method", "metric")) for axes in printed
+    ]
+    again = [one for one in comparisons if not one.first]
+    # The second experiment has both solvers' three numbers on Wine.
+    assert len(again) == 6
+    assert {one.experiment for one in again} == {"again"}
+
+
+def test_ours_have_the_names_that_the_papers_use(comparisons):
+    cost = found(comparisons, "6", "wine", "ism", "cost")
+    assert (cost.published, cost.ours, cost.verdict, cost.experiment) == ("-39.1", "-39.082", "reproduced", "six")
+    assert (cost.mean, cost.runs) == (-39.082, 1)
+    assert found(comparisons, "6", "wine", "ism", "nmi").verdict is Verdict.REPRODUCED
+    assert found(comparisons, "6", "wine", "none", "nmi").ours == "0.835"
+    # The printed costs lie between -38.07 and -39.1: of that, -38 is no quarter from -39.1, but all of it.
+    assert found(comparisons, "6", "wine", "ism2018", "cost").verdict is Verdict.DIFFERS
+    assert found(comparisons, "6", "wine", "ism2018", "nmi").verdict is Verdict.DIFFERS
+    # Of the 137 samples that the papers call Cancer.
+    error = found(comparisons, "5", "cancer", "ism", "error")
+    assert (error.published, error.ours, error.verdict) == ("1.5%", "1.5%", "reproduced")
+    assert found(comparisons, "5", "cancer", "ism2018", "error").verdict is Verdict.DIFFERS
+    assert found(comparisons, "6", "wine", "ism", "cost", experiment="again").verdict is Verdict.DIFFERS
+
+
+def test_missing_numbers_are_not_run_and_limited_ones_stopped(comparisons):
+    gm = found(comparisons, "6", "wine", "gm", "cost")
+    assert (gm.ours, gm.verdict, gm.why, gm.experiment) == ("", "not run", NO_EXPERIMENT, "")
+    limited = found(comparisons, "6", "cancer", "ism", "time_s")
+    assert (limited.ours, limited.verdict) == ("> 2s", "not judged")
+    assert found(comparisons, "6", "cancer", "ism", "cost").verdict is Verdict.STOPPED
+    assert limited.why.startswith("time limit")
+    assert found(comparisons, "5", "wine", "ism", "cost").ours == "not run"
+
+
+def test_a_mean_over_several_runs_has_an_interval(comparisons):
+    assert found(comparisons, "6", "wine", "ism", "cost").low is None
+    several = [1.0, 2.0, 4.0, 9.0]
+    runs = pd.DataFrame(
+        [
+            run("wine", "ism", fold, experiment="six", quality_metric="nmi", split="subsets", cost=cost)
+            for fold, cost in enumerate(several)
+        ]
+    )
+    one = found(compare({"ikdr": runs}, CONFIG), "6", "wine", "ism", "cost")
+    interval = stats.t.interval(0.95, 3, loc=np.mean(several), scale=stats.sem(several))
+    assert (one.low, one.high) == pytest.approx(interval, rel=1e-12)
+
+
+def test_shares_count_each_number_once_and_no_times(comparisons):
+    lines = list(shares(comparisons))
+    # Of 76 and 84 numbers, 28 and 32 are times.
+    assert lines[0].startswith("ISM+, Table 6, unsupervised: 48 numbers: ")
+    assert lines[1].startswith("ISM+, Table 5, supervised: 52 numbers: ")
+    assert lines[2].startswith("ISM+: 100 numbers: ")
+    counts = {verdict: sum(one.verdict is verdict for one in comparisons if one.first) for verdict in Verdict}
+    assert f"{counts[Verdict.REPRODUCED]} reproduced ({counts[Verdict.REPRODUCED] / 100:.0%}), " in lines[2]
+    assert counts[Verdict.NOT_JUDGED] == 60
+    assert sum(counts.values()) == 160
+    assert lines[3].startswith("ISM+, effects: ")
+    assert len(lines) == 5
+
+
+def test_a_number_that_differs_for_no_known_reason_is_listed():
+    # The NMI of ISM 2018 on Wine differs, and readings.toml has nothing to say of it.
+    comparisons = compare({"ikdr": RUNS}, CONFIG)
+    one = found(comparisons, "6", "wine", "ism2018", "nmi")
+    assert (one.verdict, one.why) == (Verdict.DIFFERS, UNEXPLAINED)
+    assert one in unexplained(comparisons)
+    known = len([one for one in comparisons if one.first and one.why == UNEXPLAINED])
+    assert f"ISM+, unlike for no reason that is known: {known}" in shares(comparisons)
+    assert comparison_html(comparisons).count(f"<strong>{UNEXPLAINED}</strong>") == known
+    # What is reproduced needs no reason.
+    assert found(comparisons, "6", "wine", "ism", "cost").why == ""
+
+
+def test_csv_and_page_hold_every_line(comparisons):
+    rows = list(csv.DictReader(io.StringIO(comparison_csv(comparisons))))
+    assert len(rows) == len(comparisons)
+    cost = next(row for row in rows if row["metric"] == "cost")
+    assert (cost["published"], cost["published_value"]) == ("-39.1", "-39.1")
+    assert (cost["ours"], cost["verdict"], cost["first"]) == ("-39.082", "reproduced", "True")
+    page = comparison_html(comparisons)
+    tables = {(one.paper, one.table, one.setting) for one in comparisons}
+    assert page.count("<h2>") == len(tables)
+    assert page.count("<tr>") == len(comparisons) + page.count("<thead>")
+    assert VERDICT_RULES in page
+    assert "ISM+: 100 numbers" in page
+    # In the words of the tables.
+    assert "<h2>ISM+, Table 6, unsupervised</h2>" in page
+    words = ("Wine", "Gaussian", "ISM", "Cost")
+    labels = ("Data", "Kernel", "Method", "Metric")
+    cells = zip(labels, words, strict=True)
+    assert "".join(f'<td data-label="{label}">{word}</td>' for label, word in cells) in page
+
+
+@pytest.mark.slow("compares every published number once")
+def test_every_published_number_has_a_cell():
+    lines = compare({"ikdr": RUNS[:0]}, whole_config())
+    # What is said in words needs runs, not cells.
+    of_cells = [one for one in lines if one.setting not in ("iterations", "complexity")]
+    assert [one for one in of_cells if one.why == NO_EXPERIMENT and not one.experiment] == []
+    assert {one.paper for one in lines} == {"neurips2019", "ismplus"}
+
+
+def test_printed_numbers_mean_what_rounds_to_them():
+    numbers = [
+        ("-39.1", -39.1, 0.05),
+        ("-1311\u00b126", -1311.0, 0.5),
+        ("-1894\u00b147", -1.894e6, 500.0),
+        ("97.2%\u00b13.7%", 0.972, 0.0005),
+        ("0%", 0.0, 0.005),
+        ("0.88", 0.88, 0.005),
+        ("16.8m\u00b13.4s", 1008.0, 3.0),
+        ("0.02s", 0.02, 0.005),
+        ("N/A", None, 0.0),
+        ("", 1.0, 0.0),
+    ]
+    for text, value, rounding in numbers:
+        assert PublishedNumber(text, "ok", value, None, "").rounding == pytest.approx(rounding, rel=1e-12)

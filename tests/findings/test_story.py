@@ -1,0 +1,120 @@
+"""The page of what was found of the papers, of records that were made up."""
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from kdrbench.suite.experiments.results import read_frozen
+from kdrbench.suite.findings.finding import Decision, Finding
+from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import Summary, escape, summary, write_summaries
+from kdrbench.suite.reports.tables.verdicts import Verdict
+from support.record_folders import folder_of
+
+PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Ten folds of ISM and DG on Wine, with costs near the printed one of the Gaussian kernel."""
+    folder = folder_of(tmp_path / "results", folds=10, changed=PAPER | {"components": {"wine": 4}})
+    return Source(read_frozen(folder / "config.json"), folder, folder)
+
+
+def test_the_page_holds_size_verdicts_claims_and_answers(source):
+    story, page = Summary(source), summary("what_we_found", source)
+    assert f"{len(story.runs)} rows of 1 experiment" in page
+    assert "made on processor one" in page
+    ((paper, verdicts),) = story.papers()
+    assert f"- **{paper}**: {escape(verdicts)}." in page
+    assert len(source.claims) == sum(page.count(f"- **{escape(claim.words)}** (") for claim, _ in source.claims) > 5
+    assert [one.experiment for one in story.answers(beyond=False)] == ["first"]
+    assert not story.answers(beyond=True)
+    # Rows of one process count its seconds once.
+    source.__dict__["experiments"] = ["first"]
+    once = Summary(source)
+    once.__dict__["runs"] = once.runs.assign(wall_s=1800.0, trace_file="one", run=0)
+    assert once.size.endswith("0.5 core-hours")
+
+
+def test_every_number_that_is_not_met_has_one_reason(source):
+    line = next(one for one in source.comparisons if one.metric == "cost")
+    differs = replace(line, verdict=Verdict.DIFFERS, published="1", ours="2", why="labels are numbers; daggers")
+    source.__dict__["comparisons"] = [
+        replace(differs, verdict=Verdict.REPRODUCED),
+        replace(differs, verdict=Verdict.CLOSE, why="other folds"),
+        differs,
+        replace(differs, first=False),
+        replace(differs, published="3", why="labels are numbers"),
+    ]
+    reasons = Summary(source).reasons()
+    assert [(one.why, one.count) for one in reasons] == [("labels are numbers", 2), ("other folds", 1)]
+    assert reasons[0].example.endswith(": 1 printed, 2 here")
+    page = summary("what_we_found", source)
+    assert f"| labels are numbers | 2 | {escape(reasons[0].example)} |" in page
+    assert "3 printed numbers: 1 reproduced, 1 close, 2 differs".replace("3", "4") in page
+
+
+def test_numbers_without_a_known_reason_are_counted_by_search(source):
+    line = next(one for one in source.comparisons if one.metric == "cost")
+    unlike = replace(line, verdict=Verdict.DIFFERS, published="7", ours="8", why="no reason is known; daggers")
+    other = replace(unlike, why="no setting is known (benchmarks/b.py)")
+    source.__dict__["comparisons"] = [other, unlike, replace(unlike, published="9"), replace(unlike, first=False)]
+    page = summary("what_we_found", source)
+    listed = page.partition("No reason is known for 3 numbers, after these searches:\n")[2]
+    assert re.findall(r"^\| (no .*?) \| (\d) \| .*: 7 printed, 8 here", listed, re.M) == [
+        ("no reason is known", "2"),
+        ("no setting is known (benchmarks/b.py)", "1"),
+    ]
+    assert Summary(source).reasons() == []
+    source.__dict__["comparisons"] = [replace(unlike, why="other folds")]
+    assert "No reason is known" not in summary("what_we_found", source)
+
+
+@pytest.mark.parametrize(
+    ("decision", "heading", "has_note"),
+    [
+        (Decision.CONTRADICTED, "What does not, and why", True),
+        (Decision.MOSTLY, "What nearly does", True),
+        (Decision.CONFIRMED, "What reproduces", False),
+    ],
+)
+def test_a_claim_that_does_not_hold_has_its_note(source, decision, heading, has_note):
+    claim = source.claims[0][0]
+    source.__dict__["claims"] = [(claim, Finding(decision, "in 3 of 4 cells", "On training samples 4 of 4 do."))]
+    page = summary("what_we_found", source)
+    (part,) = [part for part in page.split("\n## ") if f"- **{escape(claim.words)}**" in part]
+    assert part.startswith(heading)
+    assert ("in 3 of 4 cells. On training samples 4 of 4 do." in part) is has_note
+    assert ("## What nearly does" in page) is (decision is Decision.MOSTLY)
+
+
+def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
+    runs = source.runs("first")
+    ism = runs[runs["method"] == "ism"].assign(status="converged", curvature=-1e-5, optimality="not_stationary")
+    of_polynomial = ism["kernel"] == "polynomial"
+    ism.loc[of_polynomial, "curvature"] = -1e-7
+    ism.loc[ism.index[0], "curvature"] = None
+    ism.loc[ism.index[1:4], "status"] = ["max_iterations", "time_limit", "failed"]
+    rivals = runs[runs["method"] == "dg"].assign(status="max_iterations", optimality="second_order")
+    rivals.loc[rivals.index[0], "optimality"] = "saddle"
+    source._runs["first"] = pd.concat([ism, rivals], ignore_index=True)
+    ascent, saddles, cycles = (one.evidence for one in Summary(source).endings())
+    assert ascent == (
+        "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "
+        "Polynomial 0 of 10."
+    )
+    assert saddles == "1 of 20 stationary ends (5 %) whose curvature is known: DG 1 (first)."
+    assert cycles == (
+        "1 of 20 runs (5 %) used up their iterations, as a cycle does; its own rule ended 17 runs, a limit 1 run."
+    )
+
+
+def test_records_of_no_paper_have_no_page(tmp_path):
+    folder = folder_of(tmp_path / "results")
+    config = read_frozen(folder / "config.json")
+    config["experiments"]["first"].pop("published", None)
+    source = Source(config, folder, folder)
+    assert not list(write_summaries(source, tmp_path / "out"))

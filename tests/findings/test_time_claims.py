@@ -1,0 +1,229 @@
+"""Claims on time, decided from made-up first solves."""
+
+import pytest
+
+from kdrbench.suite.findings.finding import Decision
+from kdrbench.suite.findings.time_claims import (
+    as_fast_as_baselines,
+    complexity,
+    disparity_grows,
+    quadratic_time,
+    times_faster,
+)
+from support.claim_rows import cells, records
+from support.report_rows import run
+
+TABLES = ("four", "four_clusters", "plus_five", "plus_six")
+RIVALS = ("dg", "sm", "gm")
+SIZES = [1000, 2000, 4000, 8000]
+
+
+def race(slowest=2.0, suffix="", **columns):
+    """ISM takes a hundredth of a second, every rival one, and GM ``slowest`` on Face."""
+    rows = [row for table in TABLES for row in cells(table, f"ism{suffix}", time_s=0.01)]
+    for table in TABLES:
+        rivals = [*RIVALS, "ism_2018"] if table.startswith("plus") and not suffix else RIVALS
+        for rival in rivals:
+            seconds = {
+                "time_s": lambda data, kernel, fold, name=rival: slowest if (data, name) == ("face", "gm") else 1.0
+            }
+            rows += cells(table, f"{rival}{suffix}", **(seconds | columns))
+    return rows
+
+
+def test_times_faster_by_the_largest_ratio():
+    found = times_faster(records(*race(slowest=2000.0)))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "200,000 times")
+    words = "at most 200,000 times (NeurIPS 2019, Table 4, supervised: Face, Gaussian, GM), median 100 of "
+    assert words in found.evidence
+    assert found.note == "Converged rivals have no records."
+
+
+@pytest.mark.parametrize(
+    ("slowest", "decision", "measure"),
+    [(900.0, Decision.MOSTLY, "90,000 times"), (2.0, Decision.CONTRADICTED, "200 times")],
+)
+def test_a_smaller_ratio_holds_nearly_or_not(slowest, decision, measure):
+    found = times_faster(records(*race(slowest=slowest)))
+    assert (found.decision, found.measure) == (decision, measure)
+
+
+@pytest.mark.whole
+def test_times_faster_says_the_ratio_of_converged_solvers():
+    fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
+    found = times_faster(records(*race(), *fair))
+    assert "rivals take 5 to 100 times ISM's first solve, median 100" in found.note
+    assert found.note.endswith("are not stationary.")
+
+
+@pytest.mark.parametrize(
+    ("slowest", "columns", "words"),
+    [
+        (2.0, {"status": "time_limit"}, "lower bounds, since runs were stopped"),
+        (2000.0, {"timed": False}, "undisturbed times of"),
+    ],
+)
+def test_times_faster_is_undecided_without_full_clean_times(slowest, columns, words):
+    found = times_faster(records(*race(slowest=slowest, **columns)))
+    assert found.decision is Decision.UNDECIDED
+    assert words in found.evidence
+
+
+def test_a_bound_above_the_claim_is_enough():
+    early = race(slowest=2000.0, status="time_limit", stopped_early="stopped at 60 s")
+    assert times_faster(records(*early)).decision is Decision.CONFIRMED
+
+
+def stopped(rows, method="", dataset=""):
+    return [
+        row | {"status": "time_limit"} if method in ("", row["method"]) and dataset in ("", row["dataset"]) else row
+        for row in rows
+    ]
+
+
+def test_times_faster_takes_no_ratio_where_ism_was_stopped():
+    # The ratio of 200,000 on Face is no more than a bound from above.
+    found = times_faster(records(*stopped(race(slowest=2000.0), "ism", "face")))
+    assert (found.decision, found.measure) == (Decision.UNDECIDED, "100 times")
+    assert "in which ISM itself was stopped" in found.evidence
+
+
+def test_a_ratio_bounded_from_above_by_a_small_one_contradicts():
+    assert times_faster(records(*stopped(race(), "ism", "face"))).decision is Decision.CONTRADICTED
+
+
+@pytest.mark.whole
+def test_of_solvers_that_were_stopped_little_is_known():
+    # At most 90,000 times might be mostly so.
+    assert times_faster(records(*stopped(race(slowest=900.0), "ism", "face"))).decision is Decision.UNDECIDED
+    # Both stopped: nothing is known of the ratio.
+    assert times_faster(records(*stopped(race(), dataset="face"))).decision is Decision.UNDECIDED
+    alone = times_faster(records(*stopped(race(), "ism")))
+    assert "lacking: first solves of ism, which came to its end" in alone.evidence
+
+
+def baselines(lda=0.01, slow=0.01):
+    rows = [*cells("plus_five", "ism", time_s=0.05), *cells("plus_five", "lda", time_s=lda)]
+    return records(*rows, *cells("plus_five", "pca_svm", time_s=lambda data, *_: slow if data == "car" else 0.01))
+
+
+def test_as_fast_as_baselines_within_a_factor_of_ten():
+    assert as_fast_as_baselines(baselines()).decision is Decision.CONFIRMED
+    one = as_fast_as_baselines(baselines(slow=0.001))
+    assert (one.decision, one.measure) == (Decision.MOSTLY, "7 of 8 cases (88 %); at most 50 times")
+    assert one.evidence.endswith("; Car 50 times PCA + SVM")
+    assert as_fast_as_baselines(baselines(lda=0.001)).decision is Decision.CONTRADICTED
+    assert as_fast_as_baselines(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+
+
+def grown(solver, exponent, axis="n_train", experiment="scaling", sizes=SIZES, **columns):
+    """First solves that grow as size^exponent; ``axis`` says in which size."""
+    fixed = {"n_train": 1000, "n_features": 20, "n_components": 4, "iterations": 1, "warm_s": 0.1}
+    rows = []
+    for size in sizes:
+        # All series meet at the sizes that do not grow.
+        time_s = (size / fixed[axis]) ** exponent
+        own = {"experiment": experiment, "time_s": time_s, axis: size}
+        rows.append(run(f"{axis}-{size}", solver, 0, **(fixed | own | columns)))
+    return rows
+
+
+def all_pairs(**exponents):
+    """First solves of ISM and all its rivals that grow as n^2, but for those of the named ones."""
+    return [row for name in ("ism", *RIVALS) for row in grown(name, exponents.get(name, 2.0))]
+
+
+def test_quadratic_time_by_the_exponents_of_all_solvers():
+    rows = [*all_pairs(ism=1.9, dg=2.1), *grown("ism", 1.0, experiment="scaling_factored")]
+    found = quadratic_time(records(*rows))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "4 of 4 solvers (100 %); n^1.90 to n^2.10")
+    assert found.evidence.startswith("ISM n^1.90 (95 %: 1.90 to 1.90); DG n^2.10")
+    assert found.note.startswith("With the library's own evaluation, which needs no pairs: ISM n^1.00")
+
+
+@pytest.mark.parametrize("there", [("ism",), ("ism", "dg"), RIVALS])
+def test_quadratic_time_needs_ism_and_all_its_rivals(there):
+    found = quadratic_time(records(*[row for row in all_pairs() if row["method"] in there]))
+    assert found.decision is Decision.UNDECIDED
+    lacking = ", ".join(name.upper() for name in ("ism", *RIVALS) if name not in there)
+    assert f"first solves of {lacking} that sum over all pairs" in found.evidence
+
+
+def test_quadratic_time_is_mostly_so_where_one_of_five_differs():
+    found = quadratic_time(records(*all_pairs(), *grown("ism_2018", 1.7)))
+    assert (found.decision, found.measure) == (Decision.MOSTLY, "4 of 5 solvers (80 %); n^1.70 to n^2.00")
+
+
+@pytest.mark.parametrize("exponents", [(2.0, 3.0), (1.0, 1.0), (1.74, 2.26)])
+def test_other_or_unlike_exponents_contradict_quadratic_time(exponents):
+    rows = all_pairs(ism=exponents[0], dg=exponents[1])
+    assert quadratic_time(records(*rows)).decision is Decision.CONTRADICTED
+
+
+def test_slopes_must_be_alike_also_where_intervals_are_wide():
+    def found(slowest):
+        # A wave that leaves the slope at 2.45 and widens its interval to 2.15 and below 2.25, but not to 1.8.
+        rows = grown("dg", 2.45)
+        for row, sign in zip(rows, (1, -1, -1, 1), strict=True):
+            row["time_s"] *= 2.0 ** (0.11 * sign)
+        others = [row for row in all_pairs(ism=slowest, sm=2.2, gm=2.2) if row["method"] != "dg"]
+        return quadratic_time(records(*others, *rows))
+
+    assert (found(1.8).decision, found(1.8).measure) == (
+        Decision.CONTRADICTED,
+        "2 of 4 solvers (50 %); n^1.80 to n^2.45",
+    )
+    assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found(1.8).evidence
+    assert found(2.2).decision is Decision.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": "time_limit"}, "DG ended at 0 sizes"),
+        ({"drifted": True}, "all pairs"),
+        ({"experiment": "scaling_factored"}, "all pairs"),
+        ({"sizes": [125, 250, 500]}, "of 1000 and more"),
+    ],
+)
+def test_quadratic_time_needs_undisturbed_large_sums_over_pairs(change, words):
+    others = [] if words == "all pairs" else [row for row in all_pairs() if row["method"] != "dg"]
+    found = quadratic_time(records(*others, *grown("dg", 2.0, **change)))
+    assert found.decision is Decision.UNDECIDED
+    assert words in found.evidence
+
+
+def exponents(in_q=2.0, in_d=1.0, **columns):
+    rows = []
+    for name in ("ism", *RIVALS):
+        rows += grown(name, 2.0, **columns) + grown(name, in_d, "n_features", sizes=[10, 40, 160])
+        rows += grown(name, 0.5 if name == "ism" else in_q, "n_components", sizes=[2, 8, 16])
+    return records(*rows)
+
+
+def test_complexity_by_the_exponents_of_an_iteration():
+    found = complexity(exponents())
+    assert (found.decision, found.measure) == (
+        Decision.CONFIRMED,
+        "12 of 12 exponents (100 %); at most n^2.00, d^1.00, q^2.00",
+    )
+    assert "DG q^2.00 (95 %: 2.00 to 2.00)" in found.evidence
+    assert complexity(exponents(in_q=1.0)).decision is Decision.CONTRADICTED
+    assert complexity(exponents(in_d=1.5)).decision is Decision.CONTRADICTED
+    lacking = complexity(exponents(status="time_limit"))
+    assert lacking.decision is Decision.UNDECIDED
+    assert "n of ISM, n of DG" in lacking.evidence
+
+
+def features(**in_d):
+    return records(*(row for name, one in in_d.items() for row in grown(name, one, "n_features", sizes=[10, 40, 160])))
+
+
+def test_disparity_grows_where_the_ratio_rises_with_the_features():
+    found = disparity_grows(features(ism=0.5, dg=1.0, sm=1.0, gm=2.0))
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "3 of 3 rivals (100 %); at least d^0.50")
+    assert "GM d^1.50 (1.50 to 1.50)" in found.evidence
+    assert disparity_grows(features(ism=1.0, dg=0.5, sm=1.5, gm=2.0)).decision is Decision.CONTRADICTED
+    lacking = disparity_grows(features(ism=1.0, dg=2.0))
+    assert lacking.decision is Decision.UNDECIDED
+    assert "SM, GM at three numbers of features" in lacking.evidence
