@@ -1,4 +1,4 @@
-"""A method that changes what surrounds it, its folder, loses nothing and writes nowhere else."""
+"""A method that changes what surrounds it, its folder or its mask, loses nothing and writes nowhere else."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from support.one_batch import LIMITS, arrays_in, batch_of, context_of, files_in,
 
 @dataclass(frozen=True)
 class Changes(Misbehaving):
-    """Changes its folder, maybe to one that is deleted, before or after its iterates."""
+    """Changes its folder, to one that is deleted, or its mask, before, between or after its iterates."""
 
     what: str = "folder"
     when: int = 1
@@ -29,6 +29,9 @@ class Changes(Misbehaving):
         return SolverOutcome(start, Status.CONVERGED, "well")
 
     def change(self):
+        if self.what == "mask":
+            os.umask(0o777)
+            return
         folder = Path(os.environ["ELSEWHERE"]) / "folder"
         folder.mkdir()
         os.chdir(folder)
@@ -36,7 +39,7 @@ class Changes(Misbehaving):
             shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize(("what", "when"), [("folder", 3), ("deleted folder", 0)])
+@pytest.mark.parametrize(("what", "when"), [("folder", 3), ("deleted folder", 0), ("mask", 1)])
 def test_a_run_that_changes_its_surroundings_loses_nothing(what, when, tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -51,5 +54,7 @@ def test_a_run_that_changes_its_surroundings_loses_nothing(what, when, tmp_path,
     assert any("projection" in name for name in arrays_in(files))
     run = workspace_of(files, batch).run(0)
     assert len(read_trace(run.trace)) == 5
+    # Readable also by one who is not the superuser.
+    assert all(path.stat().st_mode & 0o400 for path in run.folder.rglob("*"))
     left = [path for path in elsewhere.rglob("*") if path.is_file()]
     assert left == []

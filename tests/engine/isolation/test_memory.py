@@ -90,15 +90,18 @@ def test_what_several_processes_share_counts_once():
 
 def test_memory_of_a_process_that_forks_meanwhile_counts_once():
     """What is one process's own when part of its numbers is read is several processes' at the next."""
+    reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:
         held = anonymous(48)
+        os.write(writing, b"!")
         while True:
             if os.fork() == 0:
                 sum(held[::4096])
                 os._exit(0)
             os.wait()
     meter, seen = Sampled(), []
+    os.read(reading, 1)
     try:
         process, end = psutil.Process(parent), time.monotonic() + 0.7
         while time.monotonic() < end:

@@ -19,6 +19,7 @@ import numpy as np
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import DataError
+from kdrbench.files import present_umask
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
@@ -169,7 +170,7 @@ def _supervised(
         # The seconds before an interruption count, also for a run that does not use them.
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
-        referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn)
+        referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn, present_umask())
         target = partial(execute, run, referee, request.keys)
         limits = replace(context.limits, time_s=left_s)
         process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -78,6 +80,7 @@ class Referee:
     pauses: Pauses
     files: RunFiles
     turn: Turn | None = None
+    umask: int = 0o022
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:
@@ -95,6 +98,15 @@ class Referee:
         finally:
             clock.stop()
         return value, clock.seconds
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make files as readable as those of the batch, whatever mask a method has set."""
+        methods = os.umask(self.umask)
+        try:
+            yield
+        finally:
+            os.umask(methods)
 
     def wait_for_turn(self) -> None:
         """Wait, with all clocks stopped, until the work may be repeated once more."""
@@ -122,7 +134,8 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            save_array(self.files.array(name), np.asarray(array))
+            with self.writing():
+                save_array(self.files.array(name), np.asarray(array))
         except OSError as error:
             raise BenchFaultError(f"the {name} cannot be written: {error}") from error
 
@@ -132,7 +145,7 @@ class Referee:
         Raises ``BenchFaultError`` when it cannot be written.
         """
         try:
-            with self.files.trace.open("ab", buffering=0) as stream:
+            with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
                 if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
                     stream.write(text)
         except OSError as error:

@@ -127,7 +127,8 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
 
 def _hand_over(referee: Referee, result: RunResult) -> None:
     clocked = referee.clocked
-    hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
+    with referee.writing():
+        hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
 
 
 def hand_over(files: RunFiles, result: RunResult) -> None:

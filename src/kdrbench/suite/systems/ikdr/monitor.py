@@ -171,7 +171,8 @@ class ProjectionMonitor(TimedMonitor):
         self.clock.stop()
         try:
             kept = Checkpoint(self.clock.wall_s, self.clock.cpu_s, self.iterations, state())
-            write_checkpoint(self._checkpoint_path, kept)
+            with self._referee.writing():
+                write_checkpoint(self._checkpoint_path, kept)
         except OSError as error:
             raise BenchFaultError(f"the checkpoint cannot be written: {error}") from error
         finally:
