@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
@@ -134,9 +135,7 @@ def render_dashboard(
             decision_rules=DECISION_RULES,
             verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
             packs={
-                "plotly": pack(plotly_script()),
-                "tables": pack(datatables("dt_bundle.js")),
-                "style": pack(datatables("dt_bundle.css")),
+                **packed_libraries(),
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
@@ -184,16 +183,17 @@ def pack_data(data: Any) -> str:
     return pack(json.dumps(data, separators=(",", ":"), allow_nan=False))
 
 
-def plotly_script() -> str:
-    """Return Plotly's script, which makes the global ``Plotly``."""
+@cache
+def packed_libraries() -> dict[str, str]:
+    """Return Plotly's script, and the module and the style sheet of DataTables that itables ships, compressed."""
     from plotly.offline import get_plotlyjs
 
-    return str(get_plotlyjs())
-
-
-def datatables(name: str) -> str:
-    """Return a file of DataTables that itables ships; the default export of its module is the constructor."""
-    return files("itables").joinpath("html", name).read_text(encoding="utf-8")
+    tables, style = (files("itables").joinpath("html", f"dt_bundle.{kind}") for kind in ("js", "css"))
+    return {
+        "plotly": pack(str(get_plotlyjs())),
+        "tables": pack(tables.read_text(encoding="utf-8")),
+        "style": pack(style.read_text(encoding="utf-8")),
+    }
 
 
 _TITLE = "kdrbench: solvers and a benchmark for learning projections and kernels"
