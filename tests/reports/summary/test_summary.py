@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
-from kdrbench.suite.engine.publish import write_table
-from kdrbench.suite.experiments.merged_tables import merged_lines
+from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.reports.records import of_papers
 from kdrbench.suite.reports.summary.contents import PAGES, pages_of, summary_files
 from kdrbench.suite.reports.summary.markdown import Markdown, as_markdown, markdown_table

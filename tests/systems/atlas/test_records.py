@@ -5,8 +5,7 @@ import json
 import pytest
 
 from kdrbench.errors import KdrbenchError
-from kdrbench.suite.engine.publish import write_table
-from kdrbench.suite.experiments.merged_tables import merged_lines
+from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.experiments.merging import merge_results
 from kdrbench.suite.experiments.results import read_results, write_results
 from support.made_up import atlas_record
