@@ -80,6 +80,7 @@ def test_what_changed_is_counted_and_named(site):
     assert "-0.09" in words
 
 
+@pytest.mark.slow("makes the dashboards of two records")
 def test_results_of_other_definitions_are_not_compared(tmp_path):
     first = folder_of(tmp_path / "first")
     second = folder_of(tmp_path / "second", changed={"start": "random"}, definition_sha256="f" * 64)
