@@ -139,8 +139,7 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     assert set(re.findall(r"^rule (\w+):", text, re.MULTILINE)) <= RESERVED_EXPERIMENTS
     config = checked(whole_config())
     own = config["run"]
-    reports = {*outputs.tables_of(config), *outputs.figures_of(config)}
-    reports |= {Path(path).stem for path in outputs.overall_outputs(config)}
+    reports = {"published_vs_ours", "claims", *outputs.tables_of(config), *outputs.figures_of(config)}
     left = {name for name in reports if not any(name == one or name.startswith(f"{one}_") for one in own)}
     assert left <= RESERVED_EXPERIMENTS
 

@@ -258,7 +258,8 @@ def test_a_solve_has_the_same_bits_whoever_is_killed(cluster, engine, kernel, pa
 def test_what_moves_is_sums_and_no_samples(cluster, engine):
     """Bound: each of 8 blocks sends its sum at most once, the total goes to the client by way of the scheduler."""
     from distributed import Client
-    from many_machines import Wire
+
+    from support.wire import Wire
 
     length = 50_000
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
+from multiprocessing import resource_tracker
 from types import FrameType
 
 import psutil
@@ -239,6 +240,9 @@ def _become_run(watched: Watched, guardian: int, meter: Sampled | Group, output:
     kept = [2, *([watched.turn.run_end] if watched.turn else []), os.sysconf("SC_OPEN_MAX")]
     for below, above in pairwise(kept):
         os.closerange(below + 1, above)
+    # A tracker of named memory that the batch has started is reached by one of these; the run starts its own.
+    tracker = vars(resource_tracker)["_resource_tracker"]
+    tracker._fd = tracker._pid = None
     # Lines of stderr are not lost in a buffer when the run is killed.
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
     try:
