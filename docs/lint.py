@@ -23,7 +23,7 @@ from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.outputs import outputs, report_folder
 from kdrbench.suite.reports.report_jobs import targets
-from kdrbench.suite.systems.registry import STAGES, build_stage
+from kdrbench.suite.systems.registry import SYSTEMS, build_system
 
 Findings = Iterator[tuple[int, str]]
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,7 +172,7 @@ def contents() -> Iterator[tuple[Path, int, str]]:
     yield from ((path, 1, "add it to a toctree of docs/index.md") for path in lost)
     text = (docs / "results.md").read_text().partition("## Columns")[2]
     named = re.compile("|".join(re.findall(r"`([a-z*_]\w*[*]?|\*\w+)`", text)).replace("*", r"\w+"))
-    columns = {column for system in STAGES for column in column_types(build_stage(system).record)}
+    columns = {column for system in SYSTEMS for column in column_types(build_system(system).record)}
     yield from ((docs / "results.md", 1, f"column {one}") for one in sorted(columns) if not named.fullmatch(one))
 
 

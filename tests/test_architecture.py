@@ -87,7 +87,7 @@ def test_the_library_knows_no_clock_no_files_and_no_workflow():
     assert offenders([path for path in trees() if package_of(path) in library], outside) == []
 
 
-def test_the_engine_knows_no_kernel_no_learner_and_no_stage():
+def test_the_engine_knows_no_kernel_no_learner_and_no_system():
     def unknown(path):
         return [
             name for package, name in ours_of(path) if package not in KNOWN_TO_ENGINE and name not in LIBRARY_OF_ENGINE

@@ -16,7 +16,7 @@ from kdrbench.suite.cli import main
 from kdrbench.suite.engine.batch import Bundle, Order
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 
 ROOT = Path(__file__).parents[1]
 

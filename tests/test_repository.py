@@ -12,7 +12,7 @@ from kdrbench.solvers import STARTS
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.experiments.config import checked, load_grid
 from kdrbench.suite.systems.ikdr.folds import Split
-from kdrbench.suite.systems.ikdr.stage import IKDRStage
+from kdrbench.suite.systems.ikdr.system import IKDRSystem
 from support.configs import whole_config
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ def test_the_demo_laid_over_the_configuration_is_valid():
 
 
 def test_schema_and_code_name_the_same_choices():
-    properties, sections = IKDRStage().schema["properties"], IKDRStage().sections
+    properties, sections = IKDRSystem().schema["properties"], IKDRSystem().sections
     assert properties["start"]["enum"] == sorted(STARTS)
     assert sections["solvers"]["additionalProperties"]["properties"]["start"]["enum"] == sorted(STARTS)
     assert properties["split"]["enum"] == list(Split)

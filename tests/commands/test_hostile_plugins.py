@@ -9,7 +9,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import build_solver
 from kdrbench.suite.cli import main
 from kdrbench.suite.conformance.trial import places_in, try_apart
-from kdrbench.suite.systems.registry import build_stage
+from kdrbench.suite.systems.registry import build_system
 from support.own_methods import DATA, SOLVER
 from support.small_grid import Workflow
 
@@ -73,11 +73,11 @@ def test_what_a_plug_in_prints_goes_to_the_error_output(tmp_path, monkeypatch, c
 def test_a_system_whose_constructor_fails_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "system.py").write_text(
-        "from kdrbench.suite.systems.low_rank.stage import LowRankStage\n\n\nclass Mine(LowRankStage):\n"
+        "from kdrbench.suite.systems.low_rank.system import LowRankSystem\n\n\nclass Mine(LowRankSystem):\n"
         "    def __init__(self):\n        raise SystemExit(0)\n"
     )
     with pytest.raises(InputError, match=r"system 'system.py' cannot be built: SystemExit: 0"):
-        build_stage("system.py")
+        build_system("system.py")
 
 
 def test_an_import_that_never_ends_is_ended(tmp_path, monkeypatch):

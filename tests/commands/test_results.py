@@ -15,11 +15,11 @@ from kdrbench.suite.cli import main
 from kdrbench.suite.engine.record import append_records, column_types
 from kdrbench.suite.findings.side_by_side import compare_solvers
 from kdrbench.suite.paired import holm
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.made_up import record
 from support.record_folders import whole_config as frozen_config
 from support.report_rows import run, trace_line
-from support.tiny_stage import tiny_record
+from support.tiny_system import tiny_record
 
 RNG = np.random.default_rng(0)
 
@@ -251,7 +251,7 @@ def test_show_knows_the_columns_of_any_system(tmp_path, frozen):
     rows = [tiny_record(half, number=7) for half in ("first", "second")]
     append_records(tmp_path / "runs" / "e" / "wine" / "cheap.jsonl", rows)
     (tmp_path / frozen).parent.mkdir(exist_ok=True)
-    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "support.tiny_stage:TinyStage"}}}))
+    (tmp_path / frozen).write_text(json.dumps({"experiments": {"e": {"system": "support.tiny_system:TinySystem"}}}))
     done = kdrbench("show", "e/wine/it/7/second", "--results", tmp_path)
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()

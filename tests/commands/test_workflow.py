@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.experiments.config import load_grid
-from support.tiny_stage import tiny_record
+from support.tiny_system import tiny_record
 
 CONFIG = {
     "seed": 0,
@@ -19,7 +19,7 @@ CONFIG = {
     "timing": {"repeat_for_s": 0, "threads": 1},
     "experiments": {
         "e": {
-            "system": "support.tiny_stage:TinyStage",
+            "system": "support.tiny_system:TinySystem",
             "title": "Answers.",
             "datasets": ["wine"],
             "answers": {"it": 1},

@@ -16,7 +16,7 @@ from kdrbench.reduction.methods import METHODS
 from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS
 from support.selection import reached_by
 
-_STAGES = "kdrbench.suite.systems"
+_SYSTEMS = "kdrbench.suite.systems"
 _EVALUATION_FILES = {
     "class_sums": "gaussian_sums",
     "pairwise_sum": "pairs",
@@ -45,8 +45,8 @@ def modules() -> dict[str, str]:
             for name in PROJECTIONS
         },
         **{f"reducer/{name}": "kdrbench.reduction.methods" for name in METHODS},
-        **{f"figure/{number}": f"{_STAGES}.kpca_figures.compute" for number in (2, 3, 4, 5)},
-        **{f"splits/{name}": f"{_STAGES}.ikdr.folds" for name in ("folds", "none", "subsets")},
+        **{f"figure/{number}": f"{_SYSTEMS}.kpca_figures.compute" for number in (2, 3, 4, 5)},
+        **{f"splits/{name}": f"{_SYSTEMS}.ikdr.folds" for name in ("folds", "none", "subsets")},
         **{f"rounds/{name}": "kdrbench.paradigms.alternation" for name in ("published", "joint")},
         **{f"selection/{name}": "kdrbench.metric_learning.selection" for name in ("plain", "cross_validated")},
     }
@@ -57,15 +57,15 @@ _SINGLE = {
     "evaluation/dask": "kdrbench.samples.dask_engine",
     "selection/aligned": "kdrbench.metric_learning.alignment",
     "boosting/definite_boost": "kdrbench.lowrank.definite_boost",
-    "splits/kpca_trick": f"{_STAGES}.kpca_trick.split",
-    "splits/league": f"{_STAGES}.league.fold_run",
+    "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
+    "splits/league": f"{_SYSTEMS}.league.fold_run",
     "splits/low_rank": "kdrbench.lowrank.sampling",
-    "referee/ikdr": f"{_STAGES}.ikdr.scores",
-    "referee/kpca_trick": f"{_STAGES}.kpca_trick.learned_map",
-    "referee/low_rank": f"{_STAGES}.low_rank.run",
+    "referee/ikdr": f"{_SYSTEMS}.ikdr.scores",
+    "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.learned_map",
+    "referee/low_rank": f"{_SYSTEMS}.low_rank.run",
     "judge/league": "kdrbench.suite.systems.league.judges",
-    "atlas/starts": f"{_STAGES}.atlas.starts_run",
-    "noise/permutation": f"{_STAGES}.noise.stage",
+    "atlas/starts": f"{_SYSTEMS}.atlas.starts_run",
+    "noise/permutation": f"{_SYSTEMS}.noise.system",
 }
 
 

@@ -21,7 +21,7 @@ DECIDING = (
     *(f"inference/{name}.py" for name in ("permutation", "refits", "statistics")),
     *(f"suite/systems/league/{name}.py" for name in ("judges", "protocol")),
     *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples")),
-    *("suite/engine/seeds.py", "datasets/dataset.py", "suite/systems/noise/stage.py"),
+    *("suite/engine/seeds.py", "datasets/dataset.py", "suite/systems/noise/system.py"),
     *(
         f"suite/systems/ikdr/{name}.py"
         for name in ("fold", "folds", "rounds", "sampling", "scores", "monitor", "definition")
@@ -35,7 +35,7 @@ DECIDING = (
     *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
 )
 # Configuration, which decides by what it writes into definitions, and what no profiler sees: machine code of numba.
-LEFT_OUT = ("*/stage.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
+LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -60,7 +60,7 @@ def profiled() -> Iterator[set[CodeType]]:
 def deciding_files() -> list[Path]:
     """Return the files whose functions are looked at."""
     files = {path: str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))}
-    kept = ("suite/systems/noise/stage.py",)
+    kept = ("suite/systems/noise/system.py",)
     return [
         path
         for path, name in files.items()

@@ -17,8 +17,8 @@ from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Judged
 from kdrbench.suite.engine.run_files import RunFiles
-from kdrbench.suite.engine.stage import RunContext
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.engine.system import RunContext
+from kdrbench.suite.systems import build_system
 
 LIMITS = Limits(time_s=3600.0, memory_mib=1024)
 # Times, and what is rounding alone or is in words of how the problem was evaluated.
@@ -33,12 +33,12 @@ def results_of(
     """Return what run ``number`` of a batch leaves, by column and key."""
     batch = Batch(system, "contract", dataset.name, "", (), dict(definition), (number,), rows, 0, 1)
     with TemporaryDirectory() as folder:
-        stage, referee = build_stage(system), Referee(LIMITS, 0.0, Pauses(), RunFiles(Path(folder)))
-        run = stage.prepare(batch, dataset, RunContext(LIMITS))(number)
+        system, referee = build_system(system), Referee(LIMITS, 0.0, Pauses(), RunFiles(Path(folder)))
+        run = system.prepare(batch, dataset, RunContext(LIMITS))(number)
         results = {result.key: result for result in run.run(referee)}
         if isinstance(run, Judged):
             results = run.judged(referee.files, results)
-        shared = {**stage.describe(batch, dataset, number), **run.score(referee.files)}
+        shared = {**system.describe(batch, dataset, number), **run.score(referee.files)}
     found: dict[str, Any] = {}
     for key, result in results.items():
         if result.status == "failed":

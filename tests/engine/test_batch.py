@@ -10,7 +10,7 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.experiments.config import load_grid
 from support.configs import table_4_config
 from support.one_batch import alone, context_of, files_in
-from support.tiny_stage import DATA, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinySystem, tiny_batch
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -45,8 +45,8 @@ def test_other_definitions_have_other_hashes():
 
 
 def walls(batch, folder, data=DATA):
-    """Run a batch of the tiny stage; return how long each run took, to the last digit."""
-    rows = run_job(TinyStage(), alone(batch), lambda name: data, context_of(), files_in(folder))
+    """Run a batch of the tiny system; return how long each run took, to the last digit."""
+    rows = run_job(TinySystem(), alone(batch), lambda name: data, context_of(), files_in(folder))
     return {row.provenance.wall_s for row in rows}
 
 

@@ -14,7 +14,7 @@ from kdrbench.suite.engine.publish import merge_records
 from kdrbench.suite.findings.outcome import clean_times, steady_times
 from support.made_up import provenance
 from support.one_batch import alone, context_of, files_in
-from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def files(tmp_path):
 
 def run(batch, files, calibrate, **changes):
     context = context_of(calibrate=calibrate, **changes)
-    return run_job(TinyStage(), alone(batch), lambda name: DATA, context, files)
+    return run_job(TinySystem(), alone(batch), lambda name: DATA, context, files)
 
 
 def times_of(rows):

@@ -15,9 +15,9 @@ from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.engine.record import RecordError, read_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.one_batch import IKDR, arrays_in, context_of, files_in, grid_of, workspace_of
-from support.tiny_stage import DATA, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinySystem, tiny_batch
 
 METHODS = {
     "ism": {"method": "ism"},
@@ -209,7 +209,7 @@ def test_cores_are_calibrated_again_after_some_seconds(tmp_path, monkeypatch):
     def calibrations_of(folder):
         bundle = Bundle("e/cheap", (tiny_batch(runs=range(4)),))
         context = context_of(calibrate=lambda: float(next(seconds)))
-        records = run_job(TinyStage(), bundle, lambda name: DATA, context, files_in(tmp_path / folder))[::2]
+        records = run_job(TinySystem(), bundle, lambda name: DATA, context, files_in(tmp_path / folder))[::2]
         return [(row.provenance.calibration_before_s, row.provenance.calibration_after_s) for row in records]
 
     monkeypatch.setattr("kdrbench.suite.engine.job.CALIBRATE_EVERY_S", 0.0)

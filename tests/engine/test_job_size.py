@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kdrbench.suite.engine.grid import job_of, runs_per_batch
-from kdrbench.suite.engine.stage import Cell
+from kdrbench.suite.engine.system import Cell
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds
 from support.one_batch import batch_of
 

@@ -28,7 +28,7 @@ from kdrbench.suite.engine.run_files import (
 )
 from support.left_by_runs import Strikes, StrikesFirst, left_files, line_of, npy, run
 from support.one_batch import referee_in
-from support.tiny_stage import HALVES, TinyRecord, TinyStage, tiny_batch
+from support.tiny_system import HALVES, TinyRecord, TinySystem, tiny_batch
 
 
 def test_sound_files_are_read_as_they_were_written(tmp_path):
@@ -126,7 +126,7 @@ def test_files_that_cannot_be_read_fail_the_run_and_say_so(tmp_path, what):
     assert [(row.half, row.status) for row in rows] == [("first", "failed"), ("second", "failed")]
     assert rows[0].message.startswith(message)
     # Nothing is left that publishing, or reading the rows again, falls over.
-    assert run(TinyStage(), tmp_path) == rows
+    assert run(TinySystem(), tmp_path) == rows
 
 
 def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
@@ -143,7 +143,7 @@ def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
 
 
 def test_an_early_time_limit_is_seen_within_the_run(tmp_path):
-    class Early(TinyStage):
+    class Early(TinySystem):
         def run(self, batch, dataset, number, referee):
             for key in batch.rows:
                 yield RunResult(Status.TIME_LIMIT, "no time", key=key)
@@ -205,7 +205,7 @@ def test_a_run_that_spoils_its_own_process_has_its_rows(tmp_path, strike):
     rows = run(StrikesFirst(strike), tmp_path)
     # Some of these can be survived: what matters is that the batch ends and its rows can be read again.
     assert [row.half for row in rows] == ["first", "second"]
-    assert run(TinyStage(), tmp_path) == rows
+    assert run(TinySystem(), tmp_path) == rows
     assert strike is close_everything or {row.status for row in rows} == {"failed"}
 
 
@@ -239,11 +239,11 @@ def test_a_folder_that_no_process_can_write_is_the_benchs_fault(tmp_path, monkey
     monkeypatch.setattr("kdrbench.suite.engine.referee.save_array", fail)
     monkeypatch.setattr("kdrbench.suite.engine.execute_batch.save_array", fail)
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
-        run(TinyStage(), tmp_path)
+        run(TinySystem(), tmp_path)
 
 
 def test_what_cannot_be_evaluated_is_a_failed_row(tmp_path):
-    class Unscored(TinyStage):
+    class Unscored(TinySystem):
         def prepare(self, batch, dataset, context):
             made = super().prepare(batch, dataset, context)
 
@@ -268,7 +268,7 @@ MESSAGES = ["\ud800", b"bytes", "\x00\x1b[31m\x9b\u2028\u202e\r", "x" * 3_000_00
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
 def test_a_message_is_one_short_line_in_its_row(tmp_path, message, capfd):
-    class Says(TinyStage):
+    class Says(TinySystem):
         def run(self, batch, dataset, number, referee):
             yield RunResult(Status.CONVERGED, message, key=("first",))
             raise ValueError(message)
@@ -278,7 +278,7 @@ def test_a_message_is_one_short_line_in_its_row(tmp_path, message, capfd):
     for row in (first, second):
         assert row.message.isprintable()
         assert 0 < len(row.message) <= 1000
-    assert run(TinyStage(), tmp_path) == [first, second]
+    assert run(TinySystem(), tmp_path) == [first, second]
     assert len(capfd.readouterr().err) < 10**6
 
 
@@ -309,7 +309,7 @@ def test_random_messages_are_visible_and_stay_as_they_are(attack_rng):
     ],
 )
 def test_odd_results_are_failed_rows_that_can_be_read(tmp_path, values, message):
-    class Yields(TinyStage):
+    class Yields(TinySystem):
         def run(self, batch, dataset, number, referee):
             for key in batch.rows:
                 yield RunResult(**{"status": Status.CONVERGED, "message": "well", **values}, key=key)
@@ -322,7 +322,7 @@ def test_odd_results_are_failed_rows_that_can_be_read(tmp_path, values, message)
 
 
 def test_a_column_of_the_wrong_type_blocks_no_other_cell(tmp_path):
-    class Odd(TinyStage):
+    class Odd(TinySystem):
         def describe(self, batch, dataset, number):
             return {"n_samples": "three" if batch.cell == ("odd",) else 3}
 
@@ -332,13 +332,13 @@ def test_a_column_of_the_wrong_type_blocks_no_other_cell(tmp_path):
     files = JobFiles.of(tmp_path, "e/cheap")
     assert files.workspace(batches[0], TinyRecord).records() == []
     assert len(files.workspace(batches[1], TinyRecord).records()) == 2
-    # Once the stage is corrected nothing of the odd rows is in the way.
-    assert len(run(TinyStage(), tmp_path, batches=batches)) == 4
+    # Once the system is corrected nothing of the odd rows is in the way.
+    assert len(run(TinySystem(), tmp_path, batches=batches)) == 4
 
 
 @pytest.mark.parametrize("column", ["status", "anwser"])
-def test_a_stage_gives_no_column_that_is_the_engines(tmp_path, column):
-    class Odd(TinyStage):
+def test_a_system_gives_no_column_that_is_the_engines(tmp_path, column):
+    class Odd(TinySystem):
         def describe(self, batch, dataset, number):
             return {"n_samples": 3, column: "converged"}
 
@@ -352,4 +352,4 @@ def test_a_limit_that_cannot_be_set_is_no_fault_of_the_method(tmp_path, monkeypa
 
     monkeypatch.setattr("kdrbench.suite.engine.isolation.processes.limit_memory", refuse)
     with pytest.raises(SupervisionError, match="a run could not be set up"):
-        run(TinyStage(), tmp_path)
+        run(TinySystem(), tmp_path)

@@ -18,7 +18,7 @@ from kdrbench.suite.engine.publish import publish
 from kdrbench.suite.engine.workspace import Holder, locks_reach, workspace_lock
 from support.machines import ENDED, RUNS, WAITS, batch_in, machine
 from support.one_batch import alone, context_of, files_in
-from support.tiny_stage import DATA, HALVES, TinyRecord, TinyStage, tiny_batch
+from support.tiny_system import DATA, HALVES, TinyRecord, TinySystem, tiny_batch
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_rows_that_another_job_works_on_are_not_written(tmp_path):
                 other.enter_context(workspace_lock(workspace.lock, workspace.folder))
             return 0.02
 
-        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
+        run_job(TinySystem(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
     assert len(calls) == 2
     assert [row.provenance.calibration_after_s for row in workspace.records()] == [None, None]
 
@@ -111,7 +111,7 @@ def test_a_job_is_made_by_one_process_until_it_is_published(tmp_path, monkeypatc
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
 
     def make():
-        run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(), files)
+        run_job(TinySystem(), alone(batch), lambda name: DATA, context_of(), files)
 
     def meanwhile(*words):
         with pytest.raises(

@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.suite.engine.publish import merge_records, rows_lost
 from kdrbench.suite.engine.record import RecordError, write_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.made_up import record
 
 ROWS = [record("wine", "ism", number, definition_sha256="today's", cost=-1.0 - number) for number in range(2)]

@@ -16,7 +16,7 @@ from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.progress import progress_lines
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
-from support.tiny_stage import tiny_record
+from support.tiny_system import tiny_record
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_run_of_several_rows_is_one_run(tmp_path):
         "limits": {"time_s": 1, "memory_mib": 256},
         "timing": {"repeat_for_s": 0, "threads": 1},
         "experiments": {
-            "e": {"system": "support.tiny_stage:TinyStage", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
+            "e": {"system": "support.tiny_system:TinySystem", "title": "", "datasets": ["wine"], "answers": {"it": 1}},
         },
     }
     grid = load_grid(config)

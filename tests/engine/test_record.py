@@ -21,8 +21,8 @@ from kdrbench.suite.engine.record import (
     record_json,
     write_records,
 )
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
-from kdrbench.suite.systems.registry import STAGES, build_stage
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
+from kdrbench.suite.systems.registry import SYSTEMS, build_system
 from support.damage import flip_bit
 from support.made_up import record
 
@@ -46,16 +46,16 @@ def test_columns_are_the_shared_the_own_and_those_of_provenance():
 
 # The rows of each system as they were stored in November 2026, before any column was added.
 FORMER = Path(__file__).with_name("former_rows.jsonl")
-SYSTEMS = [json.loads(line) for line in FORMER.read_text().splitlines()]
+FORMER_ROWS = [json.loads(line) for line in FORMER.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("former", SYSTEMS, ids=lambda one: one["system"])
+@pytest.mark.parametrize("former", FORMER_ROWS, ids=lambda one: one["system"])
 def test_rows_of_a_former_schema_are_read(former):
-    kind = build_stage(former["system"]).record
+    kind = build_system(former["system"]).record
     row = parse_record(json.dumps(former["row"]), kind)
     assert {name: value for name, value in flat(row).items() if name in former["row"]} == former["row"]
     assert row.provenance.revisions == ""
-    assert {one["system"] for one in SYSTEMS} == set(STAGES)
+    assert {one["system"] for one in FORMER_ROWS} == set(SYSTEMS)
 
 
 class Renamed(Record):

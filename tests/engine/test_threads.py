@@ -11,7 +11,7 @@ from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.one_batch import alone, batch_of
 
 CORES = len(os.sched_getaffinity(0))

@@ -10,7 +10,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.run_files import Checkpoint, write_checkpoint
 from support.one_batch import alone, context_of, files_in
-from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
 SHORT = Limits(time_s=0.1, memory_mib=256)
@@ -22,7 +22,7 @@ def files(tmp_path):
 
 
 def run(batch, files, limits=LIMITS, **changes):
-    return run_job(TinyStage(), alone(batch), lambda name: DATA, context_of(limits, **changes), files)
+    return run_job(TinySystem(), alone(batch), lambda name: DATA, context_of(limits, **changes), files)
 
 
 def made_again(files, batch, first, second):
@@ -47,7 +47,7 @@ def test_rows_at_a_limit_are_made_again_with_another(files):
 
 
 def test_rows_at_the_limit_of_memory_are_made_again_with_another(files):
-    class Hoards(TinyStage):
+    class Hoards(TinySystem):
         def _answer(self, definition, dataset):
             raise MemoryError("too much")
 

@@ -35,7 +35,7 @@ def contents(files):
 def workspaces(results, grid, experiment):
     for bundle in grid.bundles(experiment):
         for batch in bundle.batches:
-            yield batch, JobFiles.of(results, bundle.path).workspace(batch, grid.stage(experiment).record)
+            yield batch, JobFiles.of(results, bundle.path).workspace(batch, grid.system(experiment).record)
 
 
 def test_restored_workspaces_publish_the_same_files(made):
@@ -46,7 +46,7 @@ def test_restored_workspaces_publish_the_same_files(made):
         before = contents(files)
         for path in (files.records, files.traces, files.findings):
             path.unlink()
-        publish(bundle, files, grid.stage("first").record)
+        publish(bundle, files, grid.system("first").record)
         assert contents(files) == before
 
 
@@ -122,4 +122,4 @@ def test_only_disturbed_runs_of_an_unpacked_record_are_forgotten(tmp_path):
     assert "the workflow will make 1 run of first/wine/gaussian/ism again" in said
     kept = {batch.cell[-1]: len(workspace.records()) for batch, workspace in workspaces(results, grid, "first")}
     assert sum(kept.values()) == 3
-    assert read_records(JobFiles.of(results, grid.bundles("second")[0].path).records, grid.stage("second").record)
+    assert read_records(JobFiles.of(results, grid.bundles("second")[0].path).records, grid.system("second").record)

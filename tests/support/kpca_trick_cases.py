@@ -6,7 +6,7 @@ from functools import cache
 from kdrbench.datasets import load_dataset
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Provenance
-from kdrbench.suite.systems.kpca_trick.stage import KPCATrickRecord
+from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord
 from support.made_up import provenance
 
 SIGMAS = {"sigmas": [0.1, 1.0, 10.0]}

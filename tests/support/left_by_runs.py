@@ -20,17 +20,17 @@ from kdrbench.suite.engine.run_files import (
     write_checkpoint,
 )
 from support.one_batch import context_of
-from support.tiny_stage import DATA, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinySystem, tiny_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=256)
 
 
-def run(stage, results, limits=LIMITS, batches=()):
+def run(system, results, limits=LIMITS, batches=()):
     bundle = Bundle("e/cheap", tuple(batches) or (tiny_batch(runs=[0]),))
-    return run_job(stage, bundle, lambda name: DATA, context_of(limits), JobFiles.of(results, bundle.path))
+    return run_job(system, bundle, lambda name: DATA, context_of(limits), JobFiles.of(results, bundle.path))
 
 
-class Strikes(TinyStage):
+class Strikes(TinySystem):
     """Hands good results over, then strikes."""
 
     def __init__(self, strike):

@@ -8,7 +8,7 @@ from pathlib import Path
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from support.one_batch import LIMITS, alone, context_of, files_in
-from support.tiny_stage import DATA, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinySystem, tiny_batch
 
 ROOT = Path(__file__).parents[2]
 RUNS = (0, 1, 2, 3)
@@ -17,7 +17,7 @@ WAITS, ENDED = "waits", "ended"
 CODE = "import sys; from support.machines import work; work(*sys.argv[1:])"
 
 
-class Notes(TinyStage):
+class Notes(TinySystem):
     """Writes down each run that is made, whoever makes it."""
 
     def run(self, batch, dataset, number, referee):

@@ -3,9 +3,9 @@
 from typing import get_type_hints
 
 from kdrbench.suite.engine.record import Provenance, column_types
-from kdrbench.suite.systems.atlas.stage import AtlasRecord
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
-from kdrbench.suite.systems.league.stage import LeagueRecord
+from kdrbench.suite.systems.atlas.system import AtlasRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
+from kdrbench.suite.systems.league.system import LeagueRecord
 
 _BLANK = {float: 0.0, int: 0, str: "", bool: False}
 

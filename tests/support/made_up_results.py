@@ -36,10 +36,10 @@ def write_results(results, config, experiments=None, **columns):
         for bundle in grid.bundles(name):
             paths.append(_write_job(JobFiles.of(results, bundle.path), bundle, columns))
         expected = grid.expected([name])
-        merge_records(paths, grid.stage(name).record, expected, results / "merged" / f"{name}.csv")
+        merge_records(paths, grid.system(name).record, expected, results / "merged" / f"{name}.csv")
     if experiments is None:
         paths = [Path(path) for name in grid.experiments for path in grid.experiment_paths(name, "records", results)]
-        merge_records(paths, grid.stage(name).record, grid.expected(grid.experiments), results / "ikdr.csv")
+        merge_records(paths, grid.system(name).record, grid.expected(grid.experiments), results / "ikdr.csv")
     return grid
 
 

@@ -12,16 +12,16 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run_files import RunFiles
-from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from support.configs import table_4_config
 
 # For runs that end by themselves: a machine that is busy or slow must not decide how.
 LIMITS = Limits(time_s=600.0, memory_mib=256)
 # For runs that reach their limit: tests wait for it.
 SHORT = Limits(time_s=0.5, memory_mib=256)
-IKDR = build_stage("ikdr")
+IKDR = build_system("ikdr")
 
 
 def grid_of(**changes):

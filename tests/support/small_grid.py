@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from kdrbench.suite.engine.record import read_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.forks import forked
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import audit as audits
 from kdrbench.suite.verification.audit import Made
 from kdrbench.suite.verification.record import Record
@@ -31,7 +31,7 @@ def made_here(batch, dataset, folder):
     """Make a run by the engine, in children of this process."""
     files = JobFiles.of(folder, batch.path)
     bundle = Bundle(batch.path, (batch,))
-    return run_job(build_stage(batch.system), bundle, lambda _: dataset, context_of(Limits(LIMIT_S, 1024)), files)
+    return run_job(build_system(batch.system), bundle, lambda _: dataset, context_of(Limits(LIMIT_S, 1024)), files)
 
 
 def audited(record, folder, n_cells=100, **changes):

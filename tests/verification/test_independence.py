@@ -57,7 +57,7 @@ def test_what_computes_rests_on_nothing_that_made_the_runs():
 @pytest.mark.slow("makes a record")
 def test_no_function_of_the_runs_is_called_to_verify_a_record(record):
     read = Record(record, own_code=True)
-    # The configuration is checked by the stages, which ask solvers for their options.
+    # The configuration is checked by the systems, which ask solvers for their options.
     assert read.grid.batches()
     found = []
     _loaded.cache_clear()

@@ -15,7 +15,7 @@ from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import league
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import _loaded, verify
@@ -44,13 +44,13 @@ def league_config():
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     """The folder of a record of a league, and the same record packed and unpacked."""
-    results, stage, paths = tmp_path_factory.mktemp("league"), build_stage("league"), []
+    results, system, paths = tmp_path_factory.mktemp("league"), build_system("league"), []
     grid = load_grid(league_config())
     for bundle in grid.bundles():
         files = JobFiles.of(results, bundle.path)
-        run_job(stage, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
+        run_job(system, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
         paths.append(files.records)
-    merge_records(paths, stage.record, grid.expected(grid.experiments), results / "league.csv")
+    merge_records(paths, system.record, grid.expected(grid.experiments), results / "league.csv")
     (results / "config.json").write_text(json.dumps(grid.config))
     place, unpacked = (tmp_path_factory.mktemp(name) / "results" for name in ("packed", "unpacked"))
     assert CliRunner().invoke(main, ["pack", str(results), "--out", str(place)]).exit_code == 0

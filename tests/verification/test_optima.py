@@ -11,7 +11,7 @@ from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import ikdr
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify
@@ -42,12 +42,17 @@ def atlas_config():
 @pytest.fixture(scope="session")
 def charted(tmp_path_factory):
     """The folder of a record of an atlas, with what is stored of it."""
-    results, grid, stage, paths = tmp_path_factory.mktemp("atlas"), load_grid(atlas_config()), build_stage("atlas"), []
+    results, grid, system, paths = (
+        tmp_path_factory.mktemp("atlas"),
+        load_grid(atlas_config()),
+        build_system("atlas"),
+        [],
+    )
     for bundle in grid.bundles():
         files = JobFiles.of(results, bundle.path)
-        run_job(stage, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
+        run_job(system, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
         paths.append(files.records)
-    merge_records(paths, stage.record, grid.expected(grid.experiments), results / "atlas.csv")
+    merge_records(paths, system.record, grid.expected(grid.experiments), results / "atlas.csv")
     (results / "config.json").write_text(json.dumps(grid.config))
     return results
 

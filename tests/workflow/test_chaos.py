@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from kdrbench.suite.engine.record import read_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.small_grid import ROWS, Workflow, overlay
 
 pytestmark = pytest.mark.whole

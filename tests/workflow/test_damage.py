@@ -3,7 +3,7 @@
 import pytest
 
 from kdrbench.suite.engine.record import read_records
-from kdrbench.suite.systems.ikdr.stage import IKDRRecord
+from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.damage import cut_off, one_bit, random_bytes
 from support.small_grid import ROWS, Workflow, overlay
 

@@ -34,7 +34,7 @@ LOW_RANK = {
     "limits": {"time_s": 60, "memory_mib": 1024},
 }
 HALVES = {
-    "system": "nearest_mean:NearestMeanStage",
+    "system": "nearest_mean:NearestMeanSystem",
     "title": "Shrunken means.",
     "datasets": ["wine"],
     "shrinkages": [0, 0.5],
@@ -114,7 +114,7 @@ def fourth(tmp_path):
 def test_a_fourth_system_is_one_folder(fourth):
     run(fourth, halves=HALVES)
     rows = rows_of(fourth.tables / "merged" / "halves.csv")
-    assert rows_of(fourth.tables / "nearest_mean_NearestMeanStage.csv") == rows
+    assert rows_of(fourth.tables / "nearest_mean_NearestMeanSystem.csv") == rows
     assert [(row["run"], row["shrinkage"], row["status"]) for row in rows] == [
         (str(draw), shrinkage, "converged") for draw in range(3) for shrinkage in ("0.0", "0.5")
     ]

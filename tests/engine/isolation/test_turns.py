@@ -26,9 +26,9 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run import RunResult, repeated
-from kdrbench.suite.engine.stage import Stage
+from kdrbench.suite.engine.system import System
 from support.one_batch import context_of, wait_until_free
-from support.tiny_stage import DATA, tiny_batch
+from support.tiny_system import DATA, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
 # For runs that hang.
@@ -47,7 +47,7 @@ class TurnsRecord(Record):
     repeats: int = 0
 
 
-class TurnsStage(Stage):
+class TurnsSystem(System):
     """Each work writes method and run to the log, and does what the definition says: in seconds or by a name of ACTS.
 
     ``first`` is what the first work does, ``then`` what a repeat does.
@@ -157,7 +157,7 @@ def batches_of(note, *, runs=(0,), **definitions):
 def run(batches, results, limits=LIMITS, repeat_for_s=0.5, **changes):
     bundle = Bundle("e/cheap", tuple(batches))
     context = context_of(limits, repeat_for_s, **changes)
-    return run_job(TurnsStage(), bundle, lambda name: DATA, context, JobFiles.of(results, bundle.path))
+    return run_job(TurnsSystem(), bundle, lambda name: DATA, context, JobFiles.of(results, bundle.path))
 
 
 def log_of(note):

@@ -1,4 +1,4 @@
-"""Figures 2 to 5 of the KPCA trick, drawn from rows and arrays as their stage leaves them."""
+"""Figures 2 to 5 of the KPCA trick, drawn from rows and arrays as their system leaves them."""
 
 import functools
 import json

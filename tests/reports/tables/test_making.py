@@ -30,7 +30,7 @@ RUNS = pd.DataFrame(
 
 
 class Without:
-    """A stage that lays out no table."""
+    """A system that lays out no table."""
 
 
 class With:
@@ -62,9 +62,9 @@ def test_a_system_without_a_table_has_the_means_of_its_results():
     assert not {"wall_s", "seed", "run", "memory_mib"} & set(table.columns)
 
 
-@pytest.mark.parametrize(("stage", "columns"), [(Without, 4), (With, 1)])
-def test_a_stage_may_lay_out_its_own_table(tmp_path, monkeypatch, stage, columns):
-    monkeypatch.setattr(records, "build_stage", lambda system: stage)
+@pytest.mark.parametrize(("system", "columns"), [(Without, 4), (With, 1)])
+def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, columns):
+    monkeypatch.setattr(records, "build_system", lambda name: system)
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
     (report,) = reports_named("fourth", CONFIG)

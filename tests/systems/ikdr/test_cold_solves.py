@@ -20,22 +20,22 @@ from functools import partial
 from pathlib import Path
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.system import RunContext
 from kdrbench.datasets.prepared import load_prepared
 from kdrbench.solvers import build_solver, solve
 from kdrbench.solvers.monitor import IterationMonitor
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
 
-stage, data, found = build_stage("ikdr"), load_prepared(Path(sys.argv[1])), {}
+system, data, found = build_system("ikdr"), load_prepared(Path(sys.argv[1])), {}
 features = (data.features - data.features.mean(axis=0)) / data.features.std(axis=0)
 fold = Fold(features, data.labels, features[:0], data.labels[:0], 0)
 for line in sys.stdin:
     batch, ends = Batch.from_json(line), os.pipe()
     if not (child := os.fork()):
-        stage.prepare(batch, data, RunContext(Limits(60.0, 1024)))
+        system.prepare(batch, data, RunContext(Limits(60.0, 1024)))
         cell = CellDefinition.of(batch)
         run = make_solver_run(cell, build_solver(cell.method), 1024.0, 0, fold)
         start, known = partial(run.starts(), run.problem), set(sys.modules)

@@ -18,12 +18,12 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run_files import RunFiles
-from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.system import RunContext
 from kdrbench.datasets.prepared import load_prepared
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 
 batch, data, limits = Batch.from_json(sys.argv[1]), load_prepared(Path(sys.argv[2])), Limits(60.0, 1024)
-run = build_stage("kpca_trick").prepare(batch, data, RunContext(limits))(0)
+run = build_system("kpca_trick").prepare(batch, data, RunContext(limits))(0)
 known, folder = set(sys.modules), Path(sys.argv[3])
 folder.mkdir()
 ended = len(list(run.run(Referee(limits, 0.0, Pauses(), RunFiles(folder)))))

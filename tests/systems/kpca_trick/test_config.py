@@ -6,7 +6,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.reports.tables.kpca_cells import table_names
 from support.products import by_section
-from support.stage_cases import grid_of, only
+from support.system_cases import grid_of, only
 
 PLACE = "config: experiments.kpca_tables"
 

@@ -14,10 +14,10 @@ from kdrbench.suite.engine.record import parse_record, read_records, record_json
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.systems.kpca_trick import split_run
 from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap
-from kdrbench.suite.systems.kpca_trick.stage import KPCATrickRecord, KPCATrickStage
+from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
 from support.kpca_trick_cases import iris, kpca_batch, kpca_record
 from support.one_batch import files_in
-from support.stage_cases import LIMITS, job_of
+from support.system_cases import LIMITS, job_of
 
 METHODS = ("plain", "aligned")
 
@@ -47,7 +47,7 @@ def result(variant, referee, **columns):
 
 def job(tmp_path, monkeypatch, work, limits=LIMITS):
     monkeypatch.setattr(split_run, "run_split", work)
-    return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickStage())
+    return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickSystem())
 
 
 def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):

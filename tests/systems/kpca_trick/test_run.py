@@ -25,7 +25,7 @@ from kdrbench.suite.systems.kpca_trick import split_run
 from kdrbench.suite.systems.kpca_trick.split import candidates_of, draw_split
 from support.configs import whole_config
 from support.kpca_trick_cases import iris, kpca_batch
-from support.stage_cases import LIMITS, results_of
+from support.system_cases import LIMITS, results_of
 
 GRID = whole_config()["experiments"]["kpca_tables"]["candidates"]["default"]
 

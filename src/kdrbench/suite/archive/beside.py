@@ -35,7 +35,7 @@ from kdrbench.suite.archive.unpack import opened
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run_files import arrays_in
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import (
     CONFIG,
     MERGED,
@@ -47,8 +47,8 @@ from kdrbench.suite.experiments.results import (
 )
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, problem_part
 from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE
-from kdrbench.suite.systems.ikdr.stage import shared_definition
-from kdrbench.suite.systems.registry import DEFAULT, system_of
+from kdrbench.suite.systems.ikdr.system import shared_definition
+from kdrbench.suite.systems.registry import DEFAULT, system_name
 
 # What of a folder of results reports read beside its tables.
 _LINKED = ("charts", "checks", "data", "optima")
@@ -99,7 +99,7 @@ def _check_names(place: Path, own: Results) -> None:
 
 def _of_ikdr(config: Config) -> list[str]:
     """Return the experiments of IKDR that a configuration runs: rows of no other system are compared."""
-    return [name for name in config["run"] if system_of(config["experiments"][name]) == DEFAULT]
+    return [name for name in config["run"] if system_name(config["experiments"][name]) == DEFAULT]
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class _Beside:
                 (folder / kind / _INCLUDED).mkdir(parents=True, exist_ok=True)
                 if (source := self.store / kind / name).is_dir():
                     (folder / kind / name).symlink_to(source.absolute())
-            if system_of(config["experiments"][name]) == DEFAULT:
+            if system_name(config["experiments"][name]) == DEFAULT:
                 included = _Included(name, folder, self.theirs.place)
                 for row, kernel in self._of_same_problems(name):
                     included.add(row, kernel, _calibration(records[name]))

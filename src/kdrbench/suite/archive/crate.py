@@ -28,7 +28,7 @@ from kdrbench.licences import address_of
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.provenance import checkout
 from kdrbench.suite.experiments.results import CONFIG, MERGED, Results, read_results
-from kdrbench.suite.systems.registry import system_of, table_of
+from kdrbench.suite.systems.registry import system_name, table_of
 
 METADATA = "ro-crate-metadata.json"
 _MARK = ".kdrbench-crate"
@@ -202,7 +202,7 @@ class _Description:
 
     def tables(self, experiment: str) -> list[Any]:
         """Return the tables that hold the rows of an experiment."""
-        system = table_of(system_of(self.results.config["experiments"][experiment]))
+        system = table_of(system_name(self.results.config["experiments"][experiment]))
         names = [f"{MERGED}/{experiment}.csv", f"{system}.csv"]
         there = [name for name in names if (self.results.place / name).is_file()]
         return [self.example("table", "File", self.of_record(name)) for name in there]

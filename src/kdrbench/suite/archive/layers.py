@@ -23,9 +23,9 @@ from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
 from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.merged_tables import read_merged
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
 _ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
@@ -103,7 +103,7 @@ def read_rows(packed: PackedFolder, name: str, system: str, part: Part | None = 
     with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
         table = Path(folder, f"{name}.csv")
         table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
-        return list(read_merged(table, build_stage(system).record, part.has if part else None))
+        return list(read_merged(table, build_system(system).record, part.has if part else None))
 
 
 def _read_jobs(packed: PackedFolder, experiment: str, system: str, part: Part | None) -> Jobs:

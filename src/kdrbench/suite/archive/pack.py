@@ -21,7 +21,7 @@ from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.experiments.merged_tables import was_disturbed
-from kdrbench.suite.systems import STAGES
+from kdrbench.suite.systems import SYSTEMS
 from kdrbench.suite.systems.ikdr.sampling import is_redrawn
 
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
@@ -147,7 +147,7 @@ class Packing:
     def _experiment(self, writer: Writer, name: str, places: Places) -> _Experiment:
         """Write the jobs of an experiment that have ended, and are not below; count nothing where there are none."""
         experiment, bundles = self.grid.config["experiments"][name], self.grid.bundles(name)
-        if experiment["system"] not in STAGES:
+        if experiment["system"] not in SYSTEMS:
             raise InputError(
                 f"experiment {name} is of a system of its own, {experiment['system']}: what its rows mean only its "
                 "code says, which a packed record does not hold; leave it out of `run`"
@@ -202,7 +202,7 @@ class Packing:
             files = JobFiles.of(self.results, bundle.path)
             if not all(path.is_file() for path in (files.records, files.traces, files.findings)):
                 continue
-            records = read_records(files.records, self.grid.stage(bundle.experiment).record)
+            records = read_records(files.records, self.grid.system(bundle.experiment).record)
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
             if {record.axes: record.provenance.definition_sha256 for record in records} == wanted:
                 yield bundle, records

@@ -21,9 +21,9 @@ from kdrbench.suite.archive.layers import PackedRecord, Part, record_at, rows_of
 from kdrbench.suite.engine.identity import ATTESTATIONS
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
 from kdrbench.suite.engine.record import record_json
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import CONFIG, MERGED, read_frozen, write_systems
-from kdrbench.suite.systems import STAGES, system_of
+from kdrbench.suite.systems import SYSTEMS, system_name
 
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
@@ -136,8 +136,8 @@ def _write_experiment(
     to_go_on: bool,
 ) -> None:
     """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone."""
-    system = system_of(config["experiments"][name])
-    if system not in STAGES:
+    system = system_name(config["experiments"][name])
+    if system not in SYSTEMS:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
     jobs = packed.jobs(name, system, part)
     # To compress takes longer than to read, and what is read alone is removed soon.

@@ -145,7 +145,7 @@ def _made_again(grid: Grid, batch: Batch, dataset: Dataset, folder: Path) -> Seq
     from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
-    from kdrbench.suite.systems import build_stage
+    from kdrbench.suite.systems import build_system
 
     data, limits = folder / "data", grid.limits(batch.experiment)
     save_prepared(dataset, data / f"{batch.dataset}.npz")
@@ -165,4 +165,4 @@ def _made_again(grid: Grid, batch: Batch, dataset: Dataset, folder: Path) -> Seq
             raise
     if process.returncode:
         return []
-    return read_records(JobFiles.of(folder, batch.path).records, build_stage(batch.system).record)
+    return read_records(JobFiles.of(folder, batch.path).records, build_system(batch.system).record)

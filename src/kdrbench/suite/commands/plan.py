@@ -16,7 +16,7 @@ from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, read_config
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.forecast import Forecast
-    from kdrbench.suite.engine.stage import Config
+    from kdrbench.suite.engine.system import Config
 
 _BASE = Path("config.yaml")
 _HEAD = ("experiment", "runs", "to make", "core-hours", "at most", "cut", "disk, MB")

@@ -175,6 +175,6 @@ def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[s
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
     tables = {one: frozen.parent / "merged" / f"{one}.csv" for one in grid.config["run"]}
-    kinds = {path: grid.stage(one).record for one, path in tables.items() if path.is_file()}
+    kinds = {path: grid.system(one).record for one, path in tables.items() if path.is_file()}
     found = [merged_tables.runs_that(chosen, path, kind) for path, kind in kinds.items()]
     return {cell: runs for one in found for cell, runs in one.items() if Path(cell).is_relative_to(below)}

@@ -29,7 +29,7 @@ from kdrbench.suite.commands.sources import reports_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from kdrbench.suite.engine.stage import Config
+    from kdrbench.suite.engine.system import Config
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.reports.making import Page
 

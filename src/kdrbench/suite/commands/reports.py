@@ -18,7 +18,7 @@ from kdrbench.suite.commands.sources import ReportCommand, config_file, merged_f
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdrbench.suite.engine.stage import Config
+    from kdrbench.suite.engine.system import Config
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.making import Page

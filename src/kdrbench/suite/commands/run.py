@@ -112,9 +112,9 @@ def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Re
     from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
-    from kdrbench.suite.systems import build_stage
+    from kdrbench.suite.systems import build_system
 
-    files, record = JobFiles.of(folder, batch.path), build_stage(batch.system).record
+    files, record = JobFiles.of(folder, batch.path), build_system(batch.system).record
     order = Order(Bundle(batch.path, (batch,))).write(order_path(folder, batch.path))
     command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(REPEAT_FOR_S)]
     command += [order, "--data", folder, "--results", folder]

@@ -163,14 +163,14 @@ def _kinds(results: Path, experiment: str, name: str) -> Iterator[type[Record]]:
 
     The configuration with the ``name`` comes first.
     """
-    from kdrbench.suite.systems import STAGES, build_stage, stage_of
+    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
 
     for path in (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json"))):
         definitions = _experiments(path)
         if experiment in definitions:
-            yield stage_of(definitions[experiment]).record
-    for system in STAGES:
-        yield build_stage(system).record
+            yield system_of(definitions[experiment]).record
+    for system in SYSTEMS:
+        yield build_system(system).record
 
 
 def _experiments(path: Path) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from kdrbench.errors import InputError
 from kdrbench.suite.commands.options import FILE, RECORD, frozen_configuration, root_and_name
 
 if TYPE_CHECKING:
-    from kdrbench.suite.engine.stage import Config
+    from kdrbench.suite.engine.system import Config
 
 _RESULTS, _NAME = Path("results"), re.compile(r"[A-Za-z0-9_-]*")
 

@@ -86,8 +86,8 @@ def batch(
         from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.suite.engine.job import run_job
         from kdrbench.suite.engine.publish import JobFiles
-        from kdrbench.suite.engine.stage import RunContext
-        from kdrbench.suite.systems import build_stage
+        from kdrbench.suite.engine.system import RunContext
+        from kdrbench.suite.systems import build_system
 
         scheduler = os.environ.get(SCHEDULER_VARIABLE)
         context = RunContext(
@@ -101,10 +101,10 @@ def batch(
             attested=attested_in(results),
         )
         bundle, results = job.bundle, results.absolute()
-        stage, files = build_stage(bundle.system), JobFiles.of(results, bundle.path)
+        system, files = build_system(bundle.system), JobFiles.of(results, bundle.path)
         sha256 = {batch.dataset: batch.data_sha256 for batch in bundle.batches}
         prepared = PreparedFolder(data, sha256, job.definitions, mirror or None)
-        run_job(stage, bundle, prepared.load, context, files)
+        run_job(system, bundle, prepared.load, context, files)
 
 
 @click.command("freeze-config")
@@ -153,5 +153,5 @@ def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out
     expected = grid.expected(list(experiments))
     if lost := rows_lost(out, len(expected)):
         click.echo(f"{out} had {counted(lost, 'row')} more: the configuration asks for fewer runs than before")
-    merged = merge_records(paths, grid.stage(experiments[0]).record, expected, out)
+    merged = merge_records(paths, grid.system(experiments[0]).record, expected, out)
     click.echo(f"{counted(len(merged), 'row')} -> {out}")

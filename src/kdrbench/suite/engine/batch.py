@@ -24,7 +24,7 @@ class Batch:
     """Consecutive runs of one cell, with everything that the configuration decides about their results.
 
     ``cell`` names the cell below its experiment and data set, for instance kernel and method. ``definition`` is what
-    the stage of the ``system`` needs to make a run. ``rows`` are the keys of the rows that each run leaves: one empty
+    the ``system`` needs to make a run. ``rows`` are the keys of the rows that each run leaves: one empty
     key for a single row. ``revisions`` are those of the components that decide the results (:mod:`.identity`). Limits
     and repeats are not part of a batch: a change of them reruns nothing.
     """

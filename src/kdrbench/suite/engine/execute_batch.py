@@ -41,7 +41,7 @@ from kdrbench.suite.engine.run import (
     was_killed,
 )
 from kdrbench.suite.engine.run_files import Checkpoint, RunFiles, save_array
-from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.engine.workspace import Workspace
 
 _Outcome = TypeVar("_Outcome")
@@ -125,7 +125,7 @@ class BatchAtWork:
         except Exception as error:
             click.echo(traceback.format_exc(), err=True)
             make_rows = self.make_rows
-            columns = make_rows.stage.describe(make_rows.batch, self.dataset, number)
+            columns = make_rows.system.describe(make_rows.batch, self.dataset, number)
             return failed_to_score(results, error), columns
 
 
@@ -139,7 +139,7 @@ def at_work(
         missing = [number for number in batch.runs if number not in usable]
         dataset = load(batch.dataset)
         check_data(batch, dataset)
-        prepared = make_rows.stage.prepare(batch, dataset, context)
+        prepared = make_rows.system.prepare(batch, dataset, context)
         yield BatchAtWork(dataset, prepared, workspace, make_rows, missing, supervisor)
 
 

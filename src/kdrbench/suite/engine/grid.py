@@ -27,7 +27,7 @@ from kdrbench.suite.engine.identity import revision_words
 from kdrbench.suite.engine.isolation.guardian import GRACE_S
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles
-from kdrbench.suite.engine.stage import Cell, Config, Stage
+from kdrbench.suite.engine.system import Cell, Config, System
 
 AUTO, CHEAP = "auto", "cheap"
 # Seconds of a cell.
@@ -37,11 +37,11 @@ _REFEREE = 1.1
 
 
 class Grid:
-    """All batches of a checked configuration; ``stage_of`` returns the stage of an experiment."""
+    """All batches of a checked configuration; ``system_of`` returns the system of an experiment."""
 
-    def __init__(self, config: Config, stage_of: Callable[[Config], Stage]) -> None:
+    def __init__(self, config: Config, system_of: Callable[[Config], System]) -> None:
         self.config = config
-        self._stage_of = stage_of
+        self._system_of = system_of
         self._registry = registry_of(config)
         self._revisions: dict[tuple[Any, ...], dict[str, str]] = {}
         self._run_s: dict[str, float] = {}
@@ -75,9 +75,9 @@ class Grid:
             by_system.setdefault(self.config["experiments"][name]["system"], []).append(name)
         return by_system
 
-    def stage(self, experiment: str) -> Stage:
-        """Return the stage of an experiment."""
-        return self._stage_of(self.config["experiments"][experiment])
+    def system(self, experiment: str) -> System:
+        """Return the system of an experiment."""
+        return self._system_of(self.config["experiments"][experiment])
 
     @property
     def threads(self) -> int:
@@ -123,11 +123,11 @@ class Grid:
         return _REFEREE * (self.limits(experiment).time_s + GRACE_S)
 
     def unlimited_s(self, batch: Batch) -> float:
-        """Return about how long a run of the batch would take without limits: its stage's estimate."""
+        """Return about how long a run of the batch would take without limits: its system's estimate."""
         return self._run_s[batch.path]
 
     def estimated_s(self, batch: Batch) -> float:
-        """Return about how long a run of the batch takes: its stage's estimate, at most the limit."""
+        """Return about how long a run of the batch takes: its system's estimate, at most the limit."""
         return min(self.unlimited_s(batch), self.limits(batch.experiment).time_s)
 
     def to_json(self) -> str:
@@ -171,7 +171,7 @@ class Grid:
         """Yield each batch with the path of its job and the estimated seconds of a run."""
         for name in self.experiments:
             asked = self.config["experiments"][name].get("runs_per_job", AUTO)
-            for cell in self.stage(name).expand(name, self.config):
+            for cell in self.system(name).expand(name, self.config):
                 size = runs_per_batch(asked, cell)
                 for first in range(0, cell.n_runs, size):
                     batch = self._batch(name, cell, tuple(range(first, min(first + size, cell.n_runs))))
@@ -195,7 +195,7 @@ class Grid:
     def _revisions_of(self, name: str, cell: Cell) -> dict[str, str]:
         """Return the revisions of a cell's components; a system of the user's own is one of them."""
         system = self.config["experiments"][name]["system"]
-        plugins = {**cell.plugins, f"system/{system}": type(self.stage(name)).__module__}
+        plugins = {**cell.plugins, f"system/{system}": type(self.system(name)).__module__}
         key = cell.components, *plugins.items()
         if key not in self._revisions:
             self._revisions[key] = revision_words(cell.components, plugins)

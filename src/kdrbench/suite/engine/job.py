@@ -21,7 +21,7 @@ from kdrbench.suite.engine.provenance import software_and_machine, write_evidenc
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.rows import RowMaker
-from kdrbench.suite.engine.stage import RunContext, Stage
+from kdrbench.suite.engine.system import RunContext, System
 from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
 # Seconds after which the cores are calibrated again between two runs.
@@ -73,7 +73,7 @@ class _Calibrations:
 
 
 def run_job(
-    stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
+    system: System, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
 ) -> list[Record]:
     """Make what has no usable rows, as far as the budget goes, then publish rows and traces of all as whole files.
 
@@ -86,24 +86,26 @@ def run_job(
     lock = workspace_lock(files.workspaces / f"{bundle.path}.job.lock", files.records)
     with lock:
         # Batches of one data set follow each other.
-        n_made = _run_all(stage, bundle, lru_cache(maxsize=1)(load), context, files)
-        records = publish(bundle, files, stage.record)
+        n_made = _run_all(system, bundle, lru_cache(maxsize=1)(load), context, files)
+        records = publish(bundle, files, system.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
     click.echo(_summary(began, n_made, len(records)))
     return records
 
 
-def _run_all(stage: Stage, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles) -> int:
+def _run_all(
+    system: System, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
+) -> int:
     """Run the groups of batches one after the other; return how many runs were made."""
     pending = [
-        batch for batch in bundle.batches if not _is_complete(files.workspace(batch, stage.record), batch, context)
+        batch for batch in bundle.batches if not _is_complete(files.workspace(batch, system.record), batch, context)
     ]
     if not pending:
         return 0
     evidence = write_evidence(files.workspaces.parent)
     shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
-    makers = [RowMaker(stage, batch, context, f"{bundle.path}.jsonl", shared) for batch in pending]
+    makers = [RowMaker(system, batch, context, f"{bundle.path}.jsonl", shared) for batch in pending]
     job = _Job(load, context, files, _Calibrations(context))
     for group in groups_of(makers):
         job.run_group(group)
@@ -130,7 +132,7 @@ class _Job:
         with ExitStack() as stack:
             works = []
             for make_rows in group:
-                workspace = self.files.workspace(make_rows.batch, make_rows.stage.record)
+                workspace = self.files.workspace(make_rows.batch, make_rows.system.record)
                 try:
                     works.append(stack.enter_context(at_work(self.load, workspace, make_rows, supervisor)))
                 except Exception as error:

@@ -92,7 +92,7 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The columns that the records of every system share; a stage's record class adds its own.
+    """The columns that the records of every system share; a system's record class adds its own.
 
     ``run`` is the number of the run in its cell: a fold, a subset, a split or a draw. ``time_s`` and ``cpu_s`` are
     seconds of the method alone; ``None`` where a run left no such number. ``CELL`` names the columns of a batch's

@@ -17,14 +17,14 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
 from kdrbench.suite.engine.record import Provenance, Record, RecordError, own_column_types
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.stage import RunContext, Stage, cross
+from kdrbench.suite.engine.system import RunContext, System, cross
 
 CONTAMINATED_RATIO = 1.1
 # Characters of a message in a row; its rest is in the job's log.
 MOST_MESSAGE = 1_000
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
 _LEAST_S, _SHARE = 0.1, 0.2
-# What a stage's scores say of the referee, beside the columns of its record.
+# What a system's scores say of the referee, beside the columns of its record.
 EVALUATION = "evaluation_s"
 _NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
 
@@ -33,7 +33,7 @@ _NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntar
 class RowMaker:
     """Makes the rows of a batch; ``shared`` are the columns that all runs of the job have in common."""
 
-    stage: Stage
+    system: System
     batch: Batch
     context: RunContext
     trace_file: str
@@ -64,7 +64,7 @@ class RowMaker:
     def alike(self, number: int, dataset: Dataset, result: RunResult) -> list[Record]:
         """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
         results = dict.fromkeys(self.batch.rows, result)
-        return self.rows(number, results, _NO_PROCESS, now(), self.stage.describe(self.batch, dataset, number))
+        return self.rows(number, results, _NO_PROCESS, now(), self.system.describe(self.batch, dataset, number))
 
     def _row(
         self,
@@ -75,10 +75,10 @@ class RowMaker:
         started_at: str,
         scores: Mapping[str, Any],
     ) -> Record:
-        kind, batch = self.stage.record, self.batch
-        known = {**self.stage.columns(batch), **scores}
+        kind, batch = self.system.record, self.batch
+        known = {**self.system.columns(batch), **scores}
         if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
-            raise RecordError(f"{type(self.stage).__name__} gives the column {min(foreign)!r}, which is not its own")
+            raise RecordError(f"{type(self.system).__name__} gives the column {min(foreign)!r}, which is not its own")
         return kind(
             schema_version=kind.SCHEMA_VERSION,
             experiment=batch.experiment,
@@ -139,7 +139,7 @@ def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: 
     """Return what the clocks of a run do not cover, from what its guardian has seen of its process.
 
     Work on the machine by others adds to wall seconds, and to no process's CPU seconds. A run is not judged where it
-    left no result, or the stage does not say what the referee took of the CPU (``evaluation_s``), which is measured in
+    left no result, or the system does not say what the referee took of the CPU (``evaluation_s``), which is measured in
     the batch: the seconds of one evaluation, times the evaluations that the trace shows.
     """
     clocked = [(one.clocked_s, one.clocked_cpu_s) for one in results if one.clocked_s is not None]

@@ -29,7 +29,7 @@ _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class RunResult:
-    """One row's part of a run: how the method ended, its seconds, and the columns of its stage.
+    """One row's part of a run: how the method ended, its seconds, and the columns of its system.
 
     ``key`` tells the rows of one run apart (:attr:`.Batch.rows`). ``clocked_s`` and ``clocked_cpu_s`` are those of all
     clocks of the run when the result was handed over, repeats included.

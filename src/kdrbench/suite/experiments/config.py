@@ -13,8 +13,8 @@ from kdrbench.datasets.own import check_own, registry_of
 from kdrbench.errors import ConfigError, DataError, InputError, counted, unknown_name
 from kdrbench.solvers.registry import check_meanings
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.stage import Config, Stage
-from kdrbench.suite.systems.registry import STAGES, build_stage, stage_of, system_of, table_of
+from kdrbench.suite.engine.system import Config, System
+from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, system_of, table_of
 
 # Folders of results and reports, which no configuration may be called like.
 RESERVED_NAMES = frozenset(
@@ -39,7 +39,7 @@ _NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
 
 def load_grid(config: Config) -> Grid:
     """Return the :class:`.Grid` of a configuration; ``ConfigError`` for its first fault."""
-    return Grid(checked(config), stage_of)
+    return Grid(checked(config), system_of)
 
 
 def checked(config: Config) -> Config:
@@ -51,7 +51,7 @@ def checked(config: Config) -> Config:
     check_schema(config, general_schema())
     complete = {**config, "experiments": {}}
     for name, experiment in config["experiments"].items():
-        complete["experiments"][name] = {**experiment, "system": system_of(experiment)}
+        complete["experiments"][name] = {**experiment, "system": system_name(experiment)}
     if config.get("name") in RESERVED_NAMES:
         raise ConfigError(f"config: name is {config['name']!r}, which is a folder of results; choose another")
     if reserved := sorted(RESERVED_EXPERIMENTS & set(config["experiments"])):
@@ -66,7 +66,7 @@ def checked(config: Config) -> Config:
             check_own(name, definition)
         except (InputError, DataError) as error:
             raise ConfigError(f"config: datasets.{name}: {error}") from error
-    _check_stages(complete)
+    _check_systems(complete)
     for section in _NAMED:
         _check_apart(section, config.get(section, {}))
     systems = {complete["experiments"][name]["system"] for name in config["run"]}
@@ -75,25 +75,25 @@ def checked(config: Config) -> Config:
     return complete
 
 
-def _check_stages(config: Config) -> None:
-    stages = {name: _stage(name, experiment) for name, experiment in config["experiments"].items()}
-    schemas = {name: experiment_schema(stage) for name, stage in stages.items()}
-    known = [*map(build_stage, STAGES), *stages.values()]
+def _check_systems(config: Config) -> None:
+    systems = {name: _system(name, experiment) for name, experiment in config["experiments"].items()}
+    schemas = {name: experiment_schema(system) for name, system in systems.items()}
+    known = [*map(build_system, SYSTEMS), *systems.values()]
     _check_keys(config, known, schemas)
-    for stage in dict.fromkeys(known):
-        stage.check_sections(config)
+    for system in dict.fromkeys(known):
+        system.check_sections(config)
     registry = registry_of(config)
-    for name, stage in stages.items():
+    for name, system in systems.items():
         for dataset in config["experiments"][name]["datasets"]:
             if dataset not in registry:
                 message = unknown_name("data set", dataset, sorted(registry))
                 raise ConfigError(f"config: experiments.{name}.datasets: {message}")
-        stage.check(name, config)
+        system.check(name, config)
 
 
-def _check_keys(config: Config, stages: Iterable[Stage], experiments: Config, *, complete: bool = True) -> None:
+def _check_keys(config: Config, systems: Iterable[System], experiments: Config, *, complete: bool = True) -> None:
     """Check keys and values of all sections, of the experiments by the schema of each."""
-    sections = {section: schema for stage in stages for section, schema in stage.sections.items()}
+    sections = {section: schema for system in systems for section, schema in system.sections.items()}
     allowed = {**general_schema()["properties"], **sections}
     schema = {"type": "object", "additionalProperties": False, "properties": allowed}
     check_schema(config, schema, complete=complete)
@@ -108,11 +108,11 @@ def check_part(config: Config) -> None:
     """
     _check_values(config, "")
     check_schema(config, general_schema(), complete=False)
-    known, schemas = [*map(build_stage, STAGES)], {}
+    known, schemas = [*map(build_system, SYSTEMS)], {}
     for name, experiment in config.get("experiments", {}).items():
         if "system" in experiment or "datasets" in experiment:
-            known.append(stage := _stage(name, experiment))
-            schemas[name] = experiment_schema(stage)
+            known.append(system := _system(name, experiment))
+            schemas[name] = experiment_schema(system)
         else:
             schemas[name] = partial_schema(known)
     _check_keys(config, known, schemas, complete=False)
@@ -121,14 +121,14 @@ def check_part(config: Config) -> None:
         section: {name: one for name, one in config.get(section, {}).items() if {"method", "family"} & set(one)}
         for section in ("baselines", "kernels", "solvers")
     }
-    for stage in dict.fromkeys(known):
-        stage.check_sections(defined)
+    for system in dict.fromkeys(known):
+        system.check_sections(defined)
     check_meanings(config.get("solvers", {}))
 
 
-def _stage(name: str, experiment: Config) -> Stage:
+def _system(name: str, experiment: Config) -> System:
     try:
-        return stage_of(experiment)
+        return system_of(experiment)
     except InputError as error:
         raise ConfigError(f"config: experiments.{name}.system: {error}") from error
 
@@ -166,21 +166,21 @@ def general_schema() -> dict[str, Any]:
     return schema
 
 
-def partial_schema(stages: Iterable[Stage]) -> dict[str, Any]:
+def partial_schema(systems: Iterable[System]) -> dict[str, Any]:
     """Return the schema of a part of an experiment whose system is not known: keys of any of them."""
-    own: dict[str, Any] = {key: {} for stage in stages for key in stage.schema.get("properties", {})}
+    own: dict[str, Any] = {key: {} for system in systems for key in system.schema.get("properties", {})}
     shared = general_schema()["$defs"]["experiment"]["properties"]
     return {"type": "object", "additionalProperties": False, "properties": {**own, **shared}}
 
 
-def experiment_schema(stage: Stage) -> dict[str, Any]:
-    """Return the schema of an experiment of the stage's system."""
+def experiment_schema(system: System) -> dict[str, Any]:
+    """Return the schema of an experiment of the system."""
     shared = general_schema()["$defs"]["experiment"]
     return {
         "type": "object",
         "additionalProperties": False,
-        "required": [*shared["required"], *stage.schema.get("required", [])],
-        "properties": {**shared["properties"], **stage.schema.get("properties", {})},
+        "required": [*shared["required"], *system.schema.get("required", [])],
+        "properties": {**shared["properties"], **system.schema.get("properties", {})},
     }
 
 

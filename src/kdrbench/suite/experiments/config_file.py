@@ -15,7 +15,7 @@ import yaml
 from kdrbench.errors import ConfigError
 from kdrbench.files import write_text
 from kdrbench.suite.engine.batch import WORKSPACES
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def restore_workspaces(results: Path, grid: Grid, experiment: str) -> None:
     What a packed record has thinned or rounded stays so. Raises ``DamagedError`` or ``RecordError`` for files that
     cannot be read, and ``SupervisionError`` while a process works on one of the workspaces.
     """
-    kind = grid.stage(experiment).record
+    kind = grid.system(experiment).record
     for bundle in grid.bundles(experiment):
         _restore(bundle, JobFiles.of(results, bundle.path), kind)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import Results, charted_by
 
 # What rows of one experiment have in common, whichever record they are of.

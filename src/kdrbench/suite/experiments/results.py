@@ -17,11 +17,11 @@ from kdrbench.files import write_text
 from kdrbench.solvers.registry import CONTROLS, SOLVERS
 from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.engine.record import Record, RecordError
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import check_schema, experiment_schema, general_schema
 from kdrbench.suite.experiments.merged_tables import join_tables, read_merged
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL
-from kdrbench.suite.systems.registry import STAGES, build_stage, system_of, table_of
+from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, table_of
 
 CONFIG, MERGED = "config.json", "merged"
 # Columns whose words an experiment lists.
@@ -44,7 +44,7 @@ class Results:
     @property
     def systems(self) -> list[str]:
         """The systems of which there are rows."""
-        return list(dict.fromkeys(system_of(self.config["experiments"][name]) for name in self.records))
+        return list(dict.fromkeys(system_name(self.config["experiments"][name]) for name in self.records))
 
 
 def read_results(place: Path) -> Results:
@@ -56,11 +56,11 @@ def read_results(place: Path) -> Results:
     folder = place if place.is_dir() else _folder_of(place)
     config = read_frozen(folder / CONFIG)
     experiments = {name: config["experiments"][name] for name in config["run"]}
-    own = tuple(name for name, one in experiments.items() if system_of(one) not in STAGES)
+    own = tuple(name for name, one in experiments.items() if system_name(one) not in SYSTEMS)
     known = {name: one for name, one in experiments.items() if name not in own}
     records: dict[str, list[Record]] = {}
     for table, system in _tables(place, folder, known):
-        for record in read_merged(table, build_stage(system).record):
+        for record in read_merged(table, build_system(system).record):
             _check_place(table, record, system, known, config["experiments"])
             records.setdefault(record.experiment, []).append(record)
     if not any(records.values()):
@@ -129,7 +129,7 @@ def write_systems(folder: Path, config: Config, tables: Mapping[str, Path]) -> N
     """Write the table of each system of which every experiment that is run has one of ``tables``: it joins them."""
     systems: dict[str, list[str]] = {}
     for name in config["run"]:
-        systems.setdefault(system_of(config["experiments"][name]), []).append(name)
+        systems.setdefault(system_name(config["experiments"][name]), []).append(name)
     for system, names in systems.items():
         if set(names) <= set(tables):
             join_tables([tables[name] for name in names], folder / f"{table_of(system)}.csv")
@@ -141,8 +141,8 @@ def _check_config(config: Any) -> None:
         if name not in config["experiments"]:
             raise ConfigError(f"it runs {name!r}, which is none of its experiments")
         experiment = config["experiments"][name]
-        if (system := system_of(experiment)) in STAGES:
-            check_schema(experiment, experiment_schema(build_stage(system)))
+        if (system := system_name(experiment)) in SYSTEMS:
+            check_schema(experiment, experiment_schema(build_system(system)))
     for section in ("solvers", "kernels", "baselines", "low_rank_methods"):
         named = config.get(section, {})
         if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
@@ -157,14 +157,16 @@ def _folder_of(table: Path) -> Path:
 
 def _tables(place: Path, folder: Path, experiments: Mapping[str, Config]) -> Iterable[tuple[Path, str]]:
     """Return each table to read with its system: of a folder those of the experiments, or of the system without any."""
-    systems = {table_of(system): system for system in map(system_of, experiments.values())}
+    systems = {table_of(system): system for system in map(system_name, experiments.values())}
     if place != folder:
-        system = systems.get(place.stem) or (system_of(experiments[place.stem]) if place.stem in experiments else None)
+        system = systems.get(place.stem) or (
+            system_name(experiments[place.stem]) if place.stem in experiments else None
+        )
         if system is None:
             raise InputError(f"{place} is called like no experiment that {folder / CONFIG} runs, and like no system")
         return [(place, system)]
     merged = {name: folder / MERGED / f"{name}.csv" for name in experiments}
-    alone = [(path, system_of(experiments[name])) for name, path in merged.items() if path.is_file()]
+    alone = [(path, system_name(experiments[name])) for name, path in merged.items() if path.is_file()]
     covered = {system for _, system in alone}
     whole = [(folder / f"{table}.csv", system) for table, system in systems.items() if system not in covered]
     return [*alone, *(pair for pair in whole if pair[0].is_file())]
@@ -178,7 +180,7 @@ def _check_place(
     What is charted is ``defined``, and need not be run.
     """
     experiment = experiments.get(record.experiment)
-    if experiment is None or system_of(experiment) != system or record.dataset not in experiment["datasets"]:
+    if experiment is None or system_name(experiment) != system or record.dataset not in experiment["datasets"]:
         fault = f"experiment {record.experiment!r} with data set {record.dataset!r}"
     else:
         parts = (experiment, *charted_by(experiment, defined).values())

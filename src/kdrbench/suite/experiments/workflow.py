@@ -26,7 +26,7 @@ from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import own_code_sha256
 from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file, write_origin
 

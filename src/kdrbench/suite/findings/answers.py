@@ -32,7 +32,7 @@ from kdrbench.suite.reports.records import (
     is_redrawn,
     is_scaling,
     settings_of,
-    system_of,
+    system_name,
 )
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.cells import FORMATS, summarise
@@ -111,7 +111,7 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     experiment = config["experiments"][name]
     chosen = runs[runs["experiment"] == name].reset_index(drop=True)
     question, title = question_of(name, experiment), str(experiment["title"])
-    if system_of(experiment) == ATLAS and traces is not None:
+    if system_name(experiment) == ATLAS and traces is not None:
         from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
 
         cells = cells_of_atlas(chosen, traces.parent / FINDINGS)
@@ -119,7 +119,7 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     if fixed := fixed_beside(config, name):
         # How its methods rank is on the page of the league.
         return Answer(name, title, question, (tuning_sentence(Tuning(runs[runs["experiment"] == fixed], chosen)),))
-    if system_of(experiment) != IKDR:
+    if system_name(experiment) != IKDR:
         return Answer(name, title, question, tuple(_sentences_of(chosen, experiment)))
     near = nearness(chosen, traces, known_beside(traces, config))
     controls = controls_of(name, config)
@@ -133,7 +133,7 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
 
 def question_of(name: str, experiment: Config) -> str:
     """Return what an experiment asks, by its system and by what is varied in it."""
-    system = system_of(experiment)
+    system = system_name(experiment)
     if system == KPCA_FIGURES:
         return _OF_FIGURES[int(experiment["figure"])]
     if system != IKDR:

@@ -18,7 +18,7 @@ from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.cells import run_labels
 from kdrbench.suite.reports.making import Page, make_table
 from kdrbench.suite.reports.outputs import TRACES, TUNING, fixed_beside, tables_of
-from kdrbench.suite.reports.records import Config, read_runs, system_of
+from kdrbench.suite.reports.records import Config, read_runs, system_name
 from kdrbench.suite.reports.tables.table import Table
 
 
@@ -96,7 +96,7 @@ class Source:
         return {system: pd.concat(runs, ignore_index=True) for system, runs in systems.items()}
 
     def _system(self, experiment: str) -> str:
-        return system_of(self.config["experiments"][experiment])
+        return system_name(self.config["experiments"][experiment])
 
     @cached_property
     def comparisons(self) -> list[Comparison]:

@@ -34,7 +34,7 @@ from kdrbench.suite.reports.outputs import (
     shown_data,
     tables_of,
 )
-from kdrbench.suite.reports.records import Config, n_runs, read_runs, stage_table, system_of
+from kdrbench.suite.reports.records import Config, n_runs, read_runs, system_name, system_table
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
@@ -108,7 +108,7 @@ def reports_named(name: str, config: Config) -> list[Report]:
     if name in tables:
         return [tables[name]]
     if name in config["run"]:
-        return experiment_tables(config, name) or [Report(name, system_of(config["experiments"][name]), (name,))]
+        return experiment_tables(config, name) or [Report(name, system_name(config["experiments"][name]), (name,))]
     raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
 
 
@@ -175,10 +175,10 @@ def _lacks_data(config: Config, report: Report, store: Path) -> bool:
 
 
 def plain_page(source: Source) -> Page:
-    """Return the table that the stage of a system of the user's own lays out, or one of means."""
+    """Return the table that a system of the user's own lays out, or one of means."""
     name = source.report.name
     experiment = source.config["experiments"][name]
-    table = stage_table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
+    table = system_table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
     return table, sections_of_runs(source.runs)
 
 

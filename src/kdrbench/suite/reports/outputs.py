@@ -30,7 +30,7 @@ from kdrbench.suite.reports.records import (
     of_papers,
     runs_of,
     split_of,
-    system_of,
+    system_name,
     systems_of,
     table_of,
 )
@@ -149,7 +149,7 @@ def tables_of(config: Config) -> dict[str, Report]:
 def experiment_tables(config: Config, name: str) -> list[Report]:
     """Return the tables of one experiment: several of the KPCA trick and the league, none of figures, one of others."""
     experiment, of_one = config["experiments"][name], (name,)
-    system = system_of(experiment)
+    system = system_name(experiment)
     if system == KPCA_FIGURES:
         return []
     if system == KPCA_TRICK:
@@ -202,7 +202,7 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
     runs; segments are shown where the experiment has an image. Redrawn partitions have none: their means are wanted.
     """
     experiment = config["experiments"][name]
-    system = system_of(experiment)
+    system = system_name(experiment)
     if system == KPCA_FIGURES:
         return [Report(name, KPCA_FIGURE, (name,))]
     if system in (LEAGUE, ATLAS, NOISE) or (system == LOW_RANK and len(experiment["constraints"]) > 1):

@@ -18,7 +18,7 @@ from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import NAMED
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import STOPPED_EARLY
-from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_of
+from kdrbench.suite.reports.records import LOW_RANK, NO_KERNEL, Config, system_name
 from kdrbench.suite.reports.tables.labels import dataset_label
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
 
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    published = {**experiment["published"], "system": system_of(experiment)}
+    published = {**experiment["published"], "system": system_name(experiment)}
     for one in _declared()["protocol"]:
         imitation = published.get("protocol", False) and not _OWN.isdisjoint(one["of"])
         # An experiment that names no table of the paper reproduces none.
@@ -158,7 +158,7 @@ def _text(value: Any) -> str:
 
 
 def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
-    if system_of(experiment) == LOW_RANK:
+    if system_name(experiment) == LOW_RANK:
         return ("low_rank_methods",)
     return ("baselines",) if kernel == NO_KERNEL else ("solvers",)
 

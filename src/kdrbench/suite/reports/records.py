@@ -1,4 +1,4 @@
-"""What reports read: merged tables, traces and findings, and the definitions of the stages that they refer to.
+"""What reports read: merged tables, traces and findings, and the definitions of the systems that they refer to.
 
 Reports import from :mod:`kdrbench.suite.experiments` by way of this module alone.
 """
@@ -18,11 +18,11 @@ from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.merging import differences, same_definition
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
-from kdrbench.suite.systems import build_stage, system_of, table_of
-from kdrbench.suite.systems.atlas.stage import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
+from kdrbench.suite.systems import build_system, system_name, table_of
+from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
@@ -39,8 +39,8 @@ __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "
 __all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
 __all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_results", "read_runs"]
-__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of", "stage_table"]
-__all__ += ["stored_arrays", "system_of", "systems_of", "table_of", "without_code", "write_results"]
+__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of", "system_table"]
+__all__ += ["stored_arrays", "system_name", "systems_of", "table_of", "without_code", "write_results"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
 # The papers whose numbers and claims the experiments of a system can reproduce.
@@ -56,12 +56,12 @@ _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chose
 
 def experiments_of(config: Config, system: str) -> list[str]:
     """Return the experiments of a system that the configuration runs, in their order."""
-    return [name for name in config["run"] if system_of(config["experiments"][name]) == system]
+    return [name for name in config["run"] if system_name(config["experiments"][name]) == system]
 
 
 def systems_of(config: Config) -> list[str]:
     """Return the systems of the experiments that the configuration runs, in their order."""
-    return list(dict.fromkeys(system_of(config["experiments"][name]) for name in config["run"]))
+    return list(dict.fromkeys(system_name(config["experiments"][name]) for name in config["run"]))
 
 
 def of_papers(config: Config) -> Config:
@@ -72,14 +72,14 @@ def of_papers(config: Config) -> Config:
 
     def reproduces(name: str) -> bool:
         experiment = config["experiments"][name]
-        return experiment.get("published", {}).get("paper") in _PAPERS.get(system_of(experiment), ())
+        return experiment.get("published", {}).get("paper") in _PAPERS.get(system_name(experiment), ())
 
     return {**config, "run": list(filter(reproduces, config["run"]))}
 
 
-def stage_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
-    """Return the table that the stage of an experiment's system makes of its runs, or ``None`` if it makes none."""
-    make = getattr(build_stage(system_of(experiment)), "table", None)
+def system_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
+    """Return the table that the system of an experiment makes of its runs, or ``None`` if it makes none."""
+    make = getattr(build_system(system_name(experiment)), "table", None)
     return None if make is None else make(runs, name, experiment)
 
 

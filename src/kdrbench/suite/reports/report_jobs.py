@@ -21,7 +21,7 @@ from kdrbench.suite.reports.records import (
     Config,
     experiments_of,
     is_scaling,
-    system_of,
+    system_name,
 )
 from kdrbench.suite.reports.tables.kpca_cells import TABLES as KPCA_TABLES
 
@@ -102,7 +102,7 @@ def _targets(config: Config) -> dict[str, _Target]:
 
 def _paper_targets(name: str, experiment: Config) -> list[str]:
     """Return the tables and figures of papers that an experiment makes, as targets are named."""
-    published, system = experiment.get("published", {}), system_of(experiment)
+    published, system = experiment.get("published", {}), system_name(experiment)
     paper = _PAPERS.get(published.get("paper", ""), published.get("paper", ""))
     names = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
     if system == KPCA_FIGURES:

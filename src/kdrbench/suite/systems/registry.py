@@ -8,22 +8,22 @@ from functools import cache
 from kdrbench import plugins
 from kdrbench.errors import InputError, in_words
 from kdrbench.methods import unknown_method
-from kdrbench.suite.engine.stage import Config, Stage
+from kdrbench.suite.engine.system import Config, System
 
-STAGES: dict[str, str] = {
-    "ikdr": "kdrbench.suite.systems.ikdr.stage:IKDRStage",
-    "kpca_trick": "kdrbench.suite.systems.kpca_trick.stage:KPCATrickStage",
-    "kpca_figures": "kdrbench.suite.systems.kpca_figures.stage:KPCAFiguresStage",
-    "low_rank": "kdrbench.suite.systems.low_rank.stage:LowRankStage",
-    "league": "kdrbench.suite.systems.league.stage:LeagueStage",
-    "atlas": "kdrbench.suite.systems.atlas.stage:AtlasStage",
-    "noise": "kdrbench.suite.systems.noise.stage:NoiseStage",
+SYSTEMS: dict[str, str] = {
+    "ikdr": "kdrbench.suite.systems.ikdr.system:IKDRSystem",
+    "kpca_trick": "kdrbench.suite.systems.kpca_trick.system:KPCATrickSystem",
+    "kpca_figures": "kdrbench.suite.systems.kpca_figures.system:KPCAFiguresSystem",
+    "low_rank": "kdrbench.suite.systems.low_rank.system:LowRankSystem",
+    "league": "kdrbench.suite.systems.league.system:LeagueSystem",
+    "atlas": "kdrbench.suite.systems.atlas.system:AtlasSystem",
+    "noise": "kdrbench.suite.systems.noise.system:NoiseSystem",
 }
 DEFAULT = "ikdr"
 _CONTRACT = ("record", "expand", "run")
 
 
-def system_of(experiment: Config) -> str:
+def system_name(experiment: Config) -> str:
     """Return the name of the system that an experiment belongs to."""
     return str(experiment.get("system", DEFAULT))
 
@@ -33,28 +33,28 @@ def table_of(system: str) -> str:
     return re.sub(r"\W+", "_", system.rpartition("/")[2])
 
 
-def stage_of(experiment: Config) -> Stage:
-    """Return the stage of an experiment's system."""
-    return build_stage(system_of(experiment))
+def system_of(experiment: Config) -> System:
+    """Return the system of an experiment."""
+    return build_system(system_name(experiment))
 
 
 @cache
-def build_stage(system: str) -> Stage:
-    """Return the stage of a system: a registered name, ``path/to/file.py``, ``module:Class`` or an entry point.
+def build_system(name: str) -> System:
+    """Return the system of a name: a registered one, ``path/to/file.py``, ``module:Class`` or an entry point.
 
-    Raises ``InputError`` when there is none of this name, or when its class is no :class:`.Stage`.
+    Raises ``InputError`` when there is none of this name, or when its class is no :class:`.System`.
     """
-    place = STAGES.get(system) or (system if ":" in system or plugins.is_file_name(system) else None)
-    place = place or plugins.entry_point_of("system", system)
+    place = SYSTEMS.get(name) or (name if ":" in name or plugins.is_file_name(name) else None)
+    place = place or plugins.entry_point_of("system", name)
     if place is None:
-        raise InputError(unknown_method("system", "system", system, STAGES))
+        raise InputError(unknown_method("system", "system", name, SYSTEMS))
     kind = plugins.load_class("system", place, _CONTRACT)
-    if not (isinstance(kind, type) and issubclass(kind, Stage)):
-        raise InputError(f"system {system!r}: {kind.__name__} must be a subclass of kdrbench.suite.engine.stage.Stage")
+    if not (isinstance(kind, type) and issubclass(kind, System)):
+        raise InputError(f"system {name!r}: {kind.__name__} must be a subclass of kdrbench.suite.engine.system.System")
     try:
-        stage: Stage = kind()
+        system: System = kind()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise InputError(f"system {system!r} cannot be built: {in_words(error)}") from error
-    return stage
+        raise InputError(f"system {name!r} cannot be built: {in_words(error)}") from error
+    return system

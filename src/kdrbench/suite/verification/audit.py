@@ -41,7 +41,7 @@ from kdrbench.suite.engine.identity import Step, steps_of
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
 from kdrbench.suite.experiments.merged_tables import record_in
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification.comparison import Arrays, Finding
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import place_of
@@ -136,7 +136,7 @@ def audit(
     Raises ``InputError`` or ``DamagedError`` where configuration or tables cannot be read.
     """
     rows = {
-        system: {place_of(row, build_stage(system).record.axis_names()): row for row in of_one}
+        system: {place_of(row, build_system(system).record.axis_names()): row for row in of_one}
         for system, of_one in record.rows().items()
     }
 
@@ -182,7 +182,7 @@ def _audited(
     limit_s: float,
 ) -> Audited | str:
     """Return a run beside its rerun, or why it is passed over; ``rows`` are those of the system by place."""
-    kind, places = build_stage(batch.system).record, ["/".join(map(str, axes)) for axes in batch.axes]
+    kind, places = build_system(batch.system).record, ["/".join(map(str, axes)) for axes in batch.axes]
     if missing := [place for place in places if place not in rows]:
         return Audited(batch.path, (Finding(missing[0], "row", "missing", "in the table"),))
     try:

@@ -21,7 +21,7 @@ from kdrbench.suite.engine.publish import array_name
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.merged_tables import read_words
-from kdrbench.suite.systems import build_stage, table_of
+from kdrbench.suite.systems import build_system, table_of
 
 # Kinds of arrays that runs leave and numbers are computed from.
 ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
@@ -77,7 +77,7 @@ class Record:
         for system in self.grid.systems:
             path = self.folder / f"{table_of(system)}.csv"
             try:
-                lines = read_words(path, build_stage(system).record)
+                lines = read_words(path, build_system(system).record)
             except OSError as error:
                 raise DamagedError(f"{path} cannot be read: {in_words(error)}") from error
             found[system] = [{name: restored(word) for name, word in words.items()} for _, words in lines]

@@ -21,7 +21,7 @@ from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import of_revisions
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.experiments.merged_tables import record_in
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import ikdr, league
 from kdrbench.suite.verification.comparison import Arrays, Finding, Recomputed, Row, differing
 from kdrbench.suite.verification.objectives import MOST_SAMPLES
@@ -112,7 +112,7 @@ def place_of(row: Row, axes: Sequence[str]) -> str:
 
 def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict[str, Placed]) -> Verification:
     """Return the findings on a table's keys: each row once, of its definition, data and seed; sort rows by batch."""
-    kind, result = build_stage(system).record, Verification(rows=len(rows))
+    kind, result = build_system(system).record, Verification(rows=len(rows))
     batches = [batch for batch in record.grid.batches() if batch.system == system]
     by_place = {"/".join(map(str, axes)): batch for batch in batches for axes in batch.axes}
     placed = [(place_of(row, kind.axis_names()), row) for row in rows]

@@ -10,7 +10,7 @@ from typing import Any
 
 from kdrbench.suite.reports.dashboard.rendering import order_of
 from kdrbench.suite.reports.outputs import result_folder, tables_of
-from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, NO_KERNEL, Config, system_of
+from kdrbench.suite.reports.records import ATLAS, IKDR, KPCA_TRICK, NO_KERNEL, Config, system_name
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
 from kdrbench.suite.reports.tables.numbers import rounded
 from kdrbench.suite.reports.tables.table import Entry
@@ -32,7 +32,7 @@ class CellLink:
 
 def link_within(name: str, axes: tuple[str, ...], config: Config) -> CellLink:
     """Return the link of a cell of an experiment; ``axes`` are metric, data set, kernel and method, empty for all."""
-    system = system_of(config["experiments"].get(name, {}))
+    system = system_name(config["experiments"].get(name, {}))
     return CellLink(name, *run_labels(system, *axes[1:]), command_of(name, axes, config))
 
 

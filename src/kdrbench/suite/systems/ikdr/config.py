@@ -15,7 +15,7 @@ from kdrbench.evaluation import STREAMED_FAMILIES, Evaluation
 from kdrbench.kernels import check_definition
 from kdrbench.paradigms import build_task
 from kdrbench.solvers.registry import build_solver, method_of, unknown_solver
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.systems.ikdr.definition import (
     ALTERNATIVE,
     CLUSTERS,

@@ -12,7 +12,7 @@ import numpy as np
 from kdrbench.errors import counted
 from kdrbench.solvers.registry import build_solver, method_of
 from kdrbench.status import Status
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.systems.ikdr.scores import Metric
 
 # Costs as near as this, relative to the larger one, are the same cost.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 from kdrbench.suite.systems.ikdr.definition import SEMI_SUPERVISED, SUPERVISED
 from kdrbench.suite.systems.ikdr.folds import Sampling, Scaling, Split
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kdrbench.errors import ConfigError
 from kdrbench.solvers.registry import build_solver
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 
 # Suffix of the methods of a reference that is shown beside one's own runs.
 REFERENCE = "_reference"

@@ -9,7 +9,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.metric_learning import build_learner
-from kdrbench.suite.engine.stage import Config
+from kdrbench.suite.engine.system import Config
 
 # The data sets that are not named.
 DEFAULT = "default"

@@ -1,4 +1,4 @@
-"""The contract between the engine and a system: what a stage is, and what a batch is run under."""
+"""The contract between the engine and a system: what a system is, and what a batch is run under."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of an experiment as its stage expands it; the engine splits its runs into batches and jobs.
+    """One cell of an experiment as its system expands it; the engine splits its runs into batches and jobs.
 
     ``names`` are those of the cell below its data set, the method's last. ``definition`` is everything that the
     configuration decides of its results. ``run_s`` is about how long one run takes. ``components`` are those that
@@ -76,7 +76,7 @@ class Cell:
     rows: tuple[tuple[Any, ...], ...] = ((),)
 
 
-class Stage(ABC):
+class System(ABC):
     """A system of the benchmark: how its experiments are checked, expanded to cells, and run.
 
     ``record`` is the class of its rows. ``schema`` is the JSON schema of its experiments beside the keys that all have,
@@ -91,7 +91,7 @@ class Stage(ABC):
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
 
     def check_sections(self, config: Config) -> None:  # noqa: B027
-        """Raise ``ConfigError`` for the first fault of the sections that the stage reads."""
+        """Raise ``ConfigError`` for the first fault of the sections that the system reads."""
 
     @abstractmethod
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
@@ -113,23 +113,23 @@ class Stage(ABC):
         return {}
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
-        """Return the columns that the stage knows of a run without making it."""
+        """Return the columns that the system knows of a run without making it."""
         return {}
 
 
 @dataclass(frozen=True)
 class _Unscored:
-    stage: Stage
+    system: System
     batch: Batch
     dataset: Dataset
     number: int
     arrays: ClassVar[tuple[str, ...]] = ()
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
-        return self.stage.run(self.batch, self.dataset, self.number, referee)
+        return self.system.run(self.batch, self.dataset, self.number, referee)
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        return self.stage.describe(self.batch, self.dataset, self.number)
+        return self.system.describe(self.batch, self.dataset, self.number)
 
 
 def cross(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED
 
 _RUN = "kdrbench.suite.systems.league.fold_run"
@@ -94,7 +94,7 @@ def check_methods(place: str, methods: Iterable[str]) -> None:
             raise ConfigError(f"{place}.methods: {unknown_name('method', method, list(METHODS))}")
 
 
-class LeagueStage(Stage):
+class LeagueSystem(System):
     """Methods that reduce dimensions, compared at an equal number of components on repeated stratified folds."""
 
     record = LeagueRecord

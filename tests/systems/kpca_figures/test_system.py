@@ -13,7 +13,7 @@ from kdrbench.suite.systems.kpca_figures.trick_comparison import draw_halves, so
 from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in
 from support.products import by_section
-from support.stage_cases import grid_of, job_of, only, referee_of, results_of
+from support.system_cases import grid_of, job_of, only, referee_of, results_of
 
 SMALL = {
     2: {},

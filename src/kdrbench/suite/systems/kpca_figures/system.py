@@ -14,7 +14,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.stage import Cell, Config, Stage
+from kdrbench.suite.engine.system import Cell, Config, System
 from kdrbench.suite.systems.kpca_figures.run import (
     VARIED,
     Key,
@@ -96,7 +96,7 @@ class KPCAFiguresRecord(Record):
     n_test: int | None = None
 
 
-class KPCAFiguresStage(Stage):
+class KPCAFiguresSystem(System):
     """What Figures 2 to 5 of the KPCA trick show, a row for each of their points.
 
     Source: Chatpatanasiri et al., Neurocomputing 73, 2010.

@@ -14,7 +14,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
@@ -109,7 +109,7 @@ class LowRankRecord(Record):
     rank: int
 
 
-class LowRankStage(Stage):
+class LowRankSystem(System):
     """Every method on draws of constraints, a row for each number of them.
 
     Source: Kulis, Sustik, Dhillon, "Learning low-rank kernel matrices", ICML 2006, Section 6.

@@ -1,4 +1,4 @@
-"""Grids, runs and jobs of one experiment, for tests of the stages beside kernel dimension reduction."""
+"""Grids, runs and jobs of one experiment, for tests of the systems beside kernel dimension reduction."""
 
 from functools import cache
 from pathlib import Path
@@ -11,9 +11,9 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Judged
 from kdrbench.suite.engine.run_files import RunFiles
-from kdrbench.suite.engine.stage import RunContext
+from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_stage
+from kdrbench.suite.systems import build_system
 from support.configs import whole_config
 from support.one_batch import files_in
 
@@ -38,18 +38,18 @@ def referee_of(folder=Path("unused"), limits=LIMITS):
 
 def results_of(batch, dataset, number=0, referee=None):
     """The results of a run by their keys, made in this process."""
-    stage = build_stage(batch.system)
+    system = build_system(batch.system)
     with TemporaryDirectory() as folder:
         referee = referee or referee_of(Path(folder))
-        run = stage.prepare(batch, dataset, RunContext(LIMITS))(number)
+        run = system.prepare(batch, dataset, RunContext(LIMITS))(number)
         results = list(run.run(referee))
         assert len({result.key for result in results}) == len(results)
         by_key = {result.key: result for result in results}
         return run.judged(referee.files, by_key) if isinstance(run, Judged) else by_key
 
 
-def job_of(batch, dataset, folder, limits=LIMITS, stage=None):
+def job_of(batch, dataset, folder, limits=LIMITS, system=None):
     """The records of a job that makes one batch."""
     context = RunContext(limits, calibrate=lambda: 0.02)
-    stage = stage or build_stage(batch.system)
-    return run_job(stage, Bundle(batch.path, (batch,)), lambda name: dataset, context, files_in(folder))
+    system = system or build_system(batch.system)
+    return run_job(system, Bundle(batch.path, (batch,)), lambda name: dataset, context, files_in(folder))

@@ -15,7 +15,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.kpca_trick.config import SCHEMA, check_experiment, value_for
 from kdrbench.suite.systems.kpca_trick.split_run import make_split_run
 
@@ -54,7 +54,7 @@ class KPCATrickRecord(Record):
     n_folds: int
 
 
-class KPCATrickStage(Stage):
+class KPCATrickSystem(System):
     """Every learner in every variant on random splits of each data set.
 
     Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import ConfigError
-from kdrbench.suite.systems.noise import stage
-from support.stage_cases import data_of, grid_of, job_of, results_of
+from kdrbench.suite.systems.noise import system
+from support.system_cases import data_of, grid_of, job_of, results_of
 
 SMALL = {"methods": ["lda"], "permutations": 19, "draws": 2}
 
@@ -39,7 +39,7 @@ def test_labels_are_permuted_whatever_they_are():
 
 def test_labels_that_mean_something_are_not_taken_for_noise():
     wine = data_of("wine")
-    found = stage.found_in(wine.features, wine.labels, "lda", 2, 19, 0)
+    found = system.found_in(wine.features, wine.labels, "lda", 2, 19, 0)
     assert (found["p_value"], found["rejected"]) == (0.05, 1)
     assert min(found["train_accuracy"], found["test_accuracy"]) > 0.95
 

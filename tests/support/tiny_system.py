@@ -15,7 +15,7 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.stage import Cell, Stage
+from kdrbench.suite.engine.system import Cell, System
 from support.made_up import provenance
 
 HALVES = (("first",), ("second",))
@@ -34,7 +34,7 @@ class TinyRecord(Record):
     answer: float | None = None
 
 
-class TinyStage(Stage):
+class TinySystem(System):
     """``answer`` is what the first half answers, ``then`` what happens in the second."""
 
     record = TinyRecord
@@ -96,7 +96,7 @@ def tiny_record(half, dataset="wine", number=0, **columns):
 
 def tiny_batch(*, method="it", runs=(0, 1), data=DATA, **definition):
     return Batch(
-        system="support.tiny_stage:TinyStage",
+        system="support.tiny_system:TinySystem",
         experiment="e",
         dataset=data.name,
         data_sha256=data.content_sha256,

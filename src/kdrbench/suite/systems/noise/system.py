@@ -24,8 +24,8 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
-from kdrbench.suite.engine.stage import Cell, Config, Stage
-from kdrbench.suite.systems.league.stage import check_methods
+from kdrbench.suite.engine.system import Cell, Config, System
+from kdrbench.suite.systems.league.system import check_methods
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
@@ -60,7 +60,7 @@ class NoiseRecord(Record):
     rejected: int | None = None
 
 
-class NoiseStage(Stage):
+class NoiseSystem(System):
     """Methods on labels that mean nothing: accuracy on their own and on other samples, and the permutation test."""
 
     record = NoiseRecord

@@ -20,10 +20,10 @@ from kdrbench.suite.systems.low_rank.run import (
     target_accuracy,
     two_fold_accuracy,
 )
-from kdrbench.suite.systems.low_rank.stage import LowRankRecord
+from kdrbench.suite.systems.low_rank.system import LowRankRecord
 from support.configs import whole_config
 from support.one_batch import files_in
-from support.stage_cases import data_of, grid_of, job_of, only, results_of
+from support.system_cases import data_of, grid_of, job_of, only, results_of
 
 PLACE = "config: experiments.lowrank_gyrb"
 SMALL = {"constraints": [0, 4], "methods": ["von_neumann", "definite_boost_own_range"], "runs": 2}

@@ -14,7 +14,7 @@ from kdrbench.suite.systems.league import fold_run
 from kdrbench.suite.systems.league.fold_run import make_fold_run
 from kdrbench.suite.systems.league.judges import judge
 from kdrbench.suite.systems.league.protocol import fitted, learn
-from support.stage_cases import data_of, grid_of, job_of, referee_of, results_of
+from support.system_cases import data_of, grid_of, job_of, referee_of, results_of
 
 SMALL = {"datasets": ["wine"], "methods": ["lda"], "components": [1, 2], "repeats": 1}
 

@@ -1,4 +1,4 @@
-"""The stage of interpretable kernel dimension reduction: from an experiment to cells, and from a batch to runs."""
+"""The system of interpretable kernel dimension reduction: from an experiment to cells, and from a batch to runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
@@ -119,7 +119,7 @@ class IKDRRecord(Record):
     n_components: int | None = None
 
 
-class IKDRStage(Stage):
+class IKDRSystem(System):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord

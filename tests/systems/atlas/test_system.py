@@ -15,13 +15,13 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.reports.optima import Charted
 from kdrbench.suite.systems.atlas.chart import End, chart_ends
-from kdrbench.suite.systems.atlas.stage import problem_of
 from kdrbench.suite.systems.atlas.starts_run import AtlasRun, make_atlas_run
+from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
 from support.configs import whole_config
 from support.one_batch import files_in
-from support.stage_cases import LIMITS, data_of, job_of
+from support.system_cases import LIMITS, data_of, job_of
 
 SMALL = {"datasets": ["wine"], "cells_of": ["one"], "starts": 3, "draws": 1}
 

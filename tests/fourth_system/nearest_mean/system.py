@@ -1,13 +1,13 @@
-"""The stage: from an experiment to cells, from a batch to runs, and the table of its rows."""
+"""The system: from an experiment to cells, from a batch to runs, and the table of its rows."""
 
-from kdrbench.suite.engine.stage import Cell, Stage
+from kdrbench.suite.engine.system import Cell, System
 from nearest_mean.config import SCHEMA
 from nearest_mean.record import NearestMeanRecord
 from nearest_mean.run import run_half
 from nearest_mean.table import means_table
 
 
-class NearestMeanStage(Stage):
+class NearestMeanSystem(System):
     """One cell for each data set, one run for each random half, one row for each shrinkage."""
 
     record, schema = NearestMeanRecord, SCHEMA

@@ -20,11 +20,11 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.stage import Cell, Config, RunContext, Stage
+from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
 from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
-from kdrbench.suite.systems.ikdr.stage import shared_definition, solver_part
+from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
 
 _RUN = "kdrbench.suite.systems.atlas.starts_run"
@@ -97,7 +97,7 @@ class AtlasRecord(Record):
     tau_high: float | None = None
 
 
-class AtlasStage(Stage):
+class AtlasSystem(System):
     """The local optima that solvers reach from many starts, on the problems of other experiments."""
 
     record = AtlasRecord

@@ -1,4 +1,4 @@
-"""One engine serves every system: a stage made for this test is run, limited, killed, resumed, skipped and merged."""
+"""One engine serves every system: a system made for this test is run, limited, killed, resumed, skipped and merged."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.experiments.config import load_grid
 from support.one_batch import context_of, wait_until_free
-from support.tiny_stage import DATA, TinyRecord, TinyStage, tiny_batch
+from support.tiny_system import DATA, TinyRecord, TinySystem, tiny_batch
 
 LIMITS = Limits(time_s=60.0, memory_mib=256)
-# Runs of this stage take no time of their own.
+# Runs of this system take no time of their own.
 SHORT = Limits(time_s=0.4, memory_mib=256)
 
 
@@ -31,7 +31,7 @@ def results(tmp_path):
 def run(batches, results, limits=LIMITS, data=DATA, **changes):
     bundle = Bundle("e/cheap", tuple(batches))
     return run_job(
-        TinyStage(), bundle, lambda name: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
+        TinySystem(), bundle, lambda name: data, context_of(limits, **changes), JobFiles.of(results, bundle.path)
     )
 
 
@@ -137,7 +137,7 @@ def test_runs_beyond_the_budget_are_made_when_there_is_more(results):
 
 
 def experiment_of(**changes):
-    experiment = {"system": "support.tiny_stage:TinyStage", "title": "Answers.", "datasets": ["wine"]} | changes
+    experiment = {"system": "support.tiny_system:TinySystem", "title": "Answers.", "datasets": ["wine"]} | changes
     return {
         "seed": 0,
         "run": ["e"],
@@ -152,10 +152,10 @@ def test_a_configuration_names_the_system():
     grid = load_grid(experiment_of(answers={"a": 1, "b": 2}))
     assert isinstance(grid, Grid)
     assert [batch.path for batch in grid.batches()] == ["e/wine/a/0-1", "e/wine/b/0-1"]
-    assert grid.systems == {"support.tiny_stage:TinyStage": ["e"]}
+    assert grid.systems == {"support.tiny_system:TinySystem": ["e"]}
     assert len(grid.expected(["e"])) == 2 * 2 * 2
     assert len(grid.bundles()) == 1
-    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_stage:TinyStage"
+    assert json.loads(grid.to_json())["experiments"]["e"]["system"] == "support.tiny_system:TinySystem"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_configuration_names_the_system():
         ({"answers": {}}, "config: experiments.e.answers holds no method"),
         ({"answers": {"a": 1}, "folds": 2}, "config: unknown key in experiments.e: 'folds'; allowed: answers, "),
         ({"system": "tiny"}, "config: experiments.e.system: unknown system 'tiny'; allowed: atlas, ikdr"),
-        ({"system": "support.tiny_stage:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
+        ({"system": "support.tiny_system:TinyRecord"}, "config: experiments.e.system: .*TinyRecord"),
     ],
 )
 def test_its_faults_are_those_of_the_configuration(changes, message):
