@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from kdrbench.suite.findings.claim_rows import Records
-from kdrbench.suite.findings.claims import CLAIMS, claims_html, decided_of_papers, write_claims
+from kdrbench.suite.findings.claims import CLAIMS, claims_html, decide_claims, write_claims
 from kdrbench.suite.findings.finding import Claim, Decision, Finding
 from kdrbench.suite.reports.dashboard.rendering import slug
 
@@ -50,7 +50,7 @@ def records_of(published):
 def test_experiments_that_name_no_paper_decide_nothing():
     own, counts = records_of({})
     assert set(counts.values()) == {0}
-    assert decided_of_papers(own) == []
+    assert decide_claims(own) == []
     assert "names a paper, so there is no claim to decide" in claims_html([], ["mine"], Path("results/mine"))
 
 

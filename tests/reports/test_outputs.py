@@ -39,7 +39,7 @@ EXPERIMENTS = {
         "constraints": [50],
         "title": "T.",
     },
-    "fourth": {"system": "another", "title": "T."},
+    "fourth": {"system": "support.tiny_system:TinySystem", "title": "T."},
 }
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
 
@@ -54,7 +54,7 @@ def test_experiments_have_tables_alone_and_together():
     assert tables["kpca_tests"].experiments == ("kpca_tables",)
     assert tables["complexity"].experiments == ("scaling_d",)
     assert tables["small"].figures == ("small_cost_against_time",)
-    assert tables["fourth"].kind == "another"
+    assert tables["fourth"].kind == "support.tiny_system:TinySystem"
     # Folds of redrawn partitions would count as more folds.
     assert tables["paired_tests"].experiments == ("small", "again", "scaling_d", "segments")
 

@@ -5,7 +5,7 @@ import pytest
 
 from kdrbench.suite.experiments.config_file import lay_over, read_config_file
 from kdrbench.suite.findings.claim_rows import Records
-from kdrbench.suite.findings.claims import decided_of_papers
+from kdrbench.suite.findings.claims import decide_claims
 from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import compare, shares
 from kdrbench.suite.reports.protocol import comparable, departure
@@ -110,7 +110,7 @@ def test_claims_are_undecided_and_say_which_runs_were_left_out():
         [row | {"experiment": FOUR, "iterations": 9, "quality": 0.1} for row in cells("four", "ism") if row["run"] < 2]
     )
     config = small_config(datasets=["wine", "cancer", "face", "mnist"])
-    found = dict(decided_of_papers(Records.of({"ikdr": rows}, config)))
+    found = dict(decide_claims(Records.of({"ikdr": rows}, config)))
     assert {one.decision for one in found.values()} == {Decision.UNDECIDED}
     assert all(f"{FOUR}: 2 folds, printed of 10." in one.note for one in found.values())
 
@@ -157,4 +157,4 @@ def test_an_experiment_of_your_own_is_compared_with_no_paper():
     assert departure(config["experiments"]["mine"], config, "wine", "gaussian", "ism") == ""
     rows = pd.DataFrame([row | {"experiment": "mine"} for row in two_folds()])
     assert compare({"ikdr": rows}, config) == []
-    assert decided_of_papers(Records.of({"ikdr": rows}, config)) == []
+    assert decide_claims(Records.of({"ikdr": rows}, config)) == []

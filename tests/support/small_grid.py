@@ -86,10 +86,13 @@ class Workflow:
 
     def status(self):
         """Return what ``kdrbench status`` says of the small grid."""
+        return self.kdrbench("status", "--results", self.folder / "results", "--name", "small")
+
+    def kdrbench(self, *words):
+        """Return what a command of kdrbench prints."""
         environment = self.environment | {"PYTHONPATH": f"{ROOT / 'src'}:{self.environment['PYTHONPATH']}"}
-        words = ["kdrbench", "status", "--results", self.folder / "results", "--name", "small"]
-        done = forked(words, self.folder, environment)
-        assert done.returncode == 0, done.stderr
+        done = forked(["kdrbench", *words], self.folder, environment)
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     @property

@@ -80,6 +80,7 @@ def test_rounding_a_projection_changes_less_than_a_tenth_of_the_tolerance(kernel
             assert abs(here[name] - number) < 0.1 * TOLERANCES[name][1] * size, name
 
 
+@pytest.mark.slow("computes every curvature of a record again")
 def test_a_curvature_changed_by_more_than_rounding_is_found(packed_place):
     with opened(packed_place) as folder:
         rows = read_csv(folder / "ikdr.csv")

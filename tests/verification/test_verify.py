@@ -195,7 +195,6 @@ def longer_lines(record):
 UNREADABLE = {
     "a column less": (lambda r: without_column(r, "trace_file"), "it lacks columns of IKDRRecord: trace_file"),
     "cells too many": (longer_lines, "cells in place of"),
-    "a cell of a megabyte": (lambda r: put(r, FOLD, message="x" * 2**20), "field larger than"),
     "a configuration of brackets": (lambda r: (r / "config.json").write_text("[" * 200_000), "RecursionError"),
 }
 

@@ -1,7 +1,10 @@
-"""The system: from an experiment to cells, from a batch to runs, and the table of its rows."""
+"""The system: from an experiment to cells, from a batch to runs, and what its rows show."""
 
 from kdrbench.suite.engine.system import Cell, System
+from nearest_mean.claims import claims_of_shrinkage
 from nearest_mean.config import SCHEMA
+from nearest_mean.figure import accuracy_chart
+from nearest_mean.recompute import accuracy_of
 from nearest_mean.record import NearestMeanRecord
 from nearest_mean.run import run_half
 from nearest_mean.table import means_table
@@ -32,3 +35,18 @@ class NearestMeanSystem(System):
     def table(self, rows, name, experiment):
         """Return mean accuracies by data set and shrinkage."""
         return means_table(rows, name, experiment["title"])
+
+    def figure(self, rows, name, experiment):
+        """Return mean accuracies against shrinkage."""
+        return accuracy_chart(rows, name, experiment["title"])
+
+    def claims(self):
+        """Return what is claimed of all rows."""
+        return claims_of_shrinkage()
+
+    def recompute(self, batch, row, arrays, dataset):
+        """Return the accuracy of a row, computed again from the data."""
+        from kdrbench.suite.verification.comparison import Number, Recomputed
+
+        accuracy = accuracy_of(dataset, float(row["shrinkage"]), int(row["run"]), batch.seed)
+        return Recomputed({"accuracy": Number(accuracy, 1e-12)})

@@ -153,11 +153,11 @@ def published_vs_ours(config: Config, results: Path, out: Path) -> None:
 @merged_folder
 @out_stem
 def claims(config: Config, results: Path, out: Path) -> None:
-    """Decide each claim of the papers that experiments name by their records, as .html and .json."""
+    """Decide the claims of papers that experiments name, and of your own systems, by their records: .html, .json."""
     from kdrbench.suite.findings.claim_rows import Records
-    from kdrbench.suite.findings.claims import decided_of_papers, write_claims
+    from kdrbench.suite.findings.claims import decide_claims, write_claims
 
-    decisions = decided_of_papers(Records.of(read_systems(config, results), config))
+    decisions = decide_claims(Records.of(read_systems(config, results), config))
     write_claims(decisions, out, list(config["run"]), results)
     if not decisions:
         click.echo(f"no claims: no experiment that is run names a paper; run: {', '.join(config['run'])}")

@@ -116,6 +116,28 @@ class System(ABC):
         """Return the columns that the system knows of a run without making it."""
         return {}
 
+    def table(self, rows: Any, name: str, experiment: Config) -> Any:
+        """Return the :class:`~kdrbench.suite.reports.tables.table.Table` of an experiment's rows.
+
+        ``None``, as here, leaves it to a table of means by data set and method.
+        """
+        return None
+
+    def figure(self, rows: Any, name: str, experiment: Config) -> Any:
+        """Return the :class:`~kdrbench.suite.reports.figures.chart.Chart` of an experiment's rows, or ``None``."""
+        return None
+
+    def claims(self) -> Sequence[Any]:
+        """Return each :class:`~kdrbench.suite.findings.finding.Claim` that all rows of the system decide."""
+        return ()
+
+    def recompute(self, batch: Batch, row: Mapping[str, str], arrays: Mapping[str, Any], dataset: Dataset) -> Any:
+        """Return a row's numbers, computed again from the arrays of its run and the data, for ``kdrbench verify``.
+
+        They are a :class:`~kdrbench.suite.verification.comparison.Recomputed`.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class _Unscored:

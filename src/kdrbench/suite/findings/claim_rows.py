@@ -27,6 +27,7 @@ from kdrbench.suite.findings.outcome import (
     STOPPED_EARLY,
     WITHOUT_RESULT,
     clean_times,
+    has_columns,
     is_open,
     lacking_times,
     numbers_by_run,
@@ -47,6 +48,7 @@ from kdrbench.suite.reports.records import (
 from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, PAPER, TABLES
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
+from kdrbench.suite.systems import SYSTEMS
 
 NEURIPS, PLUS, KPCA, LOW_RANKS = "NeurIPS 2019", "ISM+", "KPCA trick 2010", "Low-rank kernels 2006"
 BOTH = f"{NEURIPS}, {PLUS}"
@@ -72,6 +74,7 @@ class Records:
     """The merged tables by system: of dimension reduction, the KPCA trick, low-rank kernels, and the trick's figures.
 
     ``left_out`` are experiment and reason of rows that are not among them, since they depart from the paper's protocol.
+    ``own`` are the tables of the user's systems.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -80,6 +83,7 @@ class Records:
     tricks: pd.DataFrame = field(default_factory=pd.DataFrame)
     config: Config = field(default_factory=dict)
     left_out: tuple[tuple[str, str], ...] = ()
+    own: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tables: Mapping[str, pd.DataFrame], config: Config) -> Records:
@@ -93,12 +97,8 @@ class Records:
                 left_out += reasons
         # Low-rank kernels say themselves which of their draws are open.
         made = {name: table if name == "low_rank" else without_skipped(table) for name, table in rows.items()}
-        return cls(**made, config=config, left_out=tuple(left_out))
-
-
-def has_columns(table: pd.DataFrame, *columns: str) -> bool:
-    """Return whether the table has rows and these columns."""
-    return not table.empty and set(columns) <= set(table.columns)
+        own = {system: table for system, table in tables.items() if system not in SYSTEMS}
+        return cls(**made, config=config, left_out=tuple(left_out), own=own)
 
 
 def papers_datasets(paper: str, *tables: str) -> frozenset[str]:

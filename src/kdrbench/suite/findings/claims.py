@@ -15,6 +15,7 @@ from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import render
+from kdrbench.suite.systems import build_system
 
 # In the order of the papers: those of ISM first.
 CLAIMS = tuple(
@@ -26,11 +27,13 @@ CLAIMS = tuple(
 Decided = list[tuple[Claim, Finding]]
 
 
-def decided_of_papers(records: Records) -> Decided:
-    """Return the claims of those papers that some experiment of the records names."""
+def decide_claims(records: Records) -> Decided:
+    """Return the claims of those papers that some experiment of the records names, then those of the user's systems."""
     papers = {_paper_of(name, records) for name in records.config["run"]}
     of_papers = [claim for claim in CLAIMS if papers & set(claim.paper.split(", "))]
-    return [(claim, _with_departures(claim, claim.decide(records), records)) for claim in of_papers]
+    decided = [(claim, _with_departures(claim, claim.decide(records), records)) for claim in of_papers]
+    own = ((claim, rows) for system, rows in records.own.items() for claim in build_system(system).claims())
+    return decided + [(claim, claim.decide(rows)) for claim, rows in own]
 
 
 def _paper_of(experiment: str, records: Records) -> str:

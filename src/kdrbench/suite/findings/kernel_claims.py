@@ -23,7 +23,6 @@ from kdrbench.suite.findings.claim_rows import (
     Records,
     by_draws,
     gyrb_rows,
-    has_columns,
     means_of,
     met,
     missing_settings,
@@ -49,7 +48,7 @@ from kdrbench.suite.findings.finding import (
     share_of,
     undecided,
 )
-from kdrbench.suite.findings.outcome import clean_times, is_open
+from kdrbench.suite.findings.outcome import clean_times, has_columns, is_open
 from kdrbench.suite.findings.time_claims import NEAR_EXPONENT, comes_near
 from kdrbench.suite.reports.figures.kpca_figures import beside_kpca
 from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, TABLES

@@ -167,3 +167,8 @@ def warning_of(runs: pd.DataFrame) -> str:
         if number:
             reasons.append(f"{number} of {counted(len(runs), 'run')} {words}")
     return "; ".join(reasons)
+
+
+def has_columns(table: pd.DataFrame, *columns: str) -> bool:
+    """Return whether the table has rows and these columns."""
+    return not table.empty and set(columns) <= set(table.columns)

@@ -12,7 +12,7 @@ import pandas as pd
 from kdrbench.errors import InputError
 from kdrbench.suite.findings.answers import Answer, answer_of
 from kdrbench.suite.findings.claim_rows import Records
-from kdrbench.suite.findings.claims import Decided, decided_of_papers
+from kdrbench.suite.findings.claims import Decided, decide_claims
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.cells import run_labels
@@ -106,7 +106,7 @@ class Source:
     @cached_property
     def claims(self) -> Decided:
         """The claims of the papers with their decisions."""
-        return decided_of_papers(Records.of(self._systems, self.made))
+        return decide_claims(Records.of(self._systems, self.made))
 
     @cached_property
     def answers(self) -> dict[str, Answer]:

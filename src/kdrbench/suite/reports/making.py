@@ -39,6 +39,7 @@ from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
 from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries
+from kdrbench.suite.systems import system_of
 
 # Where figures that show samples are kept below a folder of results, and the digits of their numbers.
 _CHARTS, _DIGITS = "charts", 6
@@ -180,6 +181,12 @@ def plain_page(source: Source) -> Page:
     experiment = source.config["experiments"][name]
     table = system_table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
     return table, sections_of_runs(source.runs)
+
+
+def system_chart(source: Source) -> Chart | None:
+    """Return the figure that a system of the user's own draws."""
+    chart: Chart | None = system_of(source.experiment).figure(source.runs, source.name, source.experiment)
+    return chart
 
 
 def plain_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:

@@ -24,6 +24,7 @@ from kdrbench.suite.reports.records import (
     OPTIMA,
     Config,
     Split,
+    draws_figure,
     experiments_of,
     is_redrawn,
     is_scaling,
@@ -87,7 +88,7 @@ TABLES: Mapping[str, Kind] = {
     COMPLEXITY: Kind("measured exponents", "tables.size_series:page"),
 }
 # Of a system of the user's own.
-OTHER_TABLE = Kind("results", "making:plain_page")
+OTHER_TABLE, OTHER_FIGURE = Kind("results", "making:plain_page"), "other"
 FIGURES: Mapping[str, Kind] = {
     "cost_against_time": Kind(
         "cost against time", "figures.cost_against_time:chart_of", (TRACES,), above_best=True, on_page=True
@@ -106,6 +107,7 @@ FIGURES: Mapping[str, Kind] = {
     ATLAS: Kind("atlas of optima", "tables.atlas:chart_of", (FINDINGS,), on_page=True),
     NOISE: Kind("noise", "tables.noise:chart_of", on_page=True),
     LOW_RANK: Kind("accuracy, agreement or sweeps", "tables.low_rank:chart_of", on_page=True),
+    OTHER_FIGURE: Kind("results", "making:system_chart", on_page=True),
 }
 # Of the KPCA trick's figures only the second and the third show arrays, and the third the names of classes.
 _KPCA_NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}
@@ -207,6 +209,8 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
         return [Report(name, KPCA_FIGURE, (name,))]
     if system in (LEAGUE, ATLAS, NOISE) or (system == LOW_RANK and len(experiment["constraints"]) > 1):
         return [Report(name, system, (name,))]
+    if draws_figure(experiment):
+        return [Report(name, OTHER_FIGURE, (name,))]
     if system != IKDR or is_redrawn(experiment):
         return []
     kinds = ["cost_against_time", "scatter"]

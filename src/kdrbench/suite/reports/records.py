@@ -18,10 +18,10 @@ from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
-from kdrbench.suite.engine.system import Config
+from kdrbench.suite.engine.system import Config, System
 from kdrbench.suite.experiments.merging import differences, same_definition
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
-from kdrbench.suite.systems import build_system, system_name, table_of
+from kdrbench.suite.systems import SYSTEMS, build_system, system_name, table_of
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
 __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "ending_of"]
+__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "draws_figure", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
 __all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_results", "read_runs"]
 __all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of", "system_table"]
@@ -79,8 +79,13 @@ def of_papers(config: Config) -> Config:
 
 def system_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
     """Return the table that the system of an experiment makes of its runs, or ``None`` if it makes none."""
-    make = getattr(build_system(system_name(experiment)), "table", None)
-    return None if make is None else make(runs, name, experiment)
+    return build_system(system_name(experiment)).table(runs, name, experiment)
+
+
+def draws_figure(experiment: Config) -> bool:
+    """Return whether the system of an experiment is the user's own and has a figure."""
+    system = system_name(experiment)
+    return system not in SYSTEMS and type(build_system(system)).figure is not System.figure
 
 
 def read_runs(path: Path) -> pd.DataFrame:

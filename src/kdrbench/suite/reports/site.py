@@ -23,7 +23,7 @@ from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.record import Provenance
 from kdrbench.suite.findings.answers import Answer, answers_of
 from kdrbench.suite.findings.claim_rows import Records
-from kdrbench.suite.findings.claims import claims_json, decided_of_papers
+from kdrbench.suite.findings.claims import claims_json, decide_claims
 from kdrbench.suite.findings.finding import DECISION_RULES, Decision
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.nearness import traces_of
@@ -111,7 +111,7 @@ def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
 
 
 def _claims(systems: dict[str, pd.DataFrame], config: Config) -> list[dict[str, str]]:
-    decided: list[dict[str, str]] = json.loads(claims_json(decided_of_papers(Records.of(systems, config))))
+    decided: list[dict[str, str]] = json.loads(claims_json(decide_claims(Records.of(systems, config))))
     return decided
 
 

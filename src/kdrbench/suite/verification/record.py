@@ -84,12 +84,18 @@ class Record:
         return found
 
     def arrays(
-        self, trace_file: str, cell: str, runs: Iterable[int], kinds: Sequence[str] = ARRAYS
+        self,
+        trace_file: str,
+        cell: str,
+        runs: Iterable[int],
+        kinds: Sequence[str] = ARRAYS,
+        *,
+        required: bool = True,
     ) -> dict[int, dict[str, NDArray[Any]]]:
         """Return the arrays of runs of a cell by run and kind, from the file beside their trace.
 
         To find its members takes as long as to read hundreds: ask for all runs at once. Raises ``DamagedError`` where
-        they cannot be read.
+        they cannot be read, or are ``required`` and missing.
         """
         path = (self.results / "findings" / trace_file).with_suffix(".npz")
         names = {array_name(cell, kind, run): (run, kind) for run in runs for kind in kinds}
@@ -97,10 +103,10 @@ class Record:
             read = arrays_in(path, wanted=names)
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
-        if read is None:
-            raise DamagedError(f"{path} cannot be read: no plain file is there")
+        if read is None and required:
+            raise DamagedError(f"{path} is missing")
         found: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, array in read.items():
+        for name, array in (read or {}).items():
             run, kind = names[name]
             found.setdefault(run, {})[kind] = array
         return found

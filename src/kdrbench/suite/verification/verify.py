@@ -20,6 +20,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import of_revisions
 from kdrbench.suite.engine.record import RecordError
+from kdrbench.suite.engine.system import System
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_system
 from kdrbench.suite.verification import ikdr, league
@@ -29,7 +30,7 @@ from kdrbench.suite.verification.record import ARRAYS, Record
 
 # By system what computes a row again from the arrays of its run and the data; the last argument is the number of
 # samples above which no n x n arrays are formed.
-RECOMPUTE: dict[str, Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]] = {
+RECOMPUTE: dict[str, Recompute] = {
     "ikdr": ikdr.recompute,
     "atlas": ikdr.recompute_atlas,
     "league": league.recompute,
@@ -39,6 +40,7 @@ BUDGET_S = 300.0
 # Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 Placed = list[tuple[str, dict[str, str]]]
+Recompute = Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]
 
 
 @dataclass
@@ -77,7 +79,7 @@ def verify(
 
     Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
     as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of systems
-    that are not in :data:`RECOMPUTE`, keep their numbers unverified. What is left out is counted by reason.
+    that compute nothing again, keep their numbers unverified. What is left out is counted by reason.
     ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
     after each batch with the number of those that are verified, and of all.
 
@@ -87,7 +89,7 @@ def verify(
     for system, rows in record.rows().items():
         total.add(_keys(record, system, rows, rows_of))
     batches = record.grid.batches()
-    wanted = {batch.dataset for batch in batches if batch.system in RECOMPUTE and rows_of[batch.path]}
+    wanted = {batch.dataset for batch in batches if _recompute_of(batch.system) and rows_of[batch.path]}
     missing = dict(_missing_data(record.grid, sorted(wanted), mirror))
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
     chosen = within_budget(_of_many_samples(batches, rows_of, most), seed, budget_s)
@@ -140,6 +142,14 @@ def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict
     return result
 
 
+def _recompute_of(system: str) -> Recompute | None:
+    """Return what computes the rows of a system again; of the user's own that is its method."""
+    own = build_system(system)
+    if system in RECOMPUTE or type(own).recompute is System.recompute:
+        return RECOMPUTE.get(system)
+    return lambda batch, row, arrays, data, most: own.recompute(batch, row, arrays, data)
+
+
 def _missing_data(grid: Grid, names: Iterable[str], mirror: str | None) -> Iterator[tuple[str, str]]:
     """Yield the data sets that cannot be had, and why: each is asked for once, as a server may take long to fail."""
     for name in names:
@@ -163,8 +173,8 @@ def _recomputed(
     record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, chosen: frozenset[str]
 ) -> Verification:
     """Return what was computed again of the rows of a batch."""
-    result = Verification()
-    if batch.system not in RECOMPUTE or not rows:
+    result, recompute = Verification(), _recompute_of(batch.system)
+    if recompute is None or not rows:
         reason = f"rows of {batch.system}, a system that is not computed again"
         return Verification(left_out=Counter({reason: len(rows)}))
     kinds = (*ARRAYS, *(f"projection_{key}" for keys in batch.rows for key in keys))
@@ -177,9 +187,11 @@ def _recomputed(
         run, trace_file = int(row["run"]), row["trace_file"]
         try:
             if trace_file not in left:
-                left[trace_file] = record.arrays(trace_file, batch.cell_name, batch.runs, kinds)
+                left[trace_file] = record.arrays(
+                    trace_file, batch.cell_name, batch.runs, kinds, required=batch.system in RECOMPUTE
+                )
             arrays, data = left[trace_file].get(run, {}), _data(record.grid, batch.dataset, mirror)
-            found = RECOMPUTE[batch.system](batch, row, arrays, data, most)
+            found = recompute(batch, row, arrays, data, most)
         except (InputError, DamagedError) as error:
             result.findings.append(Finding(place, "result", f"({error})", "computed again"))
             continue
