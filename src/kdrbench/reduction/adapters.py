@@ -158,7 +158,7 @@ class MedianKernelPCA(Reducer):
 class LeadingComponents(Reducer):
     """The principal components of what another transformer makes of the samples.
 
-    A learner of a metric that maps to all dimensions, such as :class:`kdrbench.estimators.LMNN` or ``KPCATrick``, is
+    A learner of a metric that maps to all dimensions, such as ``LMNN`` or ``KPCATrick``, is
     reduced so: its distances are kept as well as q dimensions can (Eckart and Young).
 
     Parameters
