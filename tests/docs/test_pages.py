@@ -38,7 +38,8 @@ def errors():
 
 def raised(code):
     X, y = load_wine(return_X_y=True)
-    names = {**vars(estimators), "np": np, "squared_distances": squared_distances}
+    names = {name: getattr(estimators, name) for name in estimators.__all__}
+    names |= {"np": np, "squared_distances": squared_distances}
     # Warnings are errors in all tests.
     with pytest.raises((ValueError, Warning)) as caught:
         exec(code, {**names, "X": StandardScaler().fit_transform(X), "y": y})
@@ -61,7 +62,7 @@ def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, mo
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
         if "which is not installed" in message:
             monkeypatch.setitem(sys.modules, "pandas", None)
-            monkeypatch.setattr("kdrbench.suite.cli._COMMANDS", {"where": "pandas"})
+            monkeypatch.setattr("kdrbench.suite.cli._MODULES", {"where": "pandas.none"})
         result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
         actual = result.stderr

@@ -223,8 +223,8 @@ def test_a_dry_run_after_a_change_prints_a_page(finished):
 def test_a_dry_run_prints_no_whole_configuration(finished):
     done = finished.run("--dry-run", seed=1)
     said = done.stdout + done.stderr
-    assert said.count("Params have changed") > 8
-    # A line has a word before and after the change, and paths.
+    assert "out of date: seed 0 -> 1" in said
+    # A line has a word, and paths.
     assert max(map(len, said.split())) <= WORD
     assert max(map(len, said.splitlines())) < 3 * WORD
     jobs = int(re.search(r"^total +(\d+)$", said, re.M)[1])
@@ -256,11 +256,8 @@ def test_an_edited_solver_reruns_its_own_cells(tmp_path):
     done = workflow.run(*ROWS, **grid)
     assert done.returncode == 0, done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid) == {}
-    code.write_text(
-        "# As patient as ever.\n" + code.read_text().replace("    pass", '    """Nothing new."""\n\n    pass')
-    )
-    assert workflow.planned(*ROWS, **grid) == {}
-    code.write_text(code.read_text() + "\n    note = 2\n")
+    # Of the user's own file every byte counts.
+    code.write_text("# As patient as ever.\n" + code.read_text())
     done = workflow.run("--dry-run", "--quiet", "progress", *ROWS, **grid)
     assert "job=table4_supervised/wine/gaussian/mine/0-1" in done.stdout + done.stderr
     assert workflow.planned(*ROWS, **grid)["run_batch"] == 1
@@ -275,16 +272,14 @@ esac
 """
 
 
-def test_other_software_reruns_everything(finished, tmp_path):
+def test_other_software_reruns_no_run(finished, tmp_path):
     # What a dry run asks of conda.
     (tmp_path / "conda").write_text(CONDA)
     (tmp_path / "conda").chmod(0o755)
     path = {"PATH": f"{tmp_path}:{finished.environment['PATH']}"}
+    # Rows name the software that has made them; `make contract` says where results changed with it.
     elsewhere = Workflow(finished.folder, path).planned("--sdm", "conda")
-    assert elsewhere["run_batch"] == len(STATUS) + len(BASELINE_STATUS)
-    assert {"merge", "experiment_table4_supervised", "papers"} <= set(elsewhere)
-    # Its result is checked against a hash, whatever software has made it.
-    assert "prepare_bundled" not in elsewhere
+    assert not {"run_batch", "prepare_bundled"} & set(elsewhere)
 
 
 def test_the_report_of_snakemake_is_one_page(finished):
