@@ -87,6 +87,7 @@ wildcard_constraints:
 include: "rules/data.smk"
 include: "rules/run.smk"
 include: "rules/check.smk"
+include: "rules/common.smk"
 include: "rules/report.smk"
 include: "rules/targets.smk"
 

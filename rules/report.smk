@@ -1,12 +1,6 @@
 # Tables, figures and pages. Which there are, and what they are made of, kdrbench.suite.reports says.
 
 
-def flagged(job):
-    """Return the files that a job makes, pages and pictures with their captions."""
-    flags = captioned(GRID.config, job)
-    return [report(path, **flags[path]) if path in flags else path for path in made_by(job)]
-
-
 REPORTS_COMMAND = command(
     f"reports {{params.words}} --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1"
 )

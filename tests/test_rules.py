@@ -52,4 +52,4 @@ def test_every_page_of_a_rule_is_in_the_report_with_a_caption():
             captioned += re.findall(r"\*\*page_caption", line)
     assert len(captioned) == 2
     # Those of tables and figures are marked for all jobs at once.
-    assert "report(path, **flags[path])" in (ROOT / "rules" / "report.smk").read_text(encoding="utf-8")
+    assert "report(path, **flags[path])" in (ROOT / "rules" / "common.smk").read_text(encoding="utf-8")

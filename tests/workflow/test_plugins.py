@@ -62,6 +62,11 @@ def test_files_run_by_their_names_and_an_edit_reruns_its_cells(tmp_path):
     (workflow.folder / "my_data.py").write_text(DATA.replace("default_rng(0)", "default_rng(1)"))
     planned = workflow.planned(**OWN)
     assert (planned["run_batch"], planned["prepare_data"]) == (1, 1)
+    done = workflow.run("--", "own", **OWN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (workflow.tables / "merged" / "own.csv").open() as stream:
+        again = list(csv.DictReader(stream))
+    assert not {row["data_sha256"] for row in rows} & {row["data_sha256"] for row in again}
 
 
 def test_a_fault_of_a_plug_in_is_a_finding_that_stops_nothing(tmp_path):
@@ -127,7 +132,7 @@ def test_the_readmes_commands_compare_the_users_solver(tmp_path):
     made = checkout / "results"
     assert {path.name for path in (made / "runs").iterdir()} == {"mine"}
     assert {path.name for path in (made / "data").iterdir()} == {"my_data.npz"}
-    kinds = {"checks", "data", "findings", "logs", "mine", "reference", "runs", "traces", ".workspace"}
+    kinds = {"checks", "data", "evidence", "findings", "logs", "mine", "reference", "runs", "traces", ".workspace"}
     assert {path.name for path in made.iterdir()} == kinds
     nothing = give(f"{command} --dry-run")
     assert "Nothing to be done" in nothing.stdout + nothing.stderr

@@ -1,0 +1,7 @@
+# What several jobs of reports share.
+
+
+def flagged(job):
+    """Return the files that a job makes, pages and pictures with their captions."""
+    flags = captioned(GRID.config, job)
+    return [report(path, **flags[path]) if path in flags else path for path in made_by(job)]
