@@ -215,8 +215,8 @@ def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[
     """Return the prepared data files that a job has to wait for, marked so that their age does not count.
 
     A batch names the SHA-256 of its data, and a data set that is made again is no other one. Of a job that is done only
-    those that are there are named, so that no data are made for it. A job that is ``stale`` is made again, after its data
-    where these are.
+    those that are there are named, so that no data are made for it. A job that is ``stale`` is made again, and after
+    its data where these are.
     """
     from snakemake.io import ancient
 
