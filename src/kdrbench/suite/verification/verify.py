@@ -28,6 +28,7 @@ from kdrbench.suite.verification.comparison import Arrays, Finding, Recomputed, 
 from kdrbench.suite.verification.objectives import MOST_SAMPLES
 from kdrbench.suite.verification.record import ARRAYS, Record
 
+Recompute = Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]
 # By system what computes a row again from the arrays of its run and the data; the last argument is the number of
 # samples above which no n x n arrays are formed.
 RECOMPUTE: dict[str, Recompute] = {
@@ -40,7 +41,6 @@ BUDGET_S = 300.0
 # Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
 _PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 Placed = list[tuple[str, dict[str, str]]]
-Recompute = Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]
 
 
 @dataclass

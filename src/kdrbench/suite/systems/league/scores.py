@@ -1,4 +1,15 @@
-"""The rows of a league as scores: by cell (a data set with a number of components), method and run."""
+"""The rows of a league as scores, the duels of two methods, and ranks over data sets.
+
+Scores are by cell (a data set with a number of components), method and run. Runs are repeated folds; the t test of a
+duel allows for their overlapping training sets (:mod:`.paired`). A method that is missing in a run has lost the cell.
+Ranks are of scores n x k, a row a data set, higher is better: a missing score (NaN) ranks behind all others, and counts
+as 0 in differences.
+
+Source: Friedman, "The use of ranks to avoid the assumption of normality", 1937; Iman and Davenport, "Approximations of
+the critical region of the Friedman statistic", 1980; Nemenyi, "Distribution-free multiple comparisons", 1963; Demsar,
+"Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, section 3.2; Efron, "Bootstrap methods:
+another look at the jackknife", 1979.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +31,8 @@ from kdrbench.status import Status
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 
 Cell = tuple[str, int]
+SIGNIFICANT = 0.05
+_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +111,6 @@ class Scores:
         return [verdict_of([self.duel(cell, method, rival) for rival in rivals]) for cell in self.cells]
 
 
-SIGNIFICANT = 0.05
-
-
 class Verdict(StrEnum):
     """How a method does in a cell against all its rivals."""
 
@@ -170,9 +180,6 @@ def headline(subject: str, rivals: Sequence[str], verdicts: Sequence[Verdict], j
         f"By {judge}, {subject} is significantly better than {each}{names} in {count_of(wins)} of "
         f"{counted(len(verdicts), 'cell')}; in {count_of(loses)} it is significantly worse than {any_of}."
     )
-
-
-_DRAWS = 2000
 
 
 @dataclass(frozen=True)
