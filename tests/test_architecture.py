@@ -21,6 +21,8 @@ SUITE = ["csv_files", "paired", "engine", "conformance", "systems", "experiments
 SUITE += ["archive", "verification", "reports", "commands"]
 ORDER = LIBRARY + [f"suite.{name}" for name in SUITE]
 MOST_LINES = 500
+FILES_OF_REPORTS = {"tables", "table_rows", "cells", "figures", "paired_tests", "partitions", "size_series"}
+FILES_OF_REPORTS |= {"projections", "cost_against_time", "tuning", "optima", "recompute"}
 # The engine knows how a run can end, and of the library that a solver's state is arrays by name.
 KNOWN_TO_ENGINE = {"revisions", "suite.engine", "suite.csv_files", "datasets", "errors", "extras", "files", "status"}
 KNOWN_TO_ENGINE |= {"__version__"}
@@ -51,6 +53,9 @@ def package_of(path):
 def named(parts):
     # Findings are a part of reports: they decide what tables and pages show, by the cells that tables have.
     parts = ["suite", "reports"] if tuple(parts[:2]) == ("suite", "findings") else parts
+    # The folder of a system holds its runs, and in these files what is made of them.
+    if tuple(parts[:2]) == ("suite", "systems") and parts[-1] in FILES_OF_REPORTS:
+        parts = ["suite", "reports"]
     return f"suite.{parts[1]}" if parts[0] == "suite" and len(parts) > 1 else parts[0]
 
 

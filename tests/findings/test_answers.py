@@ -10,8 +10,8 @@ import pytest
 from kdrbench.suite.findings.answers import answer_of, answers_of, question_of
 from kdrbench.suite.findings.matrix import matrix_of
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
-from kdrbench.suite.reports.optima import BestKnown, Solution
 from kdrbench.suite.reports.records import problem_of
+from kdrbench.suite.systems.atlas.optima import BestKnown, Solution
 from support.configs import table_4_config
 from support.dashboard_grid import grid_config
 from support.report_rows import kpca_run, run, traced_runs

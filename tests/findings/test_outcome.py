@@ -10,9 +10,9 @@ from kdrbench.revisions import Revision
 from kdrbench.suite.findings.outcome import clean_times, steady_times, warning_of
 from kdrbench.suite.findings.side_by_side import compare_solvers
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
-from kdrbench.suite.reports.tables.ikdr import compared_cells
-from kdrbench.suite.reports.tables.paired_tests import paired_tests
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.paired_tests import paired_tests
+from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.dashboard_grid import values_of
 from support.report_rows import run, trace_line
 

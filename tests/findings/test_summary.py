@@ -13,8 +13,8 @@ from kdrbench.suite.findings.source import Source
 from kdrbench.suite.findings.summary import Markdown, as_markdown, markdown_table, summary, write_summaries
 from kdrbench.suite.reports.outputs import SUMMARY_PAGES, summary_files, summary_pages
 from kdrbench.suite.reports.records import of_papers
-from kdrbench.suite.reports.tables.league import rows as league_rows
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
+from kdrbench.suite.systems.league import table_rows as league_rows
 from support.configs import whole_config
 from support.league_rows import made_up
 from support.made_up import league_record

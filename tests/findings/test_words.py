@@ -50,7 +50,7 @@ def test_the_race_in_words(tmp_path, traces, words):
 
 def test_a_best_known_cost_that_no_solver_reaches_is_said(tmp_path, monkeypatch):
     runs = traced_runs(tmp_path, {"ism": [BEST] * 2, "dg": [WORSE] * 2})
-    monkeypatch.setattr("kdrbench.suite.reports.optima.BestKnown.best", lambda *_: -200.0)
+    monkeypatch.setattr("kdrbench.suite.systems.atlas.optima.BestKnown.best", lambda *_: -200.0)
     text = said(runs, tmp_path, ["ism", "dg"])
     nearest = "the nearest is ISM, in the median 5.0e-1 above it, relative."
     assert text.startswith(f"No solver reaches the best known cost within 1e-6; {nearest}")

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
-from kdrbench.suite.reports.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
 from kdrbench.suite.reports.records import problem_of
+from kdrbench.suite.systems.atlas.optima import BestKnown, Solution, best_solutions, read_solutions, write_solutions
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.configs import whole_config
 from support.report_rows import run, trace_line
 

@@ -7,8 +7,8 @@ import pytest
 from kdrbench.suite.findings.claims import CLAIMS, claims_html
 from kdrbench.suite.findings.finding import Decision, Finding
 from kdrbench.suite.findings.ledger import compare, comparison_html
-from kdrbench.suite.reports.tables.paired_tests import paired_table, paired_tests
 from kdrbench.suite.reports.tables.table import render_html
+from kdrbench.suite.systems.ikdr.paired_tests import paired_table, paired_tests
 from support.browser_tab import NEEDS_BROWSER, PHONE, TABLET, Tab
 from support.claim_rows import cells, records
 from support.configs import whole_config

@@ -10,8 +10,8 @@ from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import compare, shares
 from kdrbench.suite.reports.protocol import comparable, departure
 from kdrbench.suite.reports.records import NO_KERNEL
-from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config
 from support.report_rows import run

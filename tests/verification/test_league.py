@@ -16,7 +16,7 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification import league
+from kdrbench.suite.systems.league import recompute as league
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import called_by

@@ -12,7 +12,7 @@ from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification import ikdr
+from kdrbench.suite.systems.ikdr import recompute as ikdr
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify
 from support.calls import called_by

@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import DataError
 from kdrbench.suite.cli import main
 from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.systems.ikdr.recompute import RunSamples, RunToVerify
 from kdrbench.suite.verification import verify as verifying
 from kdrbench.suite.verification.comparison import Finding
-from kdrbench.suite.verification.ikdr import RunSamples, RunToVerify
 from kdrbench.suite.verification.objectives import median_distance
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify, within_budget

@@ -19,9 +19,9 @@ from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, rende
 from kdrbench.suite.reports.dashboard.rendering import sort_key
 from kdrbench.suite.reports.dashboard.runs import POINTS_OF_A_TRACE, all_runs, environment_of, run_data
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
 from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
 from support.report_rows import kpca_run, run
 

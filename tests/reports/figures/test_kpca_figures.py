@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.suite.cli import main
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.figures.kpca_figures import figure_2, figure_3, figure_4, figure_5
 from kdrbench.suite.systems.kpca_figures import compute
+from kdrbench.suite.systems.kpca_figures.figures import figure_2, figure_3, figure_4, figure_5
 
 VARIED = compute.Varied(degrees=[1, 2, 3, 4, 5], sizes=[10, 20, 30, 40], neighbours=[1, 3, 5, 7, 9])
 

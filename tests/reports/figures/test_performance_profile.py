@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.reports.figures.chart import Scale
-from kdrbench.suite.reports.figures.cost_against_time import performance_profile, profile
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.systems.ikdr.cost_against_time import performance_profile, profile
 from support.report_rows import run, trace_line
 
 

@@ -8,7 +8,10 @@ from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.errors import DamagedError
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.reports.figures.projections import (
+from kdrbench.suite.reports.figures.styles import shown_solver
+from kdrbench.suite.reports.records import read_findings
+from kdrbench.suite.systems.ikdr.folds import make_fold
+from kdrbench.suite.systems.ikdr.projections import (
     angles_between,
     angles_of_chance,
     feature_weights,
@@ -17,9 +20,6 @@ from kdrbench.suite.reports.figures.projections import (
     principal_coordinates,
     scatter,
 )
-from kdrbench.suite.reports.figures.styles import shown_solver
-from kdrbench.suite.reports.records import read_findings
-from kdrbench.suite.systems.ikdr.folds import make_fold
 from support.report_rows import run
 
 EXPERIMENT = {

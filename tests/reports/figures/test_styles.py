@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Mark, Symbol
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.reports.figures.styles import Style, styles_of
-from kdrbench.suite.reports.tables.size_series import SizeSeries, scaling_chart
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
+from kdrbench.suite.systems.ikdr.size_series import SizeSeries, scaling_chart
 from support.report_rows import run, trace_line
 
 PUBLISHED = [

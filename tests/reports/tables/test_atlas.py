@@ -10,11 +10,11 @@ from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import Report, experiment_figures
-from kdrbench.suite.reports.tables import atlas
-from kdrbench.suite.reports.tables import atlas as figure
-from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import render_html
+from kdrbench.suite.systems.atlas import tables as atlas
+from kdrbench.suite.systems.atlas import tables as figure
+from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
 from support.configs import whole_config
 
 SOLVERS = ("ism", "ism_converged")

@@ -5,9 +5,9 @@ import pytest
 
 from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
 from support.report_rows import run
 
 EXPERIMENT = {

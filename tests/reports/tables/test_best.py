@@ -5,9 +5,9 @@ import pytest
 
 from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.tables.cells import BOLD_MEANS
-from kdrbench.suite.reports.tables.ikdr import compared_cells, ikdr_table
-from kdrbench.suite.reports.tables.kpca_trick import kpca_tables
 from kdrbench.suite.reports.tables.table import Table, render_html, render_latex
+from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
+from kdrbench.suite.systems.kpca_trick.tables import kpca_tables
 from support.report_rows import kpca_run, run
 
 SOLVERS = ["ism", "dg", "sm"]

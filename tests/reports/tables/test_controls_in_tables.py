@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from kdrbench.suite.commands.reports import table
 from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.cells import COMPONENTS
-from kdrbench.suite.reports.tables.ikdr import compared_cells
+from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import run
 
 EXPERIMENT = {

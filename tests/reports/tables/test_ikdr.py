@@ -10,14 +10,14 @@ import pytest
 from kdrbench.errors import InputError
 from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.figures.chart import Mark, Symbol
-from kdrbench.suite.reports.figures.cost_against_time import cost_against_time
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Settings
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, ikdr_cells
-from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import TexError, compile_pdf, escape, render_html, render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
+from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
 from support.report_rows import run, trace_line
 
 SETTINGS = {"ism": Settings.PUBLISHED, "dg": Settings.PUBLISHED, "ism_converged": Settings.CONVERGED}

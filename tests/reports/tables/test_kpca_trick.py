@@ -6,10 +6,10 @@ import pytest
 
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.tables.kpca_cells import kpca_cells, kpca_published_wdl, win_draw_lose
-from kdrbench.suite.reports.tables.kpca_trick import differences_of, kpca_tables
 from kdrbench.suite.reports.tables.table import render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.kpca_trick.cells import kpca_cells, kpca_published_wdl, win_draw_lose
+from kdrbench.suite.systems.kpca_trick.tables import differences_of, kpca_tables
 from support.report_rows import kpca_run
 
 # Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.

@@ -10,17 +10,17 @@ import pytest
 from kdrbench.errors import DamagedError
 from kdrbench.reduction.methods import METHODS
 from kdrbench.suite.findings.answers import league_sentences
-from kdrbench.suite.reports.figures import league as figure
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
-from kdrbench.suite.reports.tables.league import rows as league_rows
-from kdrbench.suite.reports.tables.league.rows import KERNEL_PROJECTIONS, League, best_projection, headlines
-from kdrbench.suite.reports.tables.league.tables import controls_sentence, league_table
 from kdrbench.suite.reports.tables.table import render_html, render_latex
+from kdrbench.suite.systems.league import figures as figure
+from kdrbench.suite.systems.league import table_rows as league_rows
 from kdrbench.suite.systems.league.judges import largest_angle
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import critical_difference
+from kdrbench.suite.systems.league.table_rows import KERNEL_PROJECTIONS, League, best_projection, headlines
+from kdrbench.suite.systems.league.tables import controls_sentence, league_table
 from support.configs import whole_config
 from support.league_rows import made_up
 
@@ -159,7 +159,7 @@ def test_numbers_of_a_data_set_are_beside_those_of_our_method():
 def test_effects_against_controls_come_with_their_tests(monkeypatch):
     league = League(many_sets())
     monkeypatch.setattr(League, "controls", np.array([False, True, False]))
-    monkeypatch.setattr("kdrbench.suite.reports.tables.league.tables.WITH_LABELS", {"pls_da": "lda"})
+    monkeypatch.setattr("kdrbench.suite.systems.league.tables.WITH_LABELS", {"pls_da": "lda"})
     table = league_table(NAMES[3], "league", league.runs, experiment())
     row = dict(zip(table.columns, texts(table)[0], strict=True))
     assert (row["Control"], row["Judge"], row["Ahead"], row["Behind"]) == ("PLS-DA", "k-NN accuracy", "1", "1")

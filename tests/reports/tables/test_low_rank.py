@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
-from kdrbench.suite.reports.tables.low_rank import low_rank_chart, low_rank_table, measured_table
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.low_rank.tables import low_rank_chart, low_rank_table, measured_table
 from support.report_rows import kpca_run
 
 CONFIG = {

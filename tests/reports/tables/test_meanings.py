@@ -5,8 +5,8 @@ import pandas as pd
 from scipy import stats
 
 from kdrbench.suite.reports.dashboard.cells import Cells
-from kdrbench.suite.reports.tables.kpca_trick import kpca_tables
-from kdrbench.suite.reports.tables.paired_tests import paired_table, paired_tests
+from kdrbench.suite.systems.ikdr.paired_tests import paired_table, paired_tests
+from kdrbench.suite.systems.kpca_trick.tables import kpca_tables
 from support.report_rows import kpca_run, run
 
 ACCURACIES = {"plain": [0.80, 0.82, 0.84], "cross_validated": [0.90, 0.92, 0.94], "centred": [0.7, 0.7, 0.7]}

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.suite.reports.figures.league import STYLES
 from kdrbench.suite.reports.making import Source, make_chart
 from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, figure_sources
-from kdrbench.suite.reports.tables import noise as figure
-from kdrbench.suite.reports.tables.noise import called_real, noise_table
+from kdrbench.suite.systems.league.figures import STYLES
+from kdrbench.suite.systems.noise import tables as figure
+from kdrbench.suite.systems.noise.tables import called_real, noise_table
 from support.configs import whole_config
 
 

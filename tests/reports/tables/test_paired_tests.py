@@ -9,7 +9,7 @@ from scipy import stats
 
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.records import Settings
-from kdrbench.suite.reports.tables.paired_tests import compared, paired_table, paired_tests
+from kdrbench.suite.systems.ikdr.paired_tests import compared, paired_table, paired_tests
 from support.report_rows import run
 
 FOLDS = range(10)

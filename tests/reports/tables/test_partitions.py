@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.reports.tables.ikdr import compared_cells
-from kdrbench.suite.reports.tables.partitions import FEWEST_PARTITIONS, Partitions
+from kdrbench.suite.systems.ikdr.partitions import FEWEST_PARTITIONS, Partitions
+from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import run
 
 FOLDS = 10

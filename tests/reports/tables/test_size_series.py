@@ -7,7 +7,7 @@ from scipy import stats
 
 from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
 from kdrbench.suite.reports.records import is_scaling
-from kdrbench.suite.reports.tables.size_series import (
+from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     FACTORED,
     complexity_table,

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.tables.ikdr import beside_published, compared_cells, ikdr_table
 from kdrbench.suite.reports.tables.table import render_html, render_latex
+from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells, ikdr_table
 from support.report_rows import run
 
 EXPERIMENT = {

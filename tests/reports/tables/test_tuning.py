@@ -10,7 +10,7 @@ from scipy.stats import wilcoxon
 from kdrbench.suite.findings.answers import answer_of
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import experiment_tables, fixed_beside
-from kdrbench.suite.reports.tables.league.tuning import Tuning, tuning_sentence, tuning_table
+from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence, tuning_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
@@ -131,7 +131,7 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
     monkeypatch.setattr(
         "kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
     )
-    monkeypatch.setattr("kdrbench.suite.reports.tables.league.tuning.sections_of_runs", lambda _: [])
+    monkeypatch.setattr("kdrbench.suite.systems.league.tuning.sections_of_runs", lambda _: [])
     report = experiment_tables(config(), "league_small_tuned")[-1]
     table, _ = make_table(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"

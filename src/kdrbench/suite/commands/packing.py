@@ -81,7 +81,7 @@ def pack(
     from kdrbench.files import replacing_folder
     from kdrbench.suite.archive.pack import Packing
     from kdrbench.suite.reports.making import charts_to_store
-    from kdrbench.suite.reports.optima import BestKnown
+    from kdrbench.suite.systems.atlas.optima import BestKnown
 
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)

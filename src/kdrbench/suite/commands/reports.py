@@ -257,8 +257,8 @@ def reports(
 
         merge_experiments(load_grid(config), [experiment], store, table)
     if optima:
-        from kdrbench.suite.reports.optima import best_solutions, write_solutions
         from kdrbench.suite.reports.records import read_runs
+        from kdrbench.suite.systems.atlas.optima import best_solutions, write_solutions
 
         solutions = best_solutions(read_runs(table), store / "findings")
         write_solutions(optima, solutions)

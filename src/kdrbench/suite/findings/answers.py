@@ -14,7 +14,6 @@ from kdrbench.errors import count_of, counted, joined
 from kdrbench.suite.findings.matrix import Matrix, Standing, factor, matrix_of
 from kdrbench.suite.findings.nearness import FINE, PROBLEM, accuracy_text, column, known_beside, nearness, ratios
 from kdrbench.suite.findings.outcome import clean_times, ended
-from kdrbench.suite.reports.figures.kpca_figures import QZ, beside_kpca
 from kdrbench.suite.reports.outputs import FINDINGS, fixed_beside
 from kdrbench.suite.reports.records import (
     ATLAS,
@@ -36,8 +35,6 @@ from kdrbench.suite.reports.records import (
 )
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.cells import FORMATS, summarise
-from kdrbench.suite.reports.tables.kpca_cells import kpca_cells
-from kdrbench.suite.reports.tables.kpca_trick import differences_of
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -46,8 +43,11 @@ from kdrbench.suite.reports.tables.labels import (
     low_rank_label,
     method_label,
 )
-from kdrbench.suite.reports.tables.league.tuning import Tuning, tuning_sentence
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage
+from kdrbench.suite.systems.kpca_figures.figures import QZ, beside_kpca
+from kdrbench.suite.systems.kpca_trick.cells import kpca_cells
+from kdrbench.suite.systems.kpca_trick.tables import differences_of
+from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 # More places than these are counted, not listed.
 _MOST_PLACES = 3
@@ -112,7 +112,7 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
     chosen = runs[runs["experiment"] == name].reset_index(drop=True)
     question, title = question_of(name, experiment), str(experiment["title"])
     if system_name(experiment) == ATLAS and traces is not None:
-        from kdrbench.suite.reports.tables.atlas import cells_of_atlas, sentences
+        from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
 
         cells = cells_of_atlas(chosen, traces.parent / FINDINGS)
         return Answer(name, title, question, tuple(sentences(cells, config)))
@@ -436,8 +436,8 @@ def low_rank_sentences(runs: pd.DataFrame) -> list[str]:
 
 def league_sentences(runs: pd.DataFrame) -> list[str]:
     """Return how often our own kernel projection and the best one win, the first three methods, and controls."""
-    from kdrbench.suite.reports.tables.league.rows import League, best_projection, headlines
-    from kdrbench.suite.reports.tables.league.tables import controls_sentence
+    from kdrbench.suite.systems.league.table_rows import League, best_projection, headlines
+    from kdrbench.suite.systems.league.tables import controls_sentence
 
     league = League(runs)
     first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]

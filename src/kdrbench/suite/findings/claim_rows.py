@@ -45,10 +45,10 @@ from kdrbench.suite.reports.records import (
     Split,
     of_papers,
 )
-from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, PAPER, TABLES
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.suite.systems import SYSTEMS
+from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, PAPER, TABLES
 
 NEURIPS, PLUS, KPCA, LOW_RANKS = "NeurIPS 2019", "ISM+", "KPCA trick 2010", "Low-rank kernels 2006"
 BOTH = f"{NEURIPS}, {PLUS}"

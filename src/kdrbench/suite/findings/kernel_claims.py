@@ -50,10 +50,10 @@ from kdrbench.suite.findings.finding import (
 )
 from kdrbench.suite.findings.outcome import clean_times, has_columns, is_open
 from kdrbench.suite.findings.time_claims import NEAR_EXPONENT, comes_near
-from kdrbench.suite.reports.figures.kpca_figures import beside_kpca
-from kdrbench.suite.reports.tables.kpca_cells import FIGURE_DATA, TABLES
 from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
-from kdrbench.suite.reports.tables.size_series import PowerLaw, fit_large
+from kdrbench.suite.systems.ikdr.size_series import PowerLaw, fit_large
+from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, TABLES
 
 PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
 # What the printed tables give: cells that cross-validated and aligned kernels win, and those lost by the latter.

@@ -25,7 +25,6 @@ from kdrbench.suite.findings.ledger_lines import (
     text_lines,
 )
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
-from kdrbench.suite.reports.tables import low_rank
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,
     dataset_label,
@@ -37,6 +36,7 @@ from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.significance import interval_words
 from kdrbench.suite.reports.tables.table import render
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Verdict
+from kdrbench.suite.systems.low_rank import tables as low_rank
 
 # What shares are counted of, in the order in which they are printed.
 COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, Verdict.NOT_RUN)

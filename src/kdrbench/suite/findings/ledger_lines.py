@@ -16,10 +16,22 @@ from kdrbench.suite.findings.effects import Effect, EffectFound, difference_of_c
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
-from kdrbench.suite.reports.tables import low_rank
 from kdrbench.suite.reports.tables.cells import TIMES, summarise
-from kdrbench.suite.reports.tables.ikdr import IkdrCell, compared_cells, published_axes
-from kdrbench.suite.reports.tables.kpca_cells import (
+from kdrbench.suite.reports.tables.labels import CONVERGED, VARIANTS
+from kdrbench.suite.reports.tables.numbers import agreement, percentage
+from kdrbench.suite.reports.tables.published_numbers import (
+    PublishedNumber,
+    find_published,
+    numbers_of,
+    printed_table,
+    published_numbers,
+)
+from kdrbench.suite.reports.tables.significance import interval_of
+from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
+from kdrbench.suite.systems.ikdr.partitions import Partitions
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, size_series
+from kdrbench.suite.systems.ikdr.tables import IkdrCell, compared_cells, published_axes
+from kdrbench.suite.systems.kpca_trick.cells import (
     METRIC,
     PAPER,
     PLAIN,
@@ -29,19 +41,7 @@ from kdrbench.suite.reports.tables.kpca_cells import (
     kpca_cells,
     kpca_published_wdl,
 )
-from kdrbench.suite.reports.tables.labels import CONVERGED, VARIANTS
-from kdrbench.suite.reports.tables.numbers import agreement, percentage
-from kdrbench.suite.reports.tables.partitions import Partitions
-from kdrbench.suite.reports.tables.published_numbers import (
-    PublishedNumber,
-    find_published,
-    numbers_of,
-    printed_table,
-    published_numbers,
-)
-from kdrbench.suite.reports.tables.significance import interval_of
-from kdrbench.suite.reports.tables.size_series import ALL_PAIRS, PowerLaw, size_series
-from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
+from kdrbench.suite.systems.low_rank import tables as low_rank
 
 NO_EXPERIMENT = "no experiment that was run has this cell"
 # What is written where a number differs, or is only close, and readings.toml gives no reason.

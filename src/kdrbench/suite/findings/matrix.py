@@ -16,8 +16,8 @@ from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
+from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
 # Ratios up to this are printed as 1.
 _LEAST = 1.005

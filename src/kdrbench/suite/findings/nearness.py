@@ -23,9 +23,9 @@ from kdrbench.errors import DamagedError, in_words
 from kdrbench.kernels.family import FloatArray
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
-from kdrbench.suite.reports.figures.cost_against_time import TIME, curve_of
-from kdrbench.suite.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
+from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
+from kdrbench.suite.systems.ikdr.cost_against_time import TIME, curve_of
 
 # Of the best known cost: what the papers' tests reach, and what only converged solvers reach.
 COARSE, FINE = 1e-2, 1e-6

@@ -17,7 +17,7 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import ENDED, clean_times, warning_of
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.records import REFERENCE, Metric
-from kdrbench.suite.reports.tables.paired_tests import CELL, TESTED, without_ties
+from kdrbench.suite.systems.ikdr.paired_tests import CELL, TESTED, without_ties
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray

@@ -28,10 +28,10 @@ from kdrbench.suite.reports.records import ALTERNATIVE, IKDR, Metric, experiment
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.cells import SADDLE
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.partitions import Partitions, spread_table
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
 from kdrbench.suite.systems.ikdr.scores import CURVED
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"

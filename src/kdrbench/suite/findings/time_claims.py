@@ -42,7 +42,7 @@ from kdrbench.suite.findings.finding import (
 from kdrbench.suite.findings.outcome import steady_times, stopped
 from kdrbench.suite.findings.solver_claims import PairOfCells, endings, pairs_of
 from kdrbench.suite.reports.tables.labels import dataset_label, method_label
-from kdrbench.suite.reports.tables.size_series import (
+from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     LETTERS,
     MANY_SAMPLES,

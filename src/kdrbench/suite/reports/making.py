@@ -19,7 +19,6 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
 from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.optima import BestKnown
 from kdrbench.suite.reports.outputs import (
     DATA,
     FIGURES,
@@ -40,6 +39,7 @@ from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
 from kdrbench.suite.reports.tables.table import Entry, Section, Table, entries
 from kdrbench.suite.systems import system_of
+from kdrbench.suite.systems.atlas.optima import BestKnown
 
 # Where figures that show samples are kept below a folder of results, and the digits of their numbers.
 _CHARTS, _DIGITS = "charts", 6
@@ -96,7 +96,7 @@ class Source:
 def _make(kind: Kind, report: Report, config: Config, results: Path, store: Path) -> Any:
     runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
     module, _, function = kind.maker.partition(":")
-    maker: Callable[[Source], Any] = getattr(import_module(f"kdrbench.suite.reports.{module}"), function)
+    maker: Callable[[Source], Any] = getattr(import_module(f"kdrbench.suite.{module}"), function)
     return maker(Source(report, runs, config, store))
 
 

@@ -35,7 +35,7 @@ from kdrbench.suite.reports.records import (
     systems_of,
     table_of,
 )
-from kdrbench.suite.reports.tables.kpca_cells import table_names
+from kdrbench.suite.systems.kpca_trick.cells import table_names
 from kdrbench.suite.systems.league.rules import FIXED, TUNED
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
@@ -63,7 +63,7 @@ Paths = Callable[[str, str], list[str]]
 class Kind:
     """A kind of table or figure: what it shows, the function that makes it, and what it needs beside merged tables.
 
-    ``maker`` is "module:function" below :mod:`kdrbench.suite.reports`; the function takes a
+    ``maker`` is "module:function" below :mod:`kdrbench.suite`; the function takes a
     :class:`~kdrbench.suite.reports.making.Source`. One with costs ``above_best`` waits for the best known costs that an
     atlas stores. A figure that is ``on_page`` is shown by the page of its experiment's table.
     """
@@ -76,38 +76,38 @@ class Kind:
 
 
 TABLES: Mapping[str, Kind] = {
-    IKDR: Kind("time, cost and quality", "tables.ikdr:page", (TRACES,), above_best=True),
-    KPCA_TRICK: Kind("KPCA trick", "tables.kpca_trick:page"),
-    LOW_RANK: Kind("low-rank kernels", "tables.low_rank:page"),
-    LEAGUE: Kind("league", "tables.league.tables:page", (FINDINGS,)),
-    TUNING: Kind("tuned beside defaults", "tables.league.tuning:page"),
-    ATLAS: Kind("atlas of optima", "tables.atlas:page", (FINDINGS,)),
-    NOISE: Kind("noise", "tables.noise:page"),
-    LOW_RANK_TEXT: Kind("low-rank kernels", "tables.low_rank:text_page"),
-    PAIRED_TESTS: Kind("paired tests", "tables.paired_tests:page"),
-    COMPLEXITY: Kind("measured exponents", "tables.size_series:page"),
+    IKDR: Kind("time, cost and quality", "systems.ikdr.tables:page", (TRACES,), above_best=True),
+    KPCA_TRICK: Kind("KPCA trick", "systems.kpca_trick.tables:page"),
+    LOW_RANK: Kind("low-rank kernels", "systems.low_rank.tables:page"),
+    LEAGUE: Kind("league", "systems.league.tables:page", (FINDINGS,)),
+    TUNING: Kind("tuned beside defaults", "systems.league.tuning:page"),
+    ATLAS: Kind("atlas of optima", "systems.atlas.tables:page", (FINDINGS,)),
+    NOISE: Kind("noise", "systems.noise.tables:page"),
+    LOW_RANK_TEXT: Kind("low-rank kernels", "systems.low_rank.tables:text_page"),
+    PAIRED_TESTS: Kind("paired tests", "systems.ikdr.paired_tests:page"),
+    COMPLEXITY: Kind("measured exponents", "systems.ikdr.size_series:page"),
 }
 # Of a system of the user's own.
-OTHER_TABLE, OTHER_FIGURE = Kind("results", "making:plain_page"), "other"
+OTHER_TABLE, OTHER_FIGURE = Kind("results", "reports.making:plain_page"), "other"
 FIGURES: Mapping[str, Kind] = {
     "cost_against_time": Kind(
-        "cost against time", "figures.cost_against_time:chart_of", (TRACES,), above_best=True, on_page=True
+        "cost against time", "systems.ikdr.cost_against_time:chart_of", (TRACES,), above_best=True, on_page=True
     ),
     "cost_against_calls": Kind(
-        "cost against oracle calls", "figures.cost_against_time:chart_of", (TRACES,), above_best=True
+        "cost against oracle calls", "systems.ikdr.cost_against_time:chart_of", (TRACES,), above_best=True
     ),
-    "loadings": Kind("features and stability", "figures.projections:loadings_chart", (FINDINGS, DATA)),
-    "scatter": Kind("projected samples", "figures.projections:scatter_chart", (FINDINGS, DATA)),
-    "segmentation": Kind("segments and mean faces", "figures.projections:segmentation_chart", (FINDINGS, DATA)),
-    PROFILE: Kind("performance profile", "figures.cost_against_time:profile_chart", (TRACES,), above_best=True),
-    SCALING: Kind("time against size", "tables.size_series:chart_of"),
-    FIGURE_1B: Kind("time against samples", "tables.size_series:figure_1b"),
-    KPCA_FIGURE: Kind("KPCA trick", "figures.kpca_figures:chart_of"),
-    LEAGUE: Kind("mean ranks, time and stability", "figures.league:chart_of", (FINDINGS,), on_page=True),
-    ATLAS: Kind("atlas of optima", "tables.atlas:chart_of", (FINDINGS,), on_page=True),
-    NOISE: Kind("noise", "tables.noise:chart_of", on_page=True),
-    LOW_RANK: Kind("accuracy, agreement or sweeps", "tables.low_rank:chart_of", on_page=True),
-    OTHER_FIGURE: Kind("results", "making:system_chart", on_page=True),
+    "loadings": Kind("features and stability", "systems.ikdr.projections:loadings_chart", (FINDINGS, DATA)),
+    "scatter": Kind("projected samples", "systems.ikdr.projections:scatter_chart", (FINDINGS, DATA)),
+    "segmentation": Kind("segments and mean faces", "systems.ikdr.projections:segmentation_chart", (FINDINGS, DATA)),
+    PROFILE: Kind("performance profile", "systems.ikdr.cost_against_time:profile_chart", (TRACES,), above_best=True),
+    SCALING: Kind("time against size", "systems.ikdr.size_series:chart_of"),
+    FIGURE_1B: Kind("time against samples", "systems.ikdr.size_series:figure_1b"),
+    KPCA_FIGURE: Kind("KPCA trick", "systems.kpca_figures.figures:chart_of"),
+    LEAGUE: Kind("mean ranks, time and stability", "systems.league.figures:chart_of", (FINDINGS,), on_page=True),
+    ATLAS: Kind("atlas of optima", "systems.atlas.tables:chart_of", (FINDINGS,), on_page=True),
+    NOISE: Kind("noise", "systems.noise.tables:chart_of", on_page=True),
+    LOW_RANK: Kind("accuracy, agreement or sweeps", "systems.low_rank.tables:chart_of", on_page=True),
+    OTHER_FIGURE: Kind("results", "reports.making:system_chart", on_page=True),
 }
 # Of the KPCA trick's figures only the second and the third show arrays, and the third the names of classes.
 _KPCA_NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}

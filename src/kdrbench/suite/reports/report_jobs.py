@@ -23,7 +23,7 @@ from kdrbench.suite.reports.records import (
     is_scaling,
     system_name,
 )
-from kdrbench.suite.reports.tables.kpca_cells import TABLES as KPCA_TABLES
+from kdrbench.suite.systems.kpca_trick.cells import TABLES as KPCA_TABLES
 
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"

@@ -23,7 +23,8 @@ from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.engine.system import System
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification import ikdr, league
+from kdrbench.suite.systems.ikdr import recompute as ikdr
+from kdrbench.suite.systems.league import recompute as league
 from kdrbench.suite.verification.comparison import Arrays, Finding, Recomputed, Row, differing
 from kdrbench.suite.verification.objectives import MOST_SAMPLES
 from kdrbench.suite.verification.record import ARRAYS, Record

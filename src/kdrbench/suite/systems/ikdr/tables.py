@@ -58,8 +58,6 @@ from kdrbench.suite.reports.tables.labels import (
     method_alone,
     method_label,
 )
-from kdrbench.suite.reports.tables.paired_tests import FEWEST_PAIRS, without_ties
-from kdrbench.suite.reports.tables.partitions import Partitions, spread_table
 from kdrbench.suite.reports.tables.published_numbers import (
     check_published,
     find_published,
@@ -79,6 +77,8 @@ from kdrbench.suite.reports.tables.table import (
     entries,
 )
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
+from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
+from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

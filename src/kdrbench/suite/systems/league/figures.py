@@ -11,9 +11,9 @@ import numpy as np
 
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.reports.tables.league.rows import League
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
+from kdrbench.suite.systems.league.table_rows import League
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Source

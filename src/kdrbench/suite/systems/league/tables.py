@@ -20,7 +20,6 @@ from kdrbench.suite.paired import holm
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
-from kdrbench.suite.reports.tables.league.rows import ACCURACIES, KERNEL_PROJECTIONS, League, headlines, leading_to
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries
 from kdrbench.suite.systems.league.rules import JUDGES
@@ -37,6 +36,7 @@ from kdrbench.suite.systems.league.scores import (
     friedman,
     wilcoxon_holm,
 )
+from kdrbench.suite.systems.league.table_rows import ACCURACIES, KERNEL_PROJECTIONS, League, headlines, leading_to
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

@@ -19,8 +19,8 @@ from kdrbench.datasets import load_prepared
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.records import stored_arrays
-from kdrbench.suite.reports.tables.kpca_cells import data_beside_the_papers
 from kdrbench.suite.reports.tables.labels import dataset_label
+from kdrbench.suite.systems.kpca_trick.cells import data_beside_the_papers
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray

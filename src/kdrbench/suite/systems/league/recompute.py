@@ -31,8 +31,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.systems.ikdr.recompute import seed_from, standardiser_of
 from kdrbench.suite.verification.comparison import Arrays, Number, Recomputed, Row
-from kdrbench.suite.verification.ikdr import seed_from, standardiser_of
 from kdrbench.suite.verification.objectives import Array
 
 _NEIGHBOURS, _MOST_STEPS = 5, 1000

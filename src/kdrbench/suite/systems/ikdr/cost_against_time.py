@@ -27,7 +27,6 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import ENDED
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, note_of_reference, styles_of
-from kdrbench.suite.reports.optima import NOTHING_KNOWN, BestKnown
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE, Config, read_traces
 from kdrbench.suite.reports.tables.labels import (
     SOLVER_TIME,
@@ -37,6 +36,7 @@ from kdrbench.suite.reports.tables.labels import (
     kernel_label,
     method_label,
 )
+from kdrbench.suite.systems.atlas.optima import NOTHING_KNOWN, BestKnown
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Source

@@ -11,13 +11,13 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Series
-from kdrbench.suite.reports.figures.league import style_of
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.systems.league.figures import style_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

@@ -13,11 +13,11 @@ import pandas as pd
 from kdrbench.errors import counted, joined
 from kdrbench.status import Status
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.tables.league.rows import ACCURACIES, League, leading_to
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import SIGNIFICANT, Verdict, wilcoxon_holm
+from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, leading_to
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

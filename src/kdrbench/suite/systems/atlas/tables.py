@@ -16,7 +16,6 @@ from kdrbench.errors import count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.making import sections_of_runs
-from kdrbench.suite.reports.optima import LEAST_SHARE, Charted, one_row_a_run, read_charts
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import duration
@@ -28,6 +27,7 @@ from kdrbench.suite.reports.tables.published_numbers import (
 )
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, entries
+from kdrbench.suite.systems.atlas.optima import LEAST_SHARE, Charted, one_row_a_run, read_charts
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

@@ -14,7 +14,12 @@ from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
-from kdrbench.suite.reports.tables.kpca_cells import (
+from kdrbench.suite.reports.tables.labels import NO_CELL, VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.numbers import interval
+from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning, meaning_of_cell, meaning_of_mean
+from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.reports.tables.verdicts import Verdict
+from kdrbench.suite.systems.kpca_trick.cells import (
     PLAIN,
     TABLES,
     KpcaCell,
@@ -23,11 +28,6 @@ from kdrbench.suite.reports.tables.kpca_cells import (
     table_names,
     win_draw_lose,
 )
-from kdrbench.suite.reports.tables.labels import NO_CELL, VARIANTS, dataset_label, learner_name
-from kdrbench.suite.reports.tables.numbers import interval
-from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning, meaning_of_cell, meaning_of_mean
-from kdrbench.suite.reports.tables.table import Entry, Table, entries
-from kdrbench.suite.reports.tables.verdicts import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,1 +1,0 @@
-"""The league's tables: standings, duels and numbers by data set, controls, and what to use when."""
