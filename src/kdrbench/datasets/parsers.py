@@ -99,6 +99,18 @@ def table_and_labels(
     return Parsed(values, primary, _numbered(values.shape[1]), dict(zip(labellings, codings[1:], strict=True)))
 
 
+def held_out_rows(path: Path, others: Path, *, names: Sequence[str], label: str) -> Parsed:
+    """Read the rows of a table of numbers that are not in another one; the class is the feature called ``label``."""
+    rows, held = (
+        np.array([_numbers(fields, (), where) for where, fields in _lines(part, ",")]) for part in (path, others)
+    )
+    if rows.shape[1] != len(names) or held.shape[1] != len(names):
+        raise DataError(f"{path} and {others} must have {len(names)} columns, got {rows.shape[1]} and {held.shape[1]}")
+    known = set(map(tuple, held))
+    kept = np.array([row for row in rows if tuple(row) not in known])
+    return Parsed(kept, [f"{value:g}" for value in kept[:, list(names).index(label)]], list(names))
+
+
 def _numbered(count: int) -> list[str]:
     return [f"x{number}" for number in range(1, count + 1)]
 
@@ -309,5 +321,6 @@ PARSERS: dict[str, Callable[..., Parsed]] = {
     "scaling": partial(_generated, synthetic.growing),
     "table": table,
     "table_and_labels": table_and_labels,
+    "held_out_rows": held_out_rows,
     "unique_colours": unique_colours,
 }

@@ -54,10 +54,14 @@ _FIRST_RANK = 200
 
 @dataclass(frozen=True)
 class FirstStep:
-    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W."""
+    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W.
+
+    ``eigenvalues`` are those that the first round's are compared with, if they are.
+    """
 
     embedding: FloatArray
     uses_degrees: bool
+    eigenvalues: FloatArray | None = None
 
 
 # The papers' own stopping: the change of eigenvalues, and a cap that their alternations seldom reach.
@@ -87,7 +91,10 @@ class _Explored(NamedTuple):
 class Alternation(Form):
     """A form of the objective and how its alternation ends: its ``rule``, ``tolerance`` and largest number of rounds.
 
-    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``.
+    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
+    ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
+    all later ones, and the rule ``eigenvalues`` compares the first round with it: so it may end after one round, as the
+    runs of NeurIPS 2019 did.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -96,6 +103,7 @@ class Alternation(Form):
     tolerance: Annotated[float | None, optional(POSITIVE)] = None
     max_rounds: Annotated[int | None, optional(COUNT)] = None
     damp_after: Annotated[int, COUNT] = 10
+    first: Annotated[str, OneOf(("plain", "scaled"))] = "plain"
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -119,8 +127,10 @@ class Alternation(Form):
             gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
         else:
             gram = gram_operator(kernel, features @ projection, asked)
-        scaling = degrees.scaling(gram) if self.degrees == "both" else None
-        return FirstStep(self.embedding(gram, scaling, asked)[1], degrees.in_use)
+        scaled = self.first == "scaled"
+        scaling = degrees.scaling(gram) if scaled or self.degrees == "both" else None
+        eigenvalues, embedding = self.embedding(gram, scaling, asked)
+        return FirstStep(embedding, degrees.in_use, eigenvalues if scaled else None)
 
     def first_problem(
         self,
@@ -220,7 +230,8 @@ class Alternation(Form):
             gamma = gamma_of(embedding, guidance, self.held(current))
             objective = float(np.vdot(gram.applied(gamma.factor), gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
-            if len(rounds) > 1 and eigenvalues_settled(eigenvalues, rounds[-2].eigenvalues, tolerance):
+            earlier = rounds[-2].eigenvalues if len(rounds) > 1 else begun.eigenvalues
+            if earlier is not None and eigenvalues_settled(eigenvalues, earlier, tolerance):
                 status, message = Status.CONVERGED, f"eigenvalues settled to {tolerance:g}"
                 break
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:

@@ -21,6 +21,10 @@ from kdrbench.solvers.base import Solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 SOLVERS: dict[str, str] = {
+    "authors_dg": "kdrbench.solvers.authors:AuthorsDG",
+    "authors_gm": "kdrbench.solvers.authors:AuthorsGM",
+    "authors_ism": "kdrbench.solvers.authors:AuthorsISM",
+    "authors_sm": "kdrbench.solvers.authors:AuthorsSM",
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
     "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann:GrassmannConjugateGradient",
     "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
@@ -67,6 +71,15 @@ NAMED: Mapping[str, Mapping[str, Any]] = {
     "gm_10": {"method": "grassmann_trust_region", **_PUBLISHED, "starts": 10},
     "ism_10": {"method": "ism", "tolerance": 0.01, "max_iterations": 10, "settings": "published"},
     "ism_2018": {"method": "ism_2018", "tolerance": 0.01, "settings": "published"},
+    "ism_authors": {"method": "authors_ism", "settings": "authors"},
+    "ism_authors_1": {"method": "authors_ism", "version": 1, "settings": "authors"},
+    "dg_authors": {"method": "authors_dg", "settings": "authors"},
+    "sm_authors": {"method": "authors_sm", "settings": "authors"},
+    "sm_authors_1": {"method": "authors_sm", "version": 1, "settings": "authors"},
+    **{
+        f"gm_authors_{steps}": {"method": "authors_gm", "steps": steps, "start": "random", "settings": "authors"}
+        for steps in (1, 4, 20, 50)
+    },
     "random": {"method": "start_alone", "start": "random"},
     "first_axes": {"method": "start_alone", "start": "identity"},
     **{name: {"method": name} for name in ("principal_axes", "discriminant_axes", "shuffled_labels")},

@@ -25,6 +25,10 @@ _NAMES = {
         "ism_2018": "ism2018",
         # Of experiments that follow a published protocol.
         "dg_greedy": "dg",
+        **{f"ism_authors{version}": "ism" for version in ("", "_1")},
+        **{f"sm_authors{version}": "sm" for version in ("", "_1")},
+        **{f"gm_authors_{steps}": "gm" for steps in (1, 4, 20, 50)},
+        "dg_authors": "dg",
         # Baselines are named by what is done before the classifier or the clustering.
         "svm": "none",
         "pca_svm": "pca",
@@ -32,6 +36,8 @@ _NAMES = {
         "pca_spectral_clustering": "pca",
     },
 }
+# Parts of data sets on which authors ran single tables, and the name they print.
+_PARTS = {"wine-142": "wine", "car-346": "car"}
 # The paper that uses a part of Cancer and prints the name of the whole.
 _OWN_ROWS_OF = "ismplus"
 # As pages print them.
@@ -131,7 +137,7 @@ def paper_label(name: str) -> str:
 
 def published_name(axis: str, ours: str) -> str:
     """Return the name that the published numbers have for our ``dataset``, ``kernel`` or ``method``."""
-    return _NAMES[axis].get(ours, ours)
+    return _PARTS.get(ours, _NAMES[axis].get(ours, ours))
 
 
 def our_name(axis: str, printed: str, paper: str) -> str:

@@ -15,8 +15,13 @@ REFERENCE = "_reference"
 
 
 class Settings(StrEnum):
-    """Whose settings a solver has: its authors', those by which all converge, or others, as a user's own solver has."""
+    """Whose settings a solver has.
 
+    Those of the first author's code, those of the method's own paper or package, those by which all converge, or
+    others, as a user's own solver has.
+    """
+
+    AUTHORS = "authors"
     PUBLISHED = "published"
     CONVERGED = "converged"
     OTHER = "other"
