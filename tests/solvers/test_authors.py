@@ -1,0 +1,176 @@
+"""The solvers of the first author's code: their rules in plain numpy, and printed costs of Wine that they give."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench.errors import InputError
+from kdrbench.evaluation import build_problem
+from kdrbench.kernels import Gaussian, build_kernel
+from kdrbench.paradigms import Alternation, cluster_rows
+from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, make_start, solve
+from kdrbench.solvers.authors import AuthorsDG, AuthorsGM, AuthorsISM, AuthorsSM
+
+Q = 4
+POLYNOMIAL = {"family": "polynomial", "degree": 3, "offset": 1, "scale": "1/q"}
+GAUSSIAN = {"family": "gaussian", "sigma": "median"}
+
+
+@cache
+def wine():
+    features, labels = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(features), labels
+
+
+def problem_of(kernel, labels=None):
+    features, classes = wine()
+    gamma = supervised_gamma(classes if labels is None else labels)
+    return build_problem(TraceObjective(features, build_kernel(kernel, features, Q), gamma))
+
+
+def solved(solver, problem, start="surrogate", iterations=None):
+    monitor = IterationMonitor() if iterations is None else IterationMonitor(iterations)
+    return solve(solver, problem, make_start(start, problem, Q, np.random.default_rng(0)), monitor)
+
+
+def with_diagonal(projected, features, scale):
+    """Return Phi of the authors' code, but for its sign and factor: X'(Gamma * (s z'z + 1)^2)X with the diagonal."""
+    _, labels = wine()
+    gamma = replace(supervised_gamma(labels), zero_diagonal=False).dense()
+    return features.T @ (gamma * (scale * projected @ projected.T + 1) ** 2) @ features
+
+
+def span(projection):
+    return projection @ projection.T
+
+
+def test_dg_gives_the_printed_cost_and_uses_no_label():
+    # ISM+, Table 5: -1491.2.
+    result = solved(AuthorsDG(), problem := problem_of(GAUSSIAN))
+    assert problem.value(result.projection) == pytest.approx(1491.2, abs=0.05)
+    others = problem_of(POLYNOMIAL, np.random.default_rng(1).permutation(wine()[1]))
+    start = make_start("surrogate", problem, Q, np.random.default_rng(0))
+    again = solve(AuthorsDG(), others, start, IterationMonitor())
+    np.testing.assert_allclose(again.projection, result.projection, atol=1e-12)
+
+
+def test_dg_spreads_the_samples_that_earlier_columns_leave_close():
+    features, _ = wine()
+    objective = problem_of(GAUSSIAN).objective
+
+    def spread(projection):
+        squares = ((features @ projection)[:, None] - (features @ projection)[None]) ** 2
+        kernel = np.exp(-squares.sum(axis=2) / (2 * objective.kernel.sigma**2))
+        return np.trace(kernel) - kernel.sum() / len(kernel)
+
+    result = solved(AuthorsDG(), problem_of(GAUSSIAN))
+    found = spread(result.projection[:, :1])
+    rng = np.random.default_rng(0)
+    near = [result.projection[:, :1] + 0.05 * rng.standard_normal((13, 1)) for _ in range(20)]
+    assert all(spread(column / np.linalg.norm(column)) < found * (1 + 1e-4) for column in near)
+
+
+@pytest.mark.parametrize("kernel", [GAUSSIAN, POLYNOMIAL])
+def test_gm_descends_the_gaussian_cost_whatever_the_kernel(kernel):
+    problem, gaussian = problem_of(kernel), problem_of(GAUSSIAN)
+    one, four = (solved(AuthorsGM(steps=steps), problem, "random").projection for steps in (1, 4))
+    start = make_start("random", problem, Q, np.random.default_rng(0))
+    values = [gaussian.value(projection) for projection in (start, one, four)]
+    assert values == sorted(values)
+    np.testing.assert_allclose(one, solved(AuthorsGM(steps=1), gaussian, "random").projection, atol=1e-9)
+
+
+def test_gm_begins_later_rounds_at_random():
+    problem = problem_of(GAUSSIAN)
+    first = solved(AuthorsGM(steps=1), problem).projection
+    later = solved(AuthorsGM(steps=1).continued, problem).projection
+    assert np.linalg.norm(span(first) - span(later)) > 0.1
+    np.testing.assert_array_equal(later, solved(AuthorsGM(steps=1).continued, problem).projection)
+
+
+@pytest.mark.parametrize(("version", "scale"), [(1, 1 / 13), (2, None)])
+def test_ism_keeps_the_diagonal_of_a_polynomial_kernel(version, scale):
+    features, _ = wine()
+    problem = problem_of(POLYNOMIAL)
+    if version == 1:
+        found = solved(AuthorsISM(version=1), problem).projection
+        surrogate = with_diagonal(features, features, scale)
+    else:
+        found = solved(AuthorsISM(version=2), problem, iterations=1).projection
+        start = make_start("surrogate", problem, Q, np.random.default_rng(0))
+        surrogate = with_diagonal(features @ start, features, 1 / Q)
+    np.testing.assert_allclose(span(found), span(np.linalg.eigh(surrogate)[1][:, -Q:]), atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [GAUSSIAN, POLYNOMIAL])
+def test_sm_takes_the_first_cayley_step_that_lowers_the_cost(kernel):
+    features, _ = wine()
+    problem = problem_of(kernel)
+    start = make_start("random", problem, Q, np.random.default_rng(0))
+    gradient = -problem.gradient(start)
+    if kernel is POLYNOMIAL:
+        gradient = -6 * with_diagonal(features @ start, features, 1 / Q) @ start
+    skew, identity, step = gradient @ start.T - start @ gradient.T, np.eye(13), 2.0
+    while problem.value(np.linalg.solve(identity + step * skew, start - step * skew @ start)) <= problem.value(start):
+        step *= 0.2
+    expected = np.linalg.solve(identity + step * skew, start - step * skew @ start)
+    found = solve(AuthorsSM(), problem, start, IterationMonitor(1)).projection
+    np.testing.assert_allclose(span(found), span(expected), atol=1e-9)
+
+
+def test_sm_ends_near_the_printed_cost():
+    # ISM+, Table 5: -1627.8; the start beyond the two classes' directions is rounding there.
+    problem = problem_of(GAUSSIAN)
+    assert problem.value(solved(AuthorsSM(version=1), problem).projection) == pytest.approx(1627.8, abs=0.3)
+
+
+@pytest.mark.parametrize(("solver", "cost", "nmi"), [(AuthorsDG(), 38.07, 0.835), (AuthorsISM(), 39.1, 0.88)])
+def test_clusterings_give_the_printed_costs(solver, cost, nmi):
+    # ISM+, Table 6: DG multiplies the kernels of all rounds.
+    features, labels = wine()
+    kernel = build_kernel(GAUSSIAN, features, Q)
+    form = Alternation(n_clusters=3, degrees="embedding", centred=True)
+    start = make_start("surrogate", form.first_problem(features, kernel), Q, np.random.default_rng(0))
+    clustering = form.run(features, kernel, solver, start)
+    assert clustering.objective == pytest.approx(cost, abs=0.05)
+    clusters = cluster_rows(clustering.embedding)
+    assert normalized_mutual_info_score(labels, clusters, average_method="geometric") == pytest.approx(nmi, abs=5e-3)
+
+
+def test_a_scaled_first_embedding_may_end_the_alternation_at_once():
+    features, _ = wine()
+    kernel = build_kernel(GAUSSIAN, features, Q)
+    rounds = {}
+    for first in ("plain", "scaled"):
+        form = Alternation(n_clusters=3, degrees="embedding", centred=False, first=first)
+        start = make_start("surrogate", form.first_problem(features, kernel), Q, np.random.default_rng(0))
+        rounds[first] = len(form.run(features, kernel, AuthorsISM(), start).rounds)
+    assert rounds == {"plain": 2, "scaled": 1}
+
+
+def test_a_problem_without_samples_is_refused():
+    class Hidden:
+        n_features = 13
+
+        def value(self, projection):
+            return 0.0
+
+        gradient = value
+
+    with pytest.raises(InputError, match="needs the samples of its problem, which Hidden does not show"):
+        AuthorsDG().run(Hidden(), np.eye(13, 2), IterationMonitor())
+
+
+def test_a_gaussian_keeps_its_bandwidth():
+    features, labels = wine()
+    narrow, wide = (
+        build_problem(TraceObjective(features, Gaussian(sigma), supervised_gamma(labels))) for sigma in (1.0, 9.0)
+    )
+    found = [solved(AuthorsGM(steps=3), problem, "random").projection for problem in (narrow, wide)]
+    assert np.linalg.norm(span(found[0]) - span(found[1])) > 0.05
