@@ -156,8 +156,8 @@ class AuthorsGM:
     """GM: steepest descent of the Gaussian cost by pymanopt, for ``steps`` iterations.
 
     The code ended after 1000 seconds, looked at once an iteration. By the printed times that is one iteration on Face,
-    four on Cancer and fifty on Wine. Its start is random, in each round of an alternation anew; with ``restart`` a
-    random one, drawn from the numbers of the given start, takes that one's place.
+    four on Cancer and fifty on Wine. Each round of an alternation has a random start of its own: with ``restart`` the
+    given start only seeds it.
     """
 
     steps: Annotated[int, COUNT] = 50
