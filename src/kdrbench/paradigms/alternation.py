@@ -38,7 +38,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
-from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels import Combination, Kernel, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
@@ -93,8 +93,8 @@ class Alternation(Form):
 
     ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
     ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
-    all later ones, and the rule ``eigenvalues`` compares the first round with it: so it may end after one round, as the
-    runs of NeurIPS 2019 did.
+    all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
+    it: so it may end after one round, as the runs of NeurIPS 2019 did.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -124,6 +124,8 @@ class Alternation(Form):
         self._check(features, ())
         asked, degrees = evaluation or Evaluation(), Degrees(self.degrees != "none")
         if projection is None:
+            if self.first == "scaled" and isinstance(kernel, Polynomial):
+                kernel = replace(kernel, scale=1.0 / features.shape[1])
             gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
         else:
             gram = gram_operator(kernel, features @ projection, asked)
