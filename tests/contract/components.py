@@ -12,8 +12,8 @@ from kdrbench.lowrank import DIVERGENCES
 from kdrbench.lowrank import SOLVERS as PROJECTIONS
 from kdrbench.metric_learning import LEARNERS
 from kdrbench.paradigms.task import PARADIGMS
-from kdrbench.reduction.methods import METHODS
-from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS
+from kdrbench.reduction.methods import METHODS as REDUCERS
+from kdrbench.solvers.registry import METHODS, STARTS
 from support.selection import reached_by
 
 _SYSTEMS = "kdrbench.suite.systems"
@@ -28,7 +28,7 @@ _EVALUATION_FILES = {
 def modules() -> dict[str, str]:
     """Return each component's own module."""
     named = {
-        **{f"solver/{name}": place.partition(":")[0] for name, place in {**SOLVERS, **CONTROLS}.items()},
+        **{f"solver/{name}": place.partition(":")[0] for name, place in METHODS.items()},
         **{f"kernel/{name}": "kdrbench.kernels.registry" for name in FAMILIES},
         **{
             f"evaluation/{name}": f"kdrbench.evaluation.{_EVALUATION_FILES.get(name, name)}"
@@ -44,7 +44,7 @@ def modules() -> dict[str, str]:
             f"projection/{name}": f"kdrbench.lowrank.{'newton' if name == 'newton' else 'learn'}"
             for name in PROJECTIONS
         },
-        **{f"reducer/{name}": "kdrbench.reduction.methods" for name in METHODS},
+        **{f"reducer/{name}": "kdrbench.reduction.methods" for name in REDUCERS},
         **{f"figure/{number}": f"{_SYSTEMS}.kpca_figures.compute" for number in (2, 3, 4, 5)},
         **{f"splits/{name}": f"{_SYSTEMS}.ikdr.folds" for name in ("folds", "none", "subsets")},
         **{f"rounds/{name}": "kdrbench.paradigms.alternation" for name in ("published", "joint")},

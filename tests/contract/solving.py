@@ -18,6 +18,7 @@ SEARCHES = (
     *(*VARIED, "grassmann_conjugate_gradient", "riemannian_lbfgs", "scipy_lbfgs"),
     *("ism", "ism_2018", "ism_safeguarded"),
 )
+AUTHORS = ("authors_dg", "authors_gm", "authors_ism", "authors_sm")
 CONTROLS = ("discriminant_axes", "principal_axes", "shuffled_labels", "start_alone")
 # A first look at a search, and one that meets the further rules of its line search; more steps would enlarge rounding.
 STEPS, MORE_STEPS = 5, 15
@@ -101,6 +102,8 @@ CANARIES = [
     _steps_canary("grassmann_trust_region", "gaussian", derivatives="autograd"),
     _steps_canary("ism_safeguarded", "gaussian", portfolio=3, seed=1),
     *(_steps_canary(name, "gaussian") for name in CONTROLS),
+    *(_steps_canary(name, family) for name in AUTHORS for family in ("gaussian", "polynomial")),
+    _steps_canary("authors_ism", "polynomial", version=1),
     *(
         Canary(
             f"optimum {name}",

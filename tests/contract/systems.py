@@ -209,6 +209,7 @@ CANARIES = [
     _solver("supervised, first axes", ("paradigm/supervised",), start="identity", method={"method": "start_alone"}),
     _clustering("unsupervised", "published", parameters={"n_clusters": 3}),
     _clustering("unsupervised", "joint", parameters={"n_clusters": 3}),
+    _clustering("unsupervised", "published", parameters={"n_clusters": 3, "centred": False, "first": "scaled"}),
     _clustering(
         "unsupervised", "published", parameters={"n_clusters": 3, "centred": False}, evaluation={"evaluator": "panels"}
     ),

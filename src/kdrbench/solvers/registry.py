@@ -21,10 +21,6 @@ from kdrbench.solvers.base import Solver
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
 
 SOLVERS: dict[str, str] = {
-    "authors_dg": "kdrbench.solvers.authors:AuthorsDG",
-    "authors_gm": "kdrbench.solvers.authors:AuthorsGM",
-    "authors_ism": "kdrbench.solvers.authors:AuthorsISM",
-    "authors_sm": "kdrbench.solvers.authors:AuthorsSM",
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
     "grassmann_conjugate_gradient": "kdrbench.solvers.grassmann:GrassmannConjugateGradient",
     "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
@@ -35,6 +31,13 @@ SOLVERS: dict[str, str] = {
     "scipy_lbfgs": "kdrbench.solvers.first_order:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
+# The rules of the first author's code, to trace printed numbers and not for use.
+AUTHORS: dict[str, str] = {
+    "authors_dg": "kdrbench.solvers.authors:AuthorsDG",
+    "authors_gm": "kdrbench.solvers.authors:AuthorsGM",
+    "authors_ism": "kdrbench.solvers.authors:AuthorsISM",
+    "authors_sm": "kdrbench.solvers.authors:AuthorsSM",
+}
 # Controls, which every solver should beat; tables include them where a configuration names them.
 CONTROLS: dict[str, str] = {
     "discriminant_axes": "kdrbench.solvers.controls:DiscriminantAxes",
@@ -42,6 +45,7 @@ CONTROLS: dict[str, str] = {
     "shuffled_labels": "kdrbench.solvers.controls:ShuffledLabels",
     "start_alone": "kdrbench.solvers.controls:StartAlone",
 }
+METHODS: Mapping[str, str] = {**SOLVERS, **AUTHORS, **CONTROLS}
 CONTRACT = ("requires", "run")
 _CONVERGED = {"tolerance": 1e-6, "rounds": "converged", "settings": "converged"}
 _ESCAPING = {"tolerance": 1e-6, "escape": True, "settings": "converged"}
@@ -95,7 +99,7 @@ def build_solver(definition: Mapping[str, Any]) -> Solver:
 
     Raises ``InputError`` for an unknown method or option, or a value of the wrong type.
     """
-    solver: Solver = build_method("solver", definition, {**SOLVERS, **CONTROLS}, CONTRACT)
+    solver: Solver = build_method("solver", definition, METHODS, CONTRACT)
     return solver
 
 
@@ -165,7 +169,7 @@ def definition_of(name: str, own: Mapping[str, Mapping[str, Any]] | None = None)
     known = {**(own or {}), **NAMED}
     if name in known:
         return dict(known[name])
-    if is_own("solver", name, _methods()):
+    if is_own("solver", name, METHODS):
         return {"method": name}
     raise InputError(f"{unknown_solver(name, known)} One of your own is named path/to/file.py or module:Class")
 
@@ -173,7 +177,7 @@ def definition_of(name: str, own: Mapping[str, Mapping[str, Any]] | None = None)
 def unknown_solver(name: str, known: Mapping[str, Mapping[str, Any]]) -> str:
     """Say that a name is none of the ``known`` ones, and which are near: of a method those of its solvers."""
     near = [solver for solver, definition in known.items() if definition.get("method") == name]
-    if near and name in _methods():
+    if near and name in METHODS:
         return f"unknown solver {name!r}: it is a method, and these are solvers with it: {', '.join(near)}."
     return unknown_name("solver", name, sorted(known))
 
@@ -185,7 +189,7 @@ def check_meanings(solvers: Mapping[str, Mapping[str, Any]]) -> None:
     """
     for name, definition in solvers.items():
         if (meant := NAMED.get(name)) is None:
-            if name in _methods():
+            if name in METHODS:
                 raise ConfigError(f"config: solvers.{name}: {unknown_solver(name, NAMED)} Choose another name")
             continue
         changed = [key for key, value in definition.items() if key != "settings" and meant.get(key) != value]
@@ -202,7 +206,3 @@ def in_words(definition: Mapping[str, Any]) -> str:
         str(value) if key == "method" else f"{key} {value}" for key, value in definition.items() if key != "settings"
     )
     return ", ".join([method, *options])
-
-
-def _methods() -> Mapping[str, str]:
-    return {**SOLVERS, **CONTROLS}

@@ -14,7 +14,7 @@ from typing import Any
 
 from kdrbench.errors import ConfigError, InputError, KdrbenchError, in_words, visible
 from kdrbench.files import write_text
-from kdrbench.solvers.registry import CONTROLS, SOLVERS
+from kdrbench.solvers.registry import METHODS
 from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.engine.record import Record, RecordError
 from kdrbench.suite.engine.system import Config
@@ -111,7 +111,7 @@ def without_code(config: Config) -> Config:
     Reports ask a solver's class whether it is a control, and a class of somebody's own would be loaded for that. It is
     then none.
     """
-    known, solvers = {**SOLVERS, **CONTROLS}, config.get("solvers", {})
+    known, solvers = METHODS, config.get("solvers", {})
     plain = {name: one if one.get("method") in known else {**one, "method": "ism"} for name, one in solvers.items()}
     return {**config, "solvers": plain}
 

@@ -8,7 +8,7 @@ from typing import Any
 from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.evaluation.cost_model import SUMS_SAMPLES
 from kdrbench.kernels.registry import FAMILIES, own_modules
-from kdrbench.solvers.registry import CONTROLS, SOLVERS, build_solver
+from kdrbench.solvers.registry import METHODS, build_solver
 from kdrbench.suite.systems.ikdr.definition import SUPERVISED, Kind
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
@@ -32,7 +32,7 @@ def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, .
     if definition["kind"] == Kind.BASELINE:
         return *shared, *([f"baseline/{method}"] if method in BASELINES else [])
     families = list(_families(definition["kernel"]))
-    solver = [f"solver/{method}"] if method in {**SOLVERS, **CONTROLS} else []
+    solver = [f"solver/{method}"] if method in METHODS else []
     kernels = [f"kernel/{family}" for family in families if family in FAMILIES]
     evaluators = [f"evaluation/{name}" for name in _evaluators(definition["evaluation"], families, n_samples)]
     paradigm = [f"paradigm/{definition['paradigm']}", f"start/{definition['start']}"]
@@ -47,7 +47,7 @@ def plugins_of(definition: Mapping[str, Any]) -> dict[str, str]:
     if definition["kind"] == Kind.BASELINE:
         if method not in BASELINES:
             own[f"baseline/{method}"] = type(build_baseline(definition["method"])).__module__
-    elif method not in {**SOLVERS, **CONTROLS}:
+    elif method not in METHODS:
         own[f"solver/{method}"] = type(build_solver(definition["method"])).__module__
     return own | {f"kernel/{family}": module for family, module in own_modules(definition["kernel"]).items()}
 
