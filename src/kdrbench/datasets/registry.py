@@ -30,6 +30,11 @@ class SourceFile:
         """Return the path in a mirror and in the cache of what a ``repackaged`` address gives."""
         return str(PurePosixPath(self.path).parent / PurePosixPath(url).name)
 
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all forms of the content."""
+        return [self.path, *map(self.path_of, self.repackaged)]
+
 
 @dataclass(frozen=True)
 class DatasetEntry:
