@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.datasets import load_registry
-from kdrbench.datasets.card import facts_of
+from kdrbench.datasets.registry import facts_of
 from kdrbench.suite.cli import main
 
 REGISTRY = load_registry()

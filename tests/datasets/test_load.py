@@ -189,8 +189,8 @@ def test_a_users_kernel_is_taken_if_it_is_one(own_kernel):
         (re.sub(r"1\.0", "1.5", text, count=1).replace("0.", "1.", 1), "is not symmetric: entry"),
         (text.replace("1.0", "0.01"), "is not positive semidefinite: its smallest eigenvalue is -"),
         (text.replace("1.0", "nan", 1), "holds NaN or infinite values"),
-        (text.replace("1.0", "one", 1), "line 1: could not convert string to float: 'one'"),
-        (text.replace(",", ",0,", 1), "line 1: 54 fields; every line must have 53"),
+        (text.replace("1.0", "one", 1), "could not convert string to float: .*one"),
+        (text.replace(",", ",0,", 1), "has 54 columns; it must have 53|number of columns changed"),
         ("\n".join(text.splitlines()[1:]), r"has shape \(51, 52\) and 51 labels; it must be square"),
         (text.replace("E. coli", "B. subtilis", 1), r"has class sizes \[9, 11, 32\]; the registry says \[10, 11, 31\]"),
     ):

@@ -43,7 +43,7 @@ def _location(entry: DatasetEntry, sources: Sources) -> str:
     if entry.bundled:
         return "generated" if entry.generated else "bundled"
     for word, folder in sources.folders.items():
-        if all(any((folder / path).is_file() for path in file.paths) for file in entry.files):
+        if all(any((folder / form.path).is_file() for form in file.forms) for file in entry.files):
             return word
     return "to download" if any(file.urls or file.repackaged for file in entry.files) else "to supply"
 
