@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -29,7 +30,7 @@ from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import OPTIONS, Either, Instance, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
-from kdrbench.progress import fit_progress
+from kdrbench.progress import FitProgress
 from kdrbench.samples import Samples
 from kdrbench.solvers import (
     MOST_ITERATIONS,
@@ -115,7 +116,11 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     known = known_samples(estimator, asked, X, y, sample_weight)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
     named = solver_of(estimator, rng)
-    with fit_progress(estimator, known.features.shape[0], getattr(named.solver, "tolerance", 0.0)) as progress:
+    title, tolerance = (
+        f"{type(estimator).__name__}, n = {known.features.shape[0]}",
+        getattr(named.solver, "tolerance", 0.0),
+    )
+    with FitProgress(title, tolerance, int(estimator.verbose)) if estimator.verbose else nullcontext() as progress:
         most = estimator.max_iter or MOST_ITERATIONS
         monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
         best, kernel, doubted = _outcomes(estimator, asked, known, named, monitor, rng)
