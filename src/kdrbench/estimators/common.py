@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
-from kdrbench.parameters import FLAG, Declarations, Either, check_parameters, whole
+from kdrbench.parameters import FLAG, Either, check_parameters, whole
 
 VERBOSE = Either((FLAG, whole(0)))
 # Differences whose squares lose digits.
@@ -152,8 +152,6 @@ class TransformerMap:
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A transformer that learns from class labels: ``fit`` and ``transform`` around what a subclass does."""
 
-    # What parameters must be; checked by ``fit``.
-    _constraints: ClassVar[Declarations] = {}
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
     components_: FloatArray

@@ -302,22 +302,10 @@ def starts_of(
     own: str | None = None,
     own_count: int = 1,
 ) -> Iterator[FloatArray]:
-    """Yield the d x q starts that an estimator asks for: the last W of a ``warm_start`` where it has the shape.
+    """Yield the d x q starts that an estimator asks for.
 
-    Where no start is asked for, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
-    Warns where it has another, and then yields the starts of a first fit.
+    Where it asks for none, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
     """
-    last = getattr(estimator, "components_", None) if estimator.warm_start else None
-    if last is not None and last.shape != (n_components, problem.n_features):
-        warnings.warn(
-            f"warm_start: the last fit has {last.shape[0]} components of {last.shape[1]} features, and this one "
-            f"{n_components} of {problem.n_features}; it starts as a first fit does",
-            UserWarning,
-            5,
-        )
-        last = None
-    if last is not None:
-        return iter([_given(last, problem.n_features, n_components)])
     start, count = estimator.start, estimator.n_init
     if start is None and own is not None:
         return (make_start(own, problem, n_components, rng) for _ in range(own_count))

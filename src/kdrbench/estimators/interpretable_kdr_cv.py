@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ from kdrbench.estimators.definitions import definitions_of, given_options
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
-from kdrbench.parameters import Declarations, Instance, OneOf, check_parameters, check_value, optional, whole
+from kdrbench.parameters import Instance, OneOf, check_parameters, check_value, optional, whole
 
 _SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}
 _PREFIX = "reduction__"
@@ -30,8 +31,11 @@ _SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
 _DEGREES = {"degree": [1, 2, 3]}
 _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
 _FOLDS = 5
+_COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
+_GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
 
 
+@dataclass(repr=False, eq=False)
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
 
@@ -95,43 +99,18 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     3
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "estimator": optional(Instance((InterpretableKDR,), "an InterpretableKDR")),
-        "n_components": optional(
-            Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers")
-        ),
-        "param_grid": optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts")),
-        "selection": OneOf(("best", "one_standard_error")),
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        estimator: InterpretableKDR | None = None,
-        *,
-        n_components: int | Sequence[int] | None = None,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
-        scaler: Any = "standard",
-        final_estimator: Any = None,
-        scoring: Any = None,
-        cv: Any = None,
-        selection: str = "best",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimator = estimator
-        self.n_components = n_components
-        self.param_grid = param_grid
-        self.scaler = scaler
-        self.final_estimator = final_estimator
-        self.scoring = scoring
-        self.cv = cv
-        self.selection = selection
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Annotated[InterpretableKDR | None, optional(Instance((InterpretableKDR,), "an InterpretableKDR"))] = None
+    _: KW_ONLY
+    n_components: Annotated[int | Sequence[int] | None, _COUNTS] = None
+    param_grid: Annotated[Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None, _GRID] = None
+    scaler: Any = "standard"
+    final_estimator: Any = None
+    scoring: Any = None
+    cv: Any = None
+    selection: Annotated[str, OneOf(("best", "one_standard_error"))] = "best"
+    n_jobs: Annotated[int | None, N_JOBS] = None
+    random_state: Any = None
+    verbose: Annotated[bool | int, VERBOSE] = False
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None

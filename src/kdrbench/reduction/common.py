@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,8 @@ from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
 
-COMPONENTS = optional(COUNT)
-SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
+Components = Annotated[int | None, optional(COUNT)]
+Shrinkage = Annotated[Any, Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)]
 
 
 def of_kernel_matrix(samples: Samples) -> float:
