@@ -26,19 +26,6 @@ _LEAST_SPREAD = 1e-150
 _LINEAR, _LINEAR_SINGLE = 1e-6, 1e-4
 
 
-def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-    """Return features and labels as arrays, and set the estimator's ``classes_`` and what scikit-learn keeps of X.
-
-    Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no classes.
-    """
-    features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classes(labels)
-    check_spread(estimator, features)
-    warn_of_kernel_matrix(estimator, features)
-    estimator.classes_ = np.unique(labels)
-    return features, labels
-
-
 class Samples(NamedTuple):
     """The numbers of samples and of features."""
 
@@ -80,7 +67,7 @@ def check_classes(labels: Any, unless: str = "") -> None:
     try:
         check_classification_targets(labels)
     except TypeError as error:
-        kinds = ", ".join(sorted({type(one).__name__ for one in np.ravel(labels).tolist()}))
+        kinds = ", ".join(sorted({type(label).__name__ for label in np.ravel(labels).tolist()}))
         raise InputError(
             f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
         ) from error
@@ -163,11 +150,24 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
-        features, labels = labelled_samples(self, X, y)
+        features, labels = self._checked(X, y)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
         self._learn(features, labels)
         return self
+
+    def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
+        """Return features and labels as arrays, and set ``classes_``.
+
+        Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no
+        classes.
+        """
+        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classes(labels)
+        check_spread(self, features)
+        warn_of_kernel_matrix(self, features)
+        self.classes_ = np.unique(labels)
+        return features, labels
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return what the class says of each sample, one row a sample; of float32 in float32, computed in float64."""

@@ -73,14 +73,6 @@ _WITHOUT_PAIRS, _SUMMED, _PROJECTED = ("linear", "squared", "polynomial"), 2.0, 
 _KEPT_BYTES = 2**29
 
 
-class Fitted(NamedTuple):
-    """What was learned, with the exact problem, by which kernel, and the type in which features came."""
-
-    learned: Learned
-    kernel: AnyKernel
-    dtype: type[np.floating[Any]]
-
-
 class AskedSolver(NamedTuple):
     """A solver, and the start that its name says, if any, with how many of these are drawn."""
 
@@ -105,8 +97,8 @@ def solver_of(estimator: Any, rng: np.random.Generator) -> AskedSolver:
     return AskedSolver(build_solver(method), named.get("start"), named.get("starts", 1))
 
 
-def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
-    """Learn what an estimator's parameters ask for, and show how far that is where it is ``verbose``.
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned, AnyKernel, type[np.floating[Any]]]:
+    """Return what an estimator learns, with its kernel and the type of the features; shows progress if ``verbose``.
 
     Warns with ``ConvergenceWarning`` when the solver ended before its tolerance, and of clusters that are doubtful.
 
@@ -135,7 +127,7 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
     for doubt in doubted:
         warnings.warn(doubt, UserWarning, 4)
-    return Fitted(learned, kernel, known.dtype)
+    return learned, kernel, known.dtype
 
 
 def _outcomes(
@@ -295,49 +287,36 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
 
 
 def starts_of(
-    estimator: Any,
-    problem: Problem,
-    n_components: int,
-    rng: np.random.Generator,
-    own: str | None = None,
-    own_count: int = 1,
+    estimator: Any, problem: Problem, n_components: int, rng: np.random.Generator, own: str | None, own_count: int
 ) -> Iterator[FloatArray]:
-    """Yield the d x q starts that an estimator asks for.
+    """Yield the orthonormal d x q starts that an estimator asks for; without any, ``own_count`` of its solver's own.
 
-    Where it asks for none, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
+    ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
+    higher where Phi_0 starts.
+
+    Raises ``InputError`` for an unknown name, or an array that is no start.
     """
+
+    def made(name: str) -> FloatArray:
+        return make_start(name, problem, n_components, rng)
+
     start, count = estimator.start, estimator.n_init
     if start is None and own is not None:
-        return (make_start(own, problem, n_components, rng) for _ in range(own_count))
+        yield from (made(own) for _ in range(own_count))
+        return
     if start is None:
         start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
-    return starting_points(start, count, problem, n_components, rng)
-
-
-def starting_points(
-    start: str | ArrayLike, n_init: int, problem: Problem, n_components: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield orthonormal d x q starts: one, or ``n_init`` for ``multistart`` (that of Phi_0, then random ones).
-
-    ``start`` is a name, or orthonormal rows such as another fit's ``components_``. Of more than q rows the first q are
-    taken, unless F is higher where Phi_0 starts.
-
-    Raises ``InputError`` for an unknown name, an array that is no start, or ``n_init`` < 1.
-    """
     if not isinstance(start, str):
         given = _given(start, problem.n_features, n_components)
         if given.shape[1] > n_components:
             # Rows for more components need not lead with the best ones for fewer.
-            first = np.ascontiguousarray(given[:, :n_components])
-            given = max(first, make_start("surrogate", problem, n_components, rng), key=problem.value)
+            given = max(np.ascontiguousarray(given[:, :n_components]), made("surrogate"), key=problem.value)
         yield given
-    elif start == "multistart":
-        yield make_start("surrogate", problem, n_components, rng)
-        for _ in range(n_init - 1):
-            yield make_start("random", problem, n_components, rng)
-    else:
-        check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
-        yield make_start(start, problem, n_components, rng)
+        return
+    check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
+    yield made("surrogate" if start == "multistart" else start)
+    if start == "multistart":
+        yield from (made("random") for _ in range(count - 1))
 
 
 def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:

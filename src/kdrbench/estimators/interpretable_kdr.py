@@ -177,11 +177,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for attribute in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
-        found = fitted(self, X, y, sample_weight)
-        learned = found.learned
-        self.kernel_, self.result_, self.status_ = found.kernel, learned.result, learned.status
+        learned, self.kernel_, dtype = fitted(self, X, y, sample_weight)
+        self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
-        self.components_ = learned.projection.T.astype(found.dtype, copy=False)
+        self.components_ = learned.projection.T.astype(dtype, copy=False)
         self._certificate = certificate_of(learned)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding

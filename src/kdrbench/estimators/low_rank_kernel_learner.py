@@ -19,7 +19,6 @@ from kdrbench.estimators.common import (
     Samples,
     check_footprint,
     check_spread,
-    labelled_samples,
     warn_of_kernel_matrix,
 )
 from kdrbench.estimators.definitions import (
@@ -183,7 +182,7 @@ class LowRankKernelLearner(LabelledTransformer):
             features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
             warn_of_kernel_matrix(self, features)
             return features, None
-        features, labels = labelled_samples(self, X, y)
+        features, labels = self._checked(X, y)
         if len(self.classes_) < 2:
             raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         return features, labels
