@@ -48,10 +48,7 @@ class AlignedKernel(LabelledTransformer):
         Weights, what they reach, and how far they are determined.
     samples_ : ndarray of shape (n_training_samples, n_features)
         The training samples.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------

@@ -106,9 +106,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
-    classes_ : ndarray
-        The labels seen (one column of labels only).
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_ (one column of labels only), n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------

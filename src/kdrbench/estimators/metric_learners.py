@@ -87,9 +87,7 @@ class NCA(_LinearMetricLearner):
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
         Iterations taken.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -148,9 +146,7 @@ class LMNN(_LinearMetricLearner):
         Iterations of L-BFGS, over all descents.
     relative_gap_ : float
         How far the objective is from its minimum at most, as a share of it; only with ``tol``.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -208,9 +204,7 @@ class DNE(_LinearMetricLearner):
     ----------
     components_ : ndarray of shape (d, n_features)
         A', with orthonormal rows.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
