@@ -20,12 +20,12 @@ from kdrbench.suite.engine.isolation.supervisor import supervise
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 # What a program without the extra `workflow` and what that brings lacks.
-NO_WORKFLOW = ["rivals", "data", "plots", "workflow", "compiled", "large", "umap", "parquet", "gpu"]
+NO_WORKFLOW = ["rivals", "data", "plots", "workflow", "compiled", "large", "umap", "gpu"]
 # What only some calls need; each of these takes longer to import than all of kdrbench.
 HEAVY = {"autograd", "dask", "distributed", "joblib", "matplotlib", "numba", "pandas", "PIL", "pooch", "pymanopt"}
 HEAVY |= {"requests", "sklearn", "torch", "zarr"}
 # The extras of users, in the order in which they build on each other, but for those that only name others.
-OF_USERS = ["rivals", "data", "cli", "plots", "workflow", "compiled", "large", "umap", "parquet", "gpu"]
+OF_USERS = ["rivals", "data", "cli", "plots", "workflow", "compiled", "large", "umap", "gpu"]
 OF_UNIX = {"fcntl", "grp", "pwd", "resource", "termios"}
 LIBRARY = ["errors", "extras", "methods", "kernels", "problems", "lowrank", "evaluation", "solvers", "paradigms"]
 LIBRARY += ["metric_learning", "baselines", "datasets"]
@@ -278,7 +278,6 @@ LOCKS = {
         "compiled",
         "large",
         "umap",
-        "parquet",
         "docs",
         "test",
         "dev",

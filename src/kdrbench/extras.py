@@ -21,7 +21,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "compiled": ("numba",),
     "large": ("dask", "distributed", "zarr"),
     "umap": ("umap",),
-    "parquet": ("pyarrow",),
     "gpu": ("array_api_compat", "torch"),
 }
 # Of Python itself, but not on every system.

@@ -1,9 +1,8 @@
 """Declared parameters: what a value must be is stated where the parameter is declared, and checked in one place.
 
-A dataclass declares a constraint with the type of its field, an estimator in its class attribute ``_constraints``:
+A dataclass declares a constraint with the type of its field:
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
-    _constraints: ClassVar[Declarations] = {"tol": POSITIVE}
 
 :func:`check_parameters` then checks all of them; :func:`check_value` checks one value, where what is allowed depends on
 data. The error names the parameter, what is allowed, and what was given.
@@ -183,11 +182,8 @@ def check_parameters(owner: Any, kind: str = "") -> None:
 @cache
 def constraints_of(owner: Hashable) -> Declarations:
     """Return the constraints that a class declares, by parameter."""
-    declared: dict[str, Constraint] = dict(getattr(owner, "_constraints", {}))
-    for name, hint in get_type_hints(owner, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            declared[name] = get_args(hint)[1]
-    return declared
+    hints = get_type_hints(owner, include_extras=True)
+    return {name: get_args(hint)[1] for name, hint in hints.items() if get_origin(hint) is Annotated}
 
 
 def constraint_of_default(default: Any) -> Constraint:

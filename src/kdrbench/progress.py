@@ -6,11 +6,10 @@ They go to standard error, so that what a program prints stays what it is.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import inf, isfinite, log
+from collections.abc import Callable
+from math import isfinite, log
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
 # Seconds between lines of a fit where they stay, and on a terminal, where one is written over.
 _PLAIN_S, _TERMINAL_S = 5.0, 0.1
@@ -55,13 +54,11 @@ class FitProgress:
     """What a line says of a fit: samples, solve, iteration, objective, stationarity, seconds so far and left.
 
     ``verbose`` is 1 for lines at intervals, and more for one an iteration. How long a solve will take is judged by how
-    quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat. Where there
-    is a limit of iterations (``most``), it is no longer than these take. ``unit`` is what they are called.
+    quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat.
     """
 
-    def __init__(self, title: str, tolerance: float, verbose: int, most: float = inf, unit: str = "iteration") -> None:
-        self._unit = unit
-        self._title, self._tolerance, self._most, self.outcome = title, tolerance, most, ""
+    def __init__(self, title: str, tolerance: float, verbose: int) -> None:
+        self._title, self._tolerance, self.outcome = title, tolerance, ""
         each = verbose > 1
         self._line = ProgressLine(0.0 if each else _PLAIN_S, _TERMINAL_S, at_once=each, staying=each)
         self._solves, self._began_s, self._first = 0, monotonic(), (monotonic(), float("nan"))
@@ -82,19 +79,17 @@ class FitProgress:
         if not self._line.is_due:
             return
         reached = stationarity()
-        parts = [f"solve {self._solves}"] if self._solves > 1 else []
-        parts.append(f"{self._unit} {iteration}")
-        parts += [] if value is None else [f"objective {value:.8g}"]
-        parts += [] if reached is None else [f"stationarity {reached:.1e}"]
-        parts += [] if share is None else [f"{share:.0%} of a pass"]
-        parts.append(f"{monotonic() - self._began_s:.1f} s")
-        left = self._seconds_left(iteration, reached)
-        parts += [] if left is None else [f"about {left:.0f} s left"]
-        self._line.show(f"{self._title}: {', '.join(parts)}")
-
-    def say(self, text: str) -> None:
-        """Leave a line that stays, of something that is done."""
-        self._line.end(f"{self._title}: {text}")
+        left = self._seconds_left(reached)
+        parts = [
+            f"solve {self._solves}" if self._solves > 1 else "",
+            f"iteration {iteration}",
+            "" if value is None else f"objective {value:.8g}",
+            "" if reached is None else f"stationarity {reached:.1e}",
+            "" if share is None else f"{share:.0%} of a pass",
+            f"{monotonic() - self._began_s:.1f} s",
+            "" if left is None else f"about {left:.0f} s left",
+        ]
+        self._line.show(f"{self._title}: {', '.join(filter(None, parts))}")
 
     def __enter__(self) -> Self:
         return self
@@ -104,26 +99,9 @@ class FitProgress:
         took = f"{monotonic() - self._began_s:.1f} s"
         self._line.end(f"{self._title}: {self.outcome}, {took}" if self.outcome else "")
 
-    def _seconds_left(self, iteration: int, reached: float | None) -> float | None:
+    def _seconds_left(self, reached: float | None) -> float | None:
         since, first = self._first
         elapsed = monotonic() - since
-        if elapsed < _LONG_S:
+        if elapsed < _LONG_S or reached is None or not 0.0 < self._tolerance < reached < first:
             return None
-        left = elapsed * (self._most - iteration) / iteration if iteration else inf
-        if reached is not None and 0.0 < self._tolerance < reached < first:
-            left = min(left, elapsed * log(reached / self._tolerance) / log(first / reached))
-        return left if isfinite(left) else None
-
-
-@contextmanager
-def fit_progress(
-    estimator: Any, n_samples: int, tolerance: float = 0.0, most: float = inf, unit: str = "iteration"
-) -> Iterator[FitProgress | None]:
-    """Yield what shows how far a fit of an estimator is, or ``None`` where its ``verbose`` is 0."""
-    if not estimator.verbose:
-        yield None
-        return
-    title = f"{type(estimator).__name__}, n = {n_samples}"
-    with FitProgress(title, tolerance, int(estimator.verbose), most, unit) as progress:
-        yield progress
-        progress.outcome = progress.outcome or "fitted"
+        return elapsed * log(reached / self._tolerance) / log(first / reached)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from kdrbench.datasets import load_registry
-from kdrbench.datasets.card import facts_of
+from kdrbench.datasets.registry import facts_of
 from kdrbench.suite.cli import main
 
 REGISTRY = load_registry()
@@ -69,8 +69,8 @@ def test_fetch_puts_verified_files_into_the_cache(run, tmp_path, server, tiny, m
     from support.serving import whole
 
     registry = {"tiny": tiny, "gyrb": REGISTRY["gyrb"]}
-    for module in ("load", "commands"):
-        monkeypatch.setattr(f"kdrbench.datasets.{module}.load_registry", lambda: registry)
+    for module in ("datasets.load", "suite.commands.data"):
+        monkeypatch.setattr(f"kdrbench.{module}.load_registry", lambda: registry)
     server.answers["/canonical/data.csv"] = [whole]
     assert run("list").stdout.splitlines()[1].split()[4:6] == ["to", "download"]
     done = run("fetch")

@@ -9,13 +9,12 @@ import resource
 import sys
 
 import pytest
-import requests
 
 from kdrbench.datasets import fetch as fetch_module
-from kdrbench.datasets.fetch import ResumingDownloader, Sources, fetch_file
+from kdrbench.datasets.fetch import Sources, fetch_file
 from kdrbench.datasets.load import read_entry
 from kdrbench.errors import DataError
-from support.serving import TABLE, cut, dripping, ranged, redirect, send, status, whole
+from support.serving import TABLE, cut, dripping, redirect, send, status, whole
 
 pytestmark = pytest.mark.usefixtures("no_mirror")
 CANONICAL = "/canonical/data.csv"
@@ -51,7 +50,7 @@ def test_without_a_mirror_the_address_is_asked_once(tiny, server, sources, tmp_p
     assert path == tmp_path / "cache" / "tiny" / "data.csv"
     assert path.read_bytes() == TABLE
     assert fetch(tiny, sources) == path
-    assert server.requests == [(CANONICAL, None)]
+    assert server.requests == [CANONICAL]
     assert kept(tmp_path / "cache") == ["data.csv"]
 
 
@@ -66,7 +65,7 @@ def test_the_environment_comes_before_the_mirror_that_is_named(tiny, tmp_path, m
 def test_mirror_may_be_an_address(tiny, server, sources):
     server.answers["/mirror/tiny/data.csv"] = [whole]
     assert fetch(tiny, dataclasses.replace(sources, mirror=f"{server.url}/mirror/")).read_bytes() == TABLE
-    assert server.requests == [("/mirror/tiny/data.csv", None)]
+    assert server.requests == ["/mirror/tiny/data.csv"]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +74,7 @@ def test_mirror_may_be_an_address(tiny, server, sources):
         pytest.param([dripping], id="slow"),
         pytest.param([status(500), whole], id="500 then 200"),
         pytest.param([status(503), status(429), status(500), whole], id="three passing errors"),
-        pytest.param([cut(100_000), whole], id="cut, then a server without ranges"),
-        pytest.param([cut(100_000), ranged], id="cut, then the rest"),
-        pytest.param([cut(100_000), cut(100_000), cut(100_000), ranged], id="in four pieces"),
+        pytest.param([cut(100_000), cut(200_000), cut(0), whole], id="cut three times"),
         pytest.param([redirect("/elsewhere")], id="redirect"),
     ],
 )
@@ -95,28 +92,6 @@ def test_a_server_that_packs_what_it_sends_is_asked_not_to(tiny, server, sources
             whole(handler)
 
     server.answers[CANONICAL] = [obliging]
-    assert fetch(tiny, sources).read_bytes() == TABLE
-
-
-def test_pieces_that_do_not_fit_are_fetched_again(tiny, server, sources, tmp_path):
-    server.answers[CANONICAL] = [cut(100_000, b"x" * len(TABLE)), ranged, whole]
-    assert fetch(tiny, sources).read_bytes() == TABLE
-    assert [asked for _, asked in server.requests] == [None, "bytes=100000-", None]
-    assert kept(tmp_path / "cache") == ["data.csv"]
-
-
-@pytest.mark.parametrize("surplus", [0, 7])
-def test_a_part_as_long_as_the_file_or_longer_is_fetched_again(tiny, server, sources, surplus):
-    server.answers[CANONICAL] = [status(500)]
-    with pytest.raises(DataError):
-        fetch(tiny, dataclasses.replace(sources, attempts=1))
-    server.answers[CANONICAL] = [cut(100_000), status(500)]
-    with pytest.raises(DataError):
-        fetch(tiny, dataclasses.replace(sources, attempts=2))
-    (part,) = sources.cache.rglob("*.part")
-    assert part.stat().st_size == 100_000
-    part.write_bytes(b"y" * (len(TABLE) + surplus))
-    server.answers[CANONICAL] = [ranged]
     assert fetch(tiny, sources).read_bytes() == TABLE
 
 
@@ -193,7 +168,7 @@ def repackaged(entry, server):
 def test_another_packing_is_verified_by_its_content(tiny, server, sources, tmp_path):
     entry = repackaged(tiny, server)
     packed = gzip.compress(TABLE)
-    server.answers["/old/data.csv.gz"] = [cut(30_000, packed), lambda handler: ranged(handler, packed)]
+    server.answers["/old/data.csv.gz"] = [cut(30_000, packed), lambda handler: whole(handler, packed)]
     assert read_entry(entry, sources).content_sha256 == tiny.content_sha256
     assert kept(tmp_path / "cache") == ["data.csv.gz"]
     assert (tmp_path / "cache" / "tiny" / "data.csv.gz").read_bytes() == packed
@@ -232,43 +207,35 @@ def without_length(handler, content):
     handler.wfile.write(content)
 
 
-PATH = "/data.csv"
 # Those after which RFC 9110, 6585 and 8470 let a client send the same request again, later.
 PASSING = {408, 425, 429, 500, 502, 503, 504}
 
 
-def downloader_to(part, attempts=2, pause_s=0.0):
-    sources = Sources(attempts=attempts, pause_s=pause_s, timeout_s=30.0)
-    return ResumingDownloader(part, sources, most_bytes=2**30)
-
-
-def test_errors_that_pass_are_asked_again_and_no_others(server, tmp_path):
+def test_errors_that_pass_are_asked_again_and_no_others(tiny, server, sources):
     codes = [code for code in map(int, http.HTTPStatus) if code >= 400]
     assert set(codes) > PASSING
     for code in codes:
         server.requests.clear()
-        server.answers[PATH] = [status(code), lambda handler: whole(handler, b"content")]
-        downloader, target = downloader_to(tmp_path / "part"), tmp_path / f"{code}"
+        server.answers[CANONICAL] = [status(code), whole]
         if code in PASSING:
-            downloader(server.url + PATH, str(target), None)
-            assert target.read_bytes() == b"content"
+            fetch(tiny, sources).unlink()
         else:
-            with pytest.raises(requests.HTTPError, match=str(code)):
-                downloader(server.url + PATH, str(target), None)
+            with pytest.raises(DataError, match=f"HTTPError: {code}"):
+                fetch(tiny, sources)
         assert len(server.requests) == 1 + (code in PASSING), code
 
 
-def test_a_full_disk_is_an_error_at_once_and_its_part_is_removed(server, tmp_path):
+def test_a_full_disk_is_an_error_at_once_and_its_part_is_removed(tiny, server, sources):
     # The largest file that may be written stands in for the disk.
-    server.answers[PATH] = [whole]
+    server.answers[CANONICAL] = [whole]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
-            downloader_to(tmp_path / "part")(server.url + PATH, str(tmp_path / "target"), None)
+        with pytest.raises(DataError, match="File too large"):
+            fetch(tiny, sources)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert list(tmp_path.iterdir()) == []
+    assert kept(sources.cache) == []
     assert len(server.requests) == 1
 
 
@@ -277,16 +244,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_goes_on_where_the_part_ended_and_to_the_end(server, tmp_path, monkeypatch):
+def test_progress_goes_to_the_end(tiny, server, sources, monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    have = len(TABLE) // 2
-    (tmp_path / "data.csv.0123.part").write_bytes(TABLE[:have])
-    server.answers[PATH] = [ranged]
-    downloader_to(tmp_path / "data.csv.0123.part")(server.url + PATH, str(tmp_path / "target"), None)
-    assert (tmp_path / "target").read_bytes() == TABLE
+    server.answers[CANONICAL] = [whole]
+    fetch(tiny, sources)
     shown = [line for line in stream.getvalue().split("\r") if "data.csv:" in line]
-    shares = [int(line.partition("data.csv:")[2].partition("%")[0]) for line in shown]
-    assert shares[0] == 50
-    assert shares[-1] == 100
-    assert sorted(shares) == shares
+    assert shown[-1].startswith("data.csv: 100%")

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import load_dataset, load_registry
-from kdrbench.datasets.fetch import Sources
-from kdrbench.datasets.load import read_entry
 from support import needs
-from support.unix_compress import compress_lzw
 
 pytestmark = pytest.mark.needs("mirror")
 MIRROR = Path(needs.MIRROR)
@@ -85,15 +82,6 @@ def test_each_set_has_rows_and_classes_of_the_manifest(name):
         else:
             counts = list(counts_of(labels[0]["classes"]).values())
         assert sorted(counts) == sorted(entry.class_counts)
-
-
-@pytest.mark.usefixtures("no_mirror")
-def test_musk_packed_as_uci_packs_it_passes(tmp_path):
-    path = tmp_path / "mirror" / "musk" / "clean2.data.Z"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(compress_lzw((MIRROR / "musk" / "clean2.data").read_bytes()))
-    sources = Sources(str(tmp_path / "mirror"), cache=tmp_path / "cache", offline=True)
-    assert read_entry(REGISTRY["musk2"], sources).content_sha256 == REGISTRY["musk2"].content_sha256
 
 
 # Not by getrusage: its peak begins with that of the process that starts this one.

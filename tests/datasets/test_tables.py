@@ -1,18 +1,12 @@
 """Files as data sets by one line of a configuration, and what is said of those that are none."""
 
-import json
-import sys
-
 import numpy as np
 import pytest
 
 from kdrbench.datasets import load_own, registry_of
 from kdrbench.errors import InputError
-from kdrbench.extras import MissingPackageError
 
-ROWS = ["1.5,2,left", "2.5,3,right", "0.5,1e1,left", "3,4,right"]
-CSV = "\n".join(["width,height,side", *ROWS]) + "\n"
-ARFF = "@relation r\n@attribute width numeric\n@attribute height numeric\n@attribute side {left,right}\n@data\n"
+CSV = "width,height,side\n1.5,2,left\n2.5,3,right\n0.5,1e1,left\n3,4,right\n"
 
 
 def load(path, text, **options):
@@ -20,69 +14,12 @@ def load(path, text, **options):
     return load_own("mine", {"loader": path.suffix[1:], "path": str(path), **options})
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.csv", CSV), ("a.arff", ARFF + "\n".join(ROWS) + "\n")])
-def test_a_file_is_a_data_set(tmp_path, name, text):
-    data = load(tmp_path / name, text, target="side")
+def test_a_file_is_a_data_set(tmp_path):
+    data = load(tmp_path / "a.csv", CSV, target="side")
     np.testing.assert_array_equal(data.features, [[1.5, 2], [2.5, 3], [0.5, 10], [3, 4]])
     assert data.class_names == ("left", "right")
     assert data.labels.tolist() == [0, 1, 0, 1]
     assert data.feature_names == ("width", "height")
-
-
-def test_a_parquet_file_is_a_data_set(tmp_path):
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    path = tmp_path / "a.parquet"
-    definition = {"loader": "parquet", "path": str(path), "target": "y"}
-    columns = {"x": [1, 2, None, 4, 5], "z": [0.5, 1.5, 2.5, 3.5, 4.5], "y": ["a", "b", "a", "b", "a"]}
-    parquet.write_table(pa.table(columns), path)
-    data = load_own("mine", {**definition, "missing": "drop"})
-    np.testing.assert_array_equal(data.features, [[1, 0.5], [2, 1.5], [4, 3.5], [5, 4.5]])
-    assert (data.class_names, data.feature_names) == (("a", "b"), ("x", "z"))
-    with pytest.raises(InputError, match=r"missing in 1 row, in columns x \(1\)"):
-        load_own("mine", definition)
-    # A frame of pandas whose rows have names, and classes that are categories.
-    rows = {"index_columns": ["__index_level_0__"], "columns": [], "pandas_version": "2"}
-    named = {"x": [1, 2, 3, 4], "y": pa.array(["a", "b", "a", "b"]).dictionary_encode(), "__index_level_0__": [7] * 4}
-    parquet.write_table(pa.table(named).replace_schema_metadata({"pandas": json.dumps(rows)}), path)
-    assert load_own("mine", definition).feature_names == ("x",)
-    parquet.write_table(pa.table([[1, 2], [3, 4], ["a", "b"]], names=["x", "x", "y"]), path)
-    with pytest.raises(InputError, match="two columns are called 'x'"):
-        load_own("mine", definition)
-    path.write_text("no")
-    with pytest.raises(InputError, match="is no Parquet file"):
-        load_own("mine", definition)
-
-
-def test_a_parquet_file_needs_an_extra_that_is_named(tmp_path, monkeypatch):
-    (tmp_path / "a.parquet").write_text("no")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = r"a\.parquet, a Parquet file, needs the package pyarrow, .*: pip install '.*\[parquet\]'"
-    with pytest.raises(MissingPackageError, match=message):
-        load_own("mine", {"loader": "parquet", "path": str(tmp_path / "a.parquet"), "target": "y"})
-
-
-OF_OPENML = """% a comment
-@RELATION 'two words'
-
-@ATTRIBUTE 'petal width' REAL
-@attribute count INTEGER
-@attribute "Class" {'Iris setosa', other}
-@DATA
-% another
-1.5,2,'Iris setosa'
-?,3,other
-2.5,4,other
-3.5,5,'Iris setosa'
-"""
-
-
-def test_files_of_openml_have_comments_quotes_and_question_marks(tmp_path):
-    data = load(tmp_path / "a.arff", OF_OPENML, missing="drop")
-    np.testing.assert_array_equal(data.features, [[1.5, 2], [2.5, 4], [3.5, 5]])
-    assert (data.class_names, data.labels.tolist()) == (("Iris setosa", "other"), [0, 1, 0])
-    assert data.feature_names == ("petal width", "count")
 
 
 def test_columns_are_left_out_and_class_is_the_target(tmp_path):
@@ -125,8 +62,6 @@ def test_a_file_that_is_not_there_or_has_no_path(tmp_path):
         load_own("mine", {"loader": "csv", "path": "nowhere.csv"})
     with pytest.raises(InputError, match="path is missing"):
         load_own("mine", {"loader": "csv"})
-    with pytest.raises(InputError, match=r"no ARFF file of numeric and nominal attributes.*save it as CSV"):
-        load(tmp_path / "a.arff", "@relation r\n@attribute x string\n@data\nword\n", target="x")
 
 
 def test_a_changed_file_is_noticed_by_its_values(tmp_path):

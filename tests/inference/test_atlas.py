@@ -40,9 +40,6 @@ def test_the_optima_are_the_local_maxima_of_a_scan():
         assert optimum.certificate.curvature > 0.0
     assert found.shares.sum() == pytest.approx(1.0)
     assert [np.sum(found.reached == place) for place in range(len(angles))] == [one.n_reached for one in found.optima]
-    low, high = found.share_interval(0)
-    assert low < found.shares[0] < high
-    assert found.found_again(atlas(climber, X, Y, n_starts=40, random_state=1)) == 1.0
     assert found.place_of(found.optima[2].projection) == 2
     assert found.place_of(found.optima[2].projection[::-1]) == -1
 
@@ -77,7 +74,6 @@ def test_what_has_no_certificate_is_no_optimum():
     found = atlas(InterpretableKDR(1, max_iter=1, solver="ism"), X, Y, n_starts=3, random_state=0)
     assert found.optima == ()
     assert (found.reached == -1).all()
-    assert np.isnan(found.found_again(found))
 
 
 @pytest.mark.parametrize(

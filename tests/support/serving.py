@@ -1,37 +1,18 @@
 """Answers of an HTTP server that is told how to behave; a script of them is what the fixture ``server`` takes."""
 
-import re
-
 # Large enough for many chunks of a download, small enough for a quick test.
 N_ROWS = 40_000
 TABLE = b"".join(b"%d,%d,%s\n" % (row, row % 7, b"ab"[row % 2 : row % 2 + 1]) for row in range(N_ROWS))
 
 
 def whole(handler, content=TABLE):
-    """Answer 200 with everything, whatever range is asked for."""
+    """Answer 200 with everything."""
     send(handler, 200, content)
 
 
-def ranged(handler, content=TABLE):
-    """Answer as a server that knows ranges."""
-    begin = int((re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", "")) or [0, 0])[1])
-    if not begin:
-        send(handler, 200, content)
-    elif begin >= len(content):
-        send(handler, 416, b"", {"Content-Range": f"bytes */{len(content)}"})
-    else:
-        send(handler, 206, content[begin:], {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"})
-
-
 def cut(n_bytes, content=TABLE):
-    """Announce everything (or the rest asked for) and hang up after ``n_bytes``."""
-
-    def answer(handler):
-        begin = int((re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", "")) or [0, 0])[1])
-        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin else {}
-        send(handler, 206 if begin else 200, content[begin : begin + n_bytes], headers, len(content) - begin)
-
-    return answer
+    """Announce everything and hang up after ``n_bytes``."""
+    return lambda handler: send(handler, 200, content[:n_bytes], length=len(content))
 
 
 def status(code):

@@ -12,8 +12,6 @@ from kdrbench.errors import DataError, InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems.objective import check_features
 
-# Rows are hashed and checked this many bytes at a time: a copy of a large set would double what it takes.
-_BLOCK_BYTES = 2**23
 # A column whose spread is this small beside its size is constant up to rounding.
 _RELATIVE_SPREAD = 1e-12
 
@@ -46,8 +44,8 @@ class Dataset:
     def content_sha256(self) -> str:
         """SHA-256 of shape, little-endian feature values and labels: equal for equal data from any source."""
         digest = hashlib.sha256(repr(self.features.shape).encode())
-        for block in blocks_of(self.features):
-            digest.update(block.astype("<f8").tobytes())
+        # Hashed as they lie in memory: a copy of a large set would double what it takes.
+        digest.update(np.ascontiguousarray(self.features, dtype="<f8").data)
         digest.update(self.labels.astype("<i8").tobytes())
         for labelling in self.labellings:
             digest.update(labelling.name.encode() + labelling.codes.astype("<i8").tobytes())
@@ -60,12 +58,6 @@ class Dataset:
                 return labelling
         allowed = [labelling.name for labelling in self.labellings]
         raise DataError(f"data set {self.name!r}: {unknown_name('labelling', name, allowed)}")
-
-
-def blocks_of(features: FloatArray) -> list[FloatArray]:
-    """Return views of consecutive rows that together are the array, each of a few MiB."""
-    rows = max(1, _BLOCK_BYTES // max(1, features[:1].nbytes))
-    return [features[begin : begin + rows] for begin in range(0, len(features), rows)]
 
 
 def check_dataset(dataset: Dataset) -> None:
@@ -91,12 +83,12 @@ def check_dataset(dataset: Dataset) -> None:
 
 
 def _check_finite(dataset: Dataset) -> None:
-    n_bad = sum(int((~np.isfinite(block)).sum()) for block in blocks_of(dataset.features))
-    if n_bad:
-        row, column = np.argwhere(~np.isfinite(dataset.features))[0]
+    is_bad = ~np.isfinite(dataset.features)
+    if is_bad.any():
+        row, column = np.argwhere(is_bad)[0]
         raise DataError(
-            f"data set {dataset.name!r} holds {n_bad} NaN or infinite values, the first in sample {row}, feature "
-            f"{dataset.feature_names[column]!r}; leave such samples out or impute them in the parser"
+            f"data set {dataset.name!r} holds {is_bad.sum()} NaN or infinite values, the first in sample {row}, "
+            f"feature {dataset.feature_names[column]!r}; leave such samples out or impute them in the parser"
         )
 
 

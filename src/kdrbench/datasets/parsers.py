@@ -7,8 +7,12 @@ all of them by the names that the registry uses.
 
 from __future__ import annotations
 
+import gzip
 import re
 import struct
+import subprocess
+import tarfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.datasets import synthetic
-from kdrbench.datasets.unpack import read_archive, read_unpacked
 from kdrbench.errors import DataError
 from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
@@ -68,22 +71,20 @@ def table(
     (all by default), ``sample`` rows are drawn without replacement by numpy's generator with that ``seed``.
     """
     feature_names = _numbered(names) if isinstance(names, int) else list(names)
-    width = len(feature_names) + len(skip) + 1
-    dropped = {column % width for column in (*skip, label)}
-    features: list[list[float]] = []
-    labels: list[str] = []
-    for path in paths:
-        for where, fields in _lines(path, delimiter, width):
-            if (missing and missing in fields) or (keep and fields[label] not in keep):
-                continue
-            words = [word for column, word in enumerate(fields) if column not in dropped]
-            features.append(_numbers(words, levels, where))
-            labels.append(_class_of(fields[label], classes, where))
-    values = np.array(features).reshape(-1, len(feature_names))
+    fields = np.vstack([_fields(path, delimiter, len(feature_names) + len(skip) + 1) for path in paths])
+    if missing:
+        fields = fields[~(fields == missing).any(axis=1)]
+    if keep:
+        fields = fields[np.isin(fields[:, label], keep)]
     if sample:
-        rows = np.sort(np.random.default_rng(seed).choice(len(values), sample, replace=False))
-        return Parsed(values[rows], [labels[row] for row in rows], feature_names)
-    return Parsed(values, labels, feature_names)
+        fields = fields[np.sort(np.random.default_rng(seed).choice(len(fields), sample, replace=False))]
+    values = np.delete(fields, [*skip, label], axis=1)
+    if levels:
+        values = np.column_stack(
+            [_coded(values[:, column], allowed, paths[0]) for column, allowed in enumerate(levels)]
+        )
+    labels = fields[:, label].tolist()
+    return Parsed(_numbers(values, paths[0]), _class_names(labels, classes, paths[0]), feature_names)
 
 
 def table_and_labels(
@@ -93,9 +94,9 @@ def table_and_labels(
 
     The first label file is the primary one, ``labellings`` names the others.
     """
-    values = np.array([_numbers(fields, (), where) for where, fields in _lines(path, ",")])
+    values = _numbers(_fields(path, ","), path)
     codings = [_codes(label_path, len(values)) for label_path in label_paths] or [[]]
-    primary = [_class_of(str(code), classes, str(label_paths[0])) for code in codings[0]] if classes else codings[0]
+    primary = _class_names(list(map(str, codings[0])), classes, label_paths[0]) if classes else codings[0]
     return Parsed(values, primary, _numbered(values.shape[1]), dict(zip(labellings, codings[1:], strict=True)))
 
 
@@ -115,56 +116,66 @@ def _numbered(count: int) -> list[str]:
     return [f"x{number}" for number in range(1, count + 1)]
 
 
-def _lines(path: Path, delimiter: str, width: int | None = None) -> list[tuple[str, list[str]]]:
-    """Return place and fields of the lines that are not empty, all with as many fields."""
+def _fields(path: Path, delimiter: str, width: int | None = None) -> NDArray[np.str_]:
+    """Return the fields of the lines that are not empty, as text."""
     try:
-        text = read_unpacked(path).decode("ascii")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not a table of ASCII text: byte {error.start} is {error.object[error.start]}"
-        ) from error
-    rows = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        fields = line.split() if delimiter == " " else [field.strip() for field in line.split(delimiter)]
-        width = width or len(fields)
-        if len(fields) != width:
-            raise DataError(f"{path}, line {number}: {len(fields)} fields; every line must have {width}")
-        rows.append((f"{path}, line {number}", fields))
-    if not rows:
-        raise DataError(f"{path} holds no line with data")
-    return rows
-
-
-def _numbers(words: Sequence[str], levels: Sequence[Sequence[str]], where: str) -> list[float]:
-    if levels:
-        for word, allowed in zip(words, levels, strict=True):
-            if word not in allowed:
-                raise DataError(f"{where}: {word!r} is none of {', '.join(allowed)}")
-        return [float(allowed.index(word)) for word, allowed in zip(words, levels, strict=True)]
-    try:
-        return [float(word) for word in words]
+        lines = [line for line in read_unpacked(path).decode("ascii").splitlines() if line.strip()]
+        if not lines:
+            raise DataError(f"{path} holds no line with data")
+        fields = np.loadtxt(lines, dtype=np.str_, delimiter=delimiter.strip() or None, comments=None, ndmin=2)
     except ValueError as error:
-        raise DataError(f"{where}: {error}") from error
+        raise DataError(f"{path} is not a table of ASCII text: {error}") from error
+    if width and fields.shape[1] != width:
+        raise DataError(f"{path} has {fields.shape[1]} columns; it must have {width}")
+    return np.char.strip(fields)
 
 
-def _class_of(word: str, classes: Mapping[str, str] | None, where: str) -> str:
+def _numbers(fields: NDArray[np.str_], path: Path) -> FloatArray:
+    try:
+        return fields.astype(np.float64)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _coded(words: NDArray[np.str_], allowed: Sequence[str], path: Path) -> NDArray[np.intp]:
+    """Return the place of each word among those that are allowed."""
+    if not (known := np.isin(words, allowed)).all():
+        raise DataError(f"{path}: {str(words[~known][0])!r} is none of {', '.join(allowed)}")
+    return np.array([allowed.index(word) for word in words])
+
+
+def _class_names(labels: list[str], classes: Mapping[str, str] | None, path: Path) -> list[str]:
     if classes is None:
-        return word
-    if word not in classes:
-        raise DataError(f"{where}: the class is {word!r}; it must be one of {', '.join(classes)}")
-    return classes[word]
+        return labels
+    if unknown := sorted(set(labels) - set(classes)):
+        raise DataError(f"{path}: the class is {unknown[0]!r}; it must be one of {', '.join(classes)}")
+    return [classes[label] for label in labels]
 
 
 def _codes(path: Path, n_samples: int) -> list[int]:
-    values = np.array([_numbers(fields, (), where) for where, fields in _lines(path, ",")])
+    values = _numbers(_fields(path, ","), path)
     one_hot = values.shape[1] > 1
     codes = values.argmax(axis=1) if one_hot else values[:, 0]
     sound = (values.sum(axis=1) == 1) & (values.max(axis=1) == 1) if one_hot else codes == np.round(codes)
     if len(codes) != n_samples or not sound.all():
         raise DataError(f"{path} does not hold {n_samples} labels, each a whole number or a row with a single 1")
     return [int(code) for code in codes]
+
+
+def read_unpacked(path: Path) -> bytes:
+    """Return the file's content, unpacked if its first bytes are those of gzip or of the old Unix program compress.
+
+    The latter, as some files of UCI are, is unpacked by the program gzip. Raises ``DataError`` for a broken file.
+    """
+    try:
+        content = path.read_bytes()
+        if content[:2] == b"\x1f\x9d":
+            return subprocess.run(["gzip", "-dc"], input=content, capture_output=True, check=True).stdout
+        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except subprocess.CalledProcessError as error:
+        raise DataError(f"{path} cannot be read: {error.stderr.decode().strip()}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def labelled_kernel(path: Path, *, n: int) -> Parsed:
@@ -175,10 +186,18 @@ def labelled_kernel(path: Path, *, n: int) -> Parsed:
 def cmu_faces(path: Path) -> Parsed:
     """Read the quarter-size images, sorted by name; labels are the persons; pose, expression and eyes are further ones.
 
-    An archive of PGM files, whose names say who, which pose, what expression, which eyes. Bytes are taken as they are:
-    each image announces another largest value, and rescaling by it changes them.
+    A tar archive of PGM files, whose names say who, which pose, what expression, which eyes. Bytes are taken as they
+    are: each image announces another largest value, and rescaling by it changes them.
     """
-    members = read_archive(path, lambda name: _MEMBER.fullmatch(name) is not None)
+    members = {}
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if _MEMBER.fullmatch(member.name) and (stream := archive.extractfile(member)):
+                    members[member.name] = stream.read()
+    except Exception as error:
+        # The error depends on where in a broken file the reader of tar or of its packing stumbles.
+        raise DataError(f"{path} is not a readable tar archive: {error}") from error
     if not members:
         raise DataError(f"{path} holds no image named <person>_<pose>_<expression>_<eyes>_4.pgm")
     names = sorted(members, key=lambda name: name.rsplit("/", 1)[-1])

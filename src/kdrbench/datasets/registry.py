@@ -9,7 +9,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+from kdrbench.errors import counted
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,11 @@ class SourceFile:
     repackaged: tuple[str, ...] = ()
     size: int = 0
 
-    def path_of(self, url: str) -> str:
-        """Return the path in a mirror and in the cache of what a ``repackaged`` address gives."""
-        return str(PurePosixPath(self.path).parent / PurePosixPath(url).name)
+    @property
+    def forms(self) -> tuple[SourceFile, ...]:
+        """The file itself, then one for each ``repackaged`` address, of other bytes and without a registered hash."""
+        places = [(PurePosixPath(self.path).with_name(PurePosixPath(url).name), url) for url in self.repackaged]
+        return (self, *(SourceFile(str(path), urls=(url,)) for path, url in places))
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,57 @@ class DatasetEntry:
         return "" if self.classes else "labels"
 
 
+class Fact(NamedTuple):
+    """A named fact of a data set; ``links`` are addresses that belong to it."""
+
+    name: str
+    text: str
+    links: tuple[str, ...] = ()
+
+
+def facts_of(entry: DatasetEntry) -> list[Fact]:
+    """Return the facts of a data set that a reader must know, as far as the registry has them."""
+    size = f"{counted(entry.n_samples, 'sample')}, {counted(entry.n_features, 'feature')}"
+    facts = [
+        Fact("Name", entry.name),
+        Fact("Size", size if entry.kind == "features" else f"a kernel matrix of {entry.n_samples} samples"),
+        Fact("Classes", _class_counts(entry.classes)),
+        *(Fact(f"Labelling {name!r}", _class_counts(counts)) for name, counts in entry.labellings.items()),
+        Fact("Scaling", entry.scaling),
+        Fact("Missing values", entry.missing),
+        Fact(
+            "How it was collected",
+            entry.collection or ("Drawn by a seeded generator of kdrbench." if entry.generated else ""),
+        ),
+        Fact("Personal information", entry.personal),
+        Fact("Biases", entry.biases.replace("None are known.", "None are recorded here.")),
+        Fact("Notes", entry.notes),
+        Fact("Differences from the papers", entry.differences),
+        Fact("Licence", entry.licence),
+        Fact("Citation", entry.citation),
+        *map(_source, entry.files),
+        Fact("SHA-256 of the content", entry.content_sha256 or "not registered"),
+    ]
+    return [fact for fact in facts if fact.text]
+
+
+def _class_counts(counts: Mapping[str, int]) -> str:
+    if not counts:
+        return "none: the samples have no labels"
+    return f"{len(counts)}: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _source(file: SourceFile) -> Fact:
+    if not file.sha256:
+        return Fact("Source", f"the user's file {file.path} in a mirror folder")
+    other = " or other bytes with the same content" if file.repackaged else ""
+    return Fact("Source", f"{file.path}, SHA-256 {file.sha256}{other}", (*file.urls, *file.repackaged))
+
+
 @cache
 def load_registry() -> dict[str, DatasetEntry]:
     """Return every registered data set by name."""
-    text = files("kdrbench.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
-    return read_registry(text)
+    return read_registry(files("kdrbench.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
 
 
 def read_registry(text: str) -> dict[str, DatasetEntry]:

@@ -1,4 +1,4 @@
-"""Tables in files of the user's own as data sets, without any code: CSV, Parquet and ARFF, as OpenML has it.
+"""CSV files of the user's own as data sets, without any code.
 
     datasets:
       flowers: {loader: csv, path: flowers.csv, target: species}
@@ -12,29 +12,26 @@ from __future__ import annotations
 import csv
 import re
 import shlex
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, counted, in_words, unknown_name
-from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
 
 # Names of loaders, which are also the endings of files.
-LOADERS = {name: f"kdrbench.datasets.tables:{name.capitalize()}Table" for name in ("csv", "parquet", "arff")}
+LOADERS = {"csv": "kdrbench.datasets.tables:CsvTable"}
 _TARGETS = ("target", "class", "label")
-_MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+_MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
 _DELIMITERS = {";": "';'", "\t": "a tab ('\\t')", "|": "'|'", ",": "','"}
-# What takes the options of tables that `kdrbench run` does not have.
+# The command that takes the options of tables, which `kdrbench run` does not have.
 _NEW = "kdrbench new experiment"
-Columns = Mapping[str, Sequence[Any]]
-Loaded = tuple[FloatArray, list[str], list[str]]
 
 
 def table_of(word: str) -> tuple[str, dict[str, str]] | None:
@@ -52,101 +49,55 @@ def table_of(word: str) -> tuple[str, dict[str, str]] | None:
 
 
 @dataclass(frozen=True)
-class _Table(ABC):
-    """A file at ``path``, relative to the working directory; the other options are those of this module."""
+class CsvTable:
+    """Lines of values between delimiters, the first of them the names of the columns; a path from the working folder.
+
+    The options are those of this module.
+    """
 
     path: str = ""
     target: str = ""
     drop: Annotated[Any, Instance((list, tuple), "a list of columns")] = ()
     missing: Annotated[str, OneOf(("error", "drop"))] = "error"
+    delimiter: str = ","
     licence: ClassVar[str] = "the user's own"
 
-    def load(self) -> Loaded:
+    def load(self) -> tuple[FloatArray, list[str], list[str]]:
         """Return features, labels and names of the features; ``InputError`` says what is wrong, and where."""
-        if not self.path:
-            raise InputError("path is missing; name the file: path: path/to/file")
-        if not Path(self.path).expanduser().is_file():
-            raise InputError(f"there is no file {self.path} (looked for in {Path.cwd()})")
-        return self._split(self._columns(Path(self.path).expanduser()))
-
-    @abstractmethod
-    def _columns(self, path: Path) -> Columns:
-        """Return the values of each column; ``InputError`` for a file of another kind."""
-
-    def _split(self, columns: Columns) -> Loaded:
-        target = self._target(columns)
+        names, values = self._read()
+        target = self._target(names)
         for name in self.drop:
-            if name not in columns:
-                raise InputError(f"{self.path}: drop: {unknown_name('column', name, list(columns))}")
-        names = [name for name in columns if name != target and name not in self.drop]
-        if not names:
+            if name not in names:
+                raise InputError(f"{self.path}: drop: {unknown_name('column', name, names)}")
+        features = [name for name in names if name != target and name not in self.drop]
+        if not features:
             raise InputError(f"{self.path} has no column beside {target!r}; features are the other columns")
-        kept = self._checked({name: columns[name] for name in [*names, target]}, names)
-        features = np.array([[float(columns[name][row]) for row in kept] for name in names]).T
-        return features, [_word(columns[target][row]) for row in kept], names
-
-    def _target(self, columns: Columns) -> str:
-        if self.target:
-            if self.target not in columns:
-                raise InputError(f"{self.path}: target: {unknown_name('column', self.target, list(columns))}")
-            return self.target
-        likely = [name for name in columns if name.lower() in _TARGETS]
-        if len(likely) != 1:
-            raise InputError(
-                f"{self.path}: which column holds the classes? Name it as {self.path}:COLUMN, in a configuration by "
-                f"target: COLUMN, one of {', '.join(columns)}"
-            )
-        return likely[0]
-
-    def _checked(self, columns: Columns, names: Sequence[str]) -> list[int]:
-        """Return the rows without a missing value; ``names`` are the features.
-
-        Raises ``InputError`` where values are missing, unless such rows are dropped, or features are no numbers: with
-        all of them at once.
-        """
-        lacking = {
-            name: {row for row, value in enumerate(values) if _is_missing(value)} for name, values in columns.items()
-        }
-        missing = set().union(*lacking.values())
-        n_rows = len(next(iter(columns.values())))
-        kept = [row for row in range(n_rows) if row not in missing]
+        values = values[:, [names.index(name) for name in [*features, target]]]
+        is_missing = np.isin(np.char.lower(values), _MISSING)
+        kept = np.flatnonzero(~is_missing.any(axis=1))
         faults = []
-        if missing and self.missing == "error":
-            where = ", ".join(f"{name} ({len(rows)})" for name, rows in lacking.items() if rows)
+        if self.missing == "error" and is_missing.any():
+            counts = zip([*features, target], is_missing.sum(axis=0).tolist(), strict=True)
+            columns = ", ".join(f"{name} ({count})" for name, count in counts if count)
             faults.append(
-                f"values are missing in {counted(len(missing), 'row')}, in columns {where}; fill them in, drop these "
-                f"columns, or leave the rows out with missing: drop ({_NEW}: --drop-missing)"
+                f"values are missing in {counted(len(values) - len(kept), 'row')}, in columns {columns}; fill them in, "
+                f"drop these columns, or leave the rows out with missing: drop ({_NEW}: --drop-missing)"
             )
-        faults += _texts({name: columns[name] for name in names}, kept)
+        faults += _text_faults(features, values, kept)
         if faults:
             raise InputError(f"{self.path}: {'. Also '.join(faults)}")
-        if not kept:
-            raise InputError(f"{self.path} holds no row{' without a missing value' if n_rows else ''}")
-        return kept
+        if not len(kept):
+            raise InputError(f"{self.path} holds no row{' without a missing value' if len(values) else ''}")
+        numbers = [[float(value) for value in row] for row in values[kept, :-1].tolist()]
+        return np.array(numbers), values[kept, -1].tolist(), features
 
-
-def _texts(columns: Columns, kept: Sequence[int]) -> list[str]:
-    """Return a sentence on the columns that hold something else than numbers, if any, with the first such value."""
-    found = {}
-    for name, values in columns.items():
-        if (row := next((row for row in kept if not _is_number(values[row])), None)) is not None:
-            found[name] = f"column {name!r} holds {_word(values[row])!r} in row {row + 1}"
-    if not found:
-        return []
-    options = " ".join(f"--drop {shlex.quote(name)}" for name in found)
-    return [
-        f"{', '.join(found.values())}, which is no number; code it as numbers, leave it out with drop: "
-        f"[{', '.join(found)}] ({_NEW}: {options}), or is it the target?"
-    ]
-
-
-@dataclass(frozen=True)
-class CsvTable(_Table):
-    """Lines of values between delimiters, the first of them the names of the columns."""
-
-    delimiter: str = ","
-
-    def _columns(self, path: Path) -> Columns:
+    def _read(self) -> tuple[list[str], NDArray[np.str_]]:
+        """Return the names of the columns, and the values as text, a row a line."""
+        path = Path(self.path).expanduser()
+        if not self.path:
+            raise InputError("path is missing; name the file: path: path/to/file")
+        if not path.is_file():
+            raise InputError(f"there is no file {path} (looked for in {Path.cwd()})")
         try:
             with path.open(encoding="utf-8-sig", newline="") as stream:
                 rows = [row for row in csv.reader(stream, delimiter=self.delimiter) if row]
@@ -156,69 +107,48 @@ class CsvTable(_Table):
             raise InputError(f"{path} is empty; its first line holds the names of the columns")
         names, *lines = [[word.strip() for word in row] for row in rows]
         if len(names) == 1:
-            seen = next((shown for one, shown in _DELIMITERS.items() if one in names[0]), "")
-            hint = f"; the delimiter seems to be {seen}: write delimiter" if seen else ""
+            likely = next((shown for one, shown in _DELIMITERS.items() if one in names[0]), "")
+            hint = f"; the delimiter seems to be {likely}: write delimiter" if likely else ""
             raise InputError(f"{path} has a single column, {names[0]!r}{hint}")
-        _check_apart(path, names)
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{path}: two columns are called {doubled[0]!r}; give each a name of its own")
         for number, line in enumerate(lines, start=1):
             if len(line) != len(names):
                 raise InputError(f"{path}, row {number}: {len(line)} values; the first line names {len(names)} columns")
-        return {name: [line[place] for line in lines] for place, name in enumerate(names)}
+        return names, np.array(lines, dtype=np.str_).reshape(-1, len(names))
 
-
-@dataclass(frozen=True)
-class ParquetTable(_Table):
-    """A Parquet file, read by pyarrow; rows' names that pandas has stored beside the columns are left out."""
-
-    def _columns(self, path: Path) -> Columns:
-        with needed_for(f"{path}, a Parquet file,"):
-            from pyarrow import ArrowException, parquet
-        try:
-            table = parquet.ParquetFile(path).read()
-        except (ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{path} is no Parquet file: {in_words(error)}") from error
-        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-        names = [name for name in table.column_names if name not in index]
-        _check_apart(path, names)
-        return {name: table.column(name).to_pylist() for name in names}
-
-
-@dataclass(frozen=True)
-class ArffTable(_Table):
-    """An ARFF file of numeric and nominal attributes, as OpenML offers its data sets."""
-
-    def _columns(self, path: Path) -> Columns:
-        from scipy.io import arff
-
-        try:
-            with path.open(encoding="utf-8") as stream:
-                rows, described = arff.loadarff(stream)
-        except (OSError, ValueError, KeyError, StopIteration, NotImplementedError, arff.ArffError) as error:
+    def _target(self, names: list[str]) -> str:
+        if self.target:
+            if self.target not in names:
+                raise InputError(f"{self.path}: target: {unknown_name('column', self.target, names)}")
+            return self.target
+        likely = [name for name in names if name.lower() in _TARGETS]
+        if len(likely) != 1:
             raise InputError(
-                f"{path} is no ARFF file of numeric and nominal attributes: {in_words(error)}; save it as CSV"
-            ) from error
-        # scipy takes away single quotes alone.
-        return {name.strip('"'): rows[name].tolist() for name in described.names()}
+                f"{self.path}: which column holds the classes? Name it as {self.path}:COLUMN, in a configuration by "
+                f"target: COLUMN, one of {', '.join(names)}"
+            )
+        return likely[0]
 
 
-def _check_apart(path: Path, names: Sequence[str]) -> None:
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"{path}: two columns are called {doubled[0]!r}; give each a name of its own")
+def _text_faults(names: Sequence[str], values: NDArray[np.str_], kept: NDArray[np.intp]) -> list[str]:
+    """Return a sentence on the columns that hold something else than numbers, if any, with the first such value."""
+    faults = {}
+    for column, name in enumerate(names):
+        if (row := next((row for row in kept if not _is_number(values[row, column])), None)) is not None:
+            faults[name] = f"column {name!r} holds {str(values[row, column])!r} in row {row + 1}"
+    if not faults:
+        return []
+    options = " ".join(f"--drop {shlex.quote(name)}" for name in faults)
+    return [
+        f"{', '.join(faults.values())}, which is no number; code it as numbers, leave it out with drop: "
+        f"[{', '.join(faults)}] ({_NEW}: {options}), or is it the target?"
+    ]
 
 
-def _word(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _is_number(value: object) -> bool:
+def _is_number(text: str) -> bool:
     try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        float(text)
+    except ValueError:
         return False
     return True
-
-
-def _is_missing(value: object) -> bool:
-    if isinstance(value, float):
-        return bool(np.isnan(value))
-    return value is None or _word(value).strip().lower() in _MISSING

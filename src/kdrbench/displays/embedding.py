@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -20,11 +20,12 @@ _SIZE = (6.0, 4.4)
 # Readable upper limit of a legend within the axes.
 _MOST_INSIDE = 6
 _BINS = 30
+_LINES = ("-", "--", ":", "-.")
 
 
-def looks(place: int) -> dict[str, str]:
+def looks(number: int) -> dict[str, str]:
     """Return colour and marker of the series with this number; 56 of them differ."""
-    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 def axes_for(ax: Any, what: str, size: tuple[float, float]) -> Any:
@@ -79,7 +80,7 @@ class EmbeddingDisplay:
             if self.y.ndim != 1:
                 raise InputError(f"y must be one column of classes or targets, got shape {self.y.shape}")
         count = self.embedding.shape[1]
-        self.component_names = component_names or [f"component {one + 1}" for one in range(count)]
+        self.component_names = component_names or [f"component {number + 1}" for number in range(count)]
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
@@ -99,58 +100,33 @@ class EmbeddingDisplay:
         ``scatter_options`` are for matplotlib's ``scatter``. Raises ``InputError`` for components that do not exist.
         """
         count = self.embedding.shape[1]
-        for one in components if count > 1 else ():
-            check_value("a component", one, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
+        for component in components if count > 1 else ():
+            check_value("a component", component, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
         self.ax_ = axes_for(ax, type(self).__name__, _SIZE)
         self.figure_ = self.ax_.figure
-        if count == 1:
-            self._draw_one()
-        else:
-            self._draw_two(*components, {"s": 22, "alpha": 0.8, "linewidths": 0, **scatter_options})
-        return self
-
-    def _series(self) -> list[tuple[str | None, NDArray[np.bool_]]]:
-        """Return the name and the samples of each class."""
-        if self.y is None or self._is_continuous:
-            return [(None, np.ones(len(self.embedding), dtype=bool))]
-        return [(str(one), self.y == one) for one in np.unique(self.y)]
-
-    @property
-    def _is_continuous(self) -> bool:
-        return self.y is not None and type_of_target(self.y) == "continuous"
-
-    def _draw_two(self, first: int, second: int, options: dict[str, Any]) -> None:
+        options = {"s": 22, "alpha": 0.8, "linewidths": 0, **scatter_options}
+        first, second = components if count > 1 else (0, 0)
         across, up = self.embedding[:, first], self.embedding[:, second]
-        if self._is_continuous:
-            points = self.ax_.scatter(across, up, c=self.y, **{"cmap": "viridis", **options})
+        self.ax_.set(
+            xlabel=self.component_names[first], ylabel=self.component_names[second] if count > 1 else "samples"
+        )
+        if self.y is not None and type_of_target(self.y) == "continuous":
+            points = self.ax_.scatter(across, up if count > 1 else self.y, c=self.y, **{"cmap": "viridis", **options})
             self.figure_.colorbar(points, ax=self.ax_, label="y")
-        else:
-            for place, (name, chosen) in enumerate(self._series()):
-                self.ax_.scatter(across[chosen], up[chosen], label=name, **{**looks(place), **options})
-            self._name_classes()
-        self.ax_.set(xlabel=self.component_names[first], ylabel=self.component_names[second])
-
-    def _draw_one(self) -> None:
-        values = self.embedding[:, 0]
-        if self._is_continuous:
-            self.ax_.scatter(values, self.y, s=22, alpha=0.8, linewidths=0, **looks(0))
-            self.ax_.set(xlabel=self.component_names[0], ylabel="y")
-            return
-        edges = np.histogram_bin_edges(values, bins=_BINS)
-        for place, (name, chosen) in enumerate(self._series()):
-            colour, line = looks(place)["color"], ("-", "--", ":", "-.")[place % 4]
-            self.ax_.hist(values[chosen], edges, histtype="stepfilled", color=colour, alpha=0.25)
-            self.ax_.hist(
-                values[chosen], edges, histtype="step", color=colour, linestyle=line, linewidth=1.8, label=name
-            )
-        self._name_classes()
-        self.ax_.set(xlabel=self.component_names[0], ylabel="samples")
-
-    def _name_classes(self) -> None:
-        count = len(self._series())
+            return self
+        names = [None] if self.y is None else np.unique(self.y)
+        classes = [slice(None)] if self.y is None else [self.y == name for name in names]
+        edges = np.histogram_bin_edges(across, bins=_BINS)
+        for number, (name, chosen) in enumerate(zip(names, classes, strict=True)):
+            if count > 1:
+                self.ax_.scatter(across[chosen], up[chosen], label=name, **{**looks(number), **options})
+            else:
+                line = {"color": looks(number)["color"], "linestyle": _LINES[number % len(_LINES)], "linewidth": 1.8}
+                self.ax_.hist(across[chosen], edges, histtype="step", label=name, **line)
         if self.y is not None:
-            outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if count > _MOST_INSIDE else {}
+            outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(names) > _MOST_INSIDE else {}
             self.ax_.legend(frameon=False, **outside)
+        return self
 
 
 def _mapping(fitted: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -13,7 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kdrbench.displays.embedding import axes_for, looks
 from kdrbench.errors import InputError
-from kdrbench.inference.refits import SCHEMES, fitted, resampled, seed_of, turned_to
+from kdrbench.inference.refits import SCHEMES, fitted, in_order, resampled, seed_of, turned_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
@@ -76,7 +77,7 @@ class LoadingsDisplay:
         if self.loadings.ndim != 2 or not self.loadings.size:
             raise InputError(f"loadings must be n_components x n_features, got shape {self.loadings.shape}")
         count = self.loadings.shape[1]
-        self.feature_names = [f"x{one}" for one in range(count)] if feature_names is None else list(feature_names)
+        self.feature_names = [f"x{number}" for number in range(count)] if feature_names is None else list(feature_names)
         if len(self.feature_names) != count:
             raise InputError(f"there are {count} features and {len(self.feature_names)} feature_names; give one each")
         self.resampled = np.empty((0, *self.loadings.shape)) if resampled is None else np.asarray(resampled)
@@ -137,21 +138,17 @@ class LoadingsDisplay:
         reference = principal_rows(components)
         aligned_rows = None
         if n_resamples:
-            from sklearn.utils.parallel import Parallel, delayed
-
             seed, count = seed_of(random_state), _num_samples(X)
-            drawn = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
-            jobs = (delayed(_components)(part, X, y, places) for places in drawn)
-            fits = Parallel(n_jobs=n_jobs)(jobs)
-            aligned_rows = np.array([turned_to(one.T, reference.T).T for one in fits])
+            resamples = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
+            fits = in_order((delayed(_components)(part, X, y, rows) for rows in resamples), n_jobs)
+            aligned_rows = np.array([turned_to(fit.T, reference.T).T for fit in fits])
         return cls(loadings=reference, feature_names=names, resampled=aligned_rows).plot(ax, **options)
 
     @property
     def overlaps(self) -> FloatArray:
         """How much of the learned space each resample finds again."""
         basis = row_basis(self.loadings)
-        found = [np.sum((row_basis(one) @ basis.T) ** 2) / len(basis) for one in self.resampled]
-        return np.array(found)
+        return np.array([np.sum((row_basis(rows) @ basis.T) ** 2) / len(basis) for rows in self.resampled])
 
     def intervals(self, confidence_level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of percentile intervals, each n_components x n_features.
@@ -180,37 +177,34 @@ class LoadingsDisplay:
         check_value("max_features", max_features, COUNT)
         count = len(self.loadings)
         shown = range(min(count, _MOST_COMPONENTS)) if components is None else list(components)
-        for one in shown:
-            check_value("a component", one, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
+        for component in shown:
+            check_value("a component", component, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
         heaviest = np.argsort(-np.linalg.norm(self.loadings[shown], axis=0), kind="stable")[:max_features]
         self.ax_ = axes_for(ax, type(self).__name__, (6.4, 1.4 + 0.3 * len(heaviest)))
         self.figure_ = self.ax_.figure
         self.ax_.axvline(0.0, color="0.4", linewidth=0.8)
-        for place, one in enumerate(shown):
-            offset = 0.5 * (place - 0.5 * (len(shown) - 1)) / max(len(shown), 2)
-            self._draw(one, heaviest, np.arange(len(heaviest)) + offset, looks(place), confidence_level)
-        self.ax_.set_yticks(range(len(heaviest)), [str(self.feature_names[place]) for place in heaviest])
+        bounds = self.intervals(confidence_level) if len(self.resampled) else None
+        for number, component in enumerate(shown):
+            offset = 0.5 * (number - 0.5 * (len(shown) - 1)) / max(len(shown), 2)
+            heights, style = np.arange(len(heaviest)) + offset, looks(number)
+            if bounds is not None:
+                # A percentile interval need not hold the value itself.
+                self.ax_.hlines(heights, *(bound[component, heaviest] for bound in bounds), colors=style["color"])
+            label, options = str(component + 1), {"linestyle": "none", "markersize": 5, **style}
+            self.ax_.plot(self.loadings[component, heaviest], heights, label=label, **options)
+        self.ax_.set_yticks(range(len(heaviest)), [str(self.feature_names[feature]) for feature in heaviest])
         self.ax_.set_ylim(len(heaviest) - 0.5, -0.5)
-        self.ax_.set_xlabel(self._legend_of_axis(confidence_level))
+        if bounds is None:
+            self.ax_.set_xlabel("loading")
+        else:
+            share = f"{confidence_level:.0%} of {len(self.resampled)} resamples"
+            overlap = f"space found again: {np.median(self.overlaps):.2f} (median; 1 is all)"
+            self.ax_.set_xlabel(f"loading, and where {share} are\n{overlap}")
         self.ax_.grid(axis="y", alpha=0.25)
         if len(shown) > 1:
             above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(shown)}
             self.ax_.legend(title="component", frameon=False, **above)
         return self
-
-    def _draw(self, component: int, features: Any, places: Any, looks: dict[str, str], confidence_level: float) -> None:
-        if len(self.resampled):
-            lower, upper = self.intervals(confidence_level)
-            # A percentile interval need not hold the value itself.
-            self.ax_.hlines(places, lower[component, features], upper[component, features], colors=looks["color"])
-        values, label = self.loadings[component, features], str(component + 1)
-        self.ax_.plot(values, places, linestyle="none", markersize=5, label=label, **looks)
-
-    def _legend_of_axis(self, confidence_level: float) -> str:
-        if not len(self.resampled):
-            return "loading"
-        share = f"{confidence_level:.0%} of {len(self.resampled)} resamples"
-        return f"loading, and where {share} are\nspace found again: {np.median(self.overlaps):.2f} (median; 1 is all)"
 
 
 def _fitted(estimator: Any, X: Any, y: Any) -> Any:
@@ -223,7 +217,7 @@ def _fitted(estimator: Any, X: Any, y: Any) -> Any:
 
 def _names_in(fitted: Any, X: Any) -> list[str]:
     names = getattr(fitted, "feature_names_in_", getattr(X, "columns", None))
-    return [f"x{one}" for one in range(fitted.n_features_in_)] if names is None else list(names)
+    return [f"x{number}" for number in range(fitted.n_features_in_)] if names is None else list(names)
 
 
 def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[str]]:
@@ -241,7 +235,7 @@ def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[st
     )
 
 
-def _components(part: Any, X: Any, y: Any, places: NDArray[np.intp]) -> FloatArray:
+def _components(part: Any, X: Any, y: Any, rows: NDArray[np.intp]) -> FloatArray:
     """Return ``components_`` of a fit on a resample."""
-    again = fitted(part, _safe_indexing(X, places), None if y is None else _safe_indexing(y, places))
+    again = fitted(part, _safe_indexing(X, rows), None if y is None else _safe_indexing(y, rows))
     return _projecting(again, [])[1] if not hasattr(again, "steps") else np.asarray(again[-1].components_)

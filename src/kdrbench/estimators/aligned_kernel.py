@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,12 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.neighbours import row_blocks
-from kdrbench.parameters import FLAG, Declarations, Either, Instance, OneOf
+from kdrbench.parameters import FLAG, Either, Instance, OneOf
+
+_CANDIDATES = Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels")))
 
 
+@dataclass(repr=False, eq=False)
 class AlignedKernel(LabelledTransformer):
     """The combination of base kernels that is most aligned with the labels, as a kernel matrix.
 
@@ -45,10 +48,7 @@ class AlignedKernel(LabelledTransformer):
         Weights, what they reach, and how far they are determined.
     samples_ : ndarray of shape (n_training_samples, n_features)
         The training samples.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -68,16 +68,11 @@ class AlignedKernel(LabelledTransformer):
     True
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "candidates": Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels"))),
-        "centred": FLAG,
-    }
+    candidates: Annotated[str | Sequence[Kernel], _CANDIDATES] = "gaussian"
+    _: KW_ONLY
+    centred: Annotated[bool, FLAG] = True
 
     _way_out: ClassVar[str] = "learn from fewer samples, or give fewer candidates"
-
-    def __init__(self, candidates: str | Sequence[Kernel] = "gaussian", *, centred: bool = True) -> None:
-        self.candidates = candidates
-        self.centred = centred
 
     def _needed(self, samples: Samples) -> float:
         return of_alignment(len(self._base_kernels(samples.n_features)), samples)

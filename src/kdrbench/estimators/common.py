@@ -17,26 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
-from kdrbench.parameters import FLAG, Declarations, Either, check_parameters, whole
+from kdrbench.parameters import FLAG, Either, check_parameters, whole
 
 VERBOSE = Either((FLAG, whole(0)))
 # Differences whose squares lose digits.
 _LEAST_SPREAD = 1e-150
 # Of a linear map, in double precision and in single.
 _LINEAR, _LINEAR_SINGLE = 1e-6, 1e-4
-
-
-def labelled_samples(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-    """Return features and labels as arrays, and set the estimator's ``classes_`` and what scikit-learn keeps of X.
-
-    Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no classes.
-    """
-    features, labels = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classes(labels)
-    check_spread(estimator, features)
-    warn_of_kernel_matrix(estimator, features)
-    estimator.classes_ = np.unique(labels)
-    return features, labels
 
 
 class Samples(NamedTuple):
@@ -80,7 +67,7 @@ def check_classes(labels: Any, unless: str = "") -> None:
     try:
         check_classification_targets(labels)
     except TypeError as error:
-        kinds = ", ".join(sorted({type(one).__name__ for one in np.ravel(labels).tolist()}))
+        kinds = ", ".join(sorted({type(label).__name__ for label in np.ravel(labels).tolist()}))
         raise InputError(
             f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
         ) from error
@@ -152,8 +139,6 @@ class TransformerMap:
 class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A transformer that learns from class labels: ``fit`` and ``transform`` around what a subclass does."""
 
-    # What parameters must be; checked by ``fit``.
-    _constraints: ClassVar[Declarations] = {}
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
     components_: FloatArray
@@ -165,11 +150,24 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
-        features, labels = labelled_samples(self, X, y)
+        features, labels = self._checked(X, y)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
         self._learn(features, labels)
         return self
+
+    def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
+        """Return features and labels as arrays, and set ``classes_``.
+
+        Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no
+        classes.
+        """
+        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classes(labels)
+        check_spread(self, features)
+        warn_of_kernel_matrix(self, features)
+        self.classes_ = np.unique(labels)
+        return features, labels
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return what the class says of each sample, one row a sample; of float32 in float32, computed in float64."""

@@ -12,10 +12,10 @@ Parameters that are ``None`` leave the family's default, and options in a dict h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Annotated, Any
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
@@ -26,7 +26,6 @@ from kdrbench.parameters import (
     NOT_NEGATIVE,
     OPTIONS,
     POSITIVE,
-    Declarations,
     Either,
     Instance,
     optional,
@@ -51,20 +50,15 @@ _ELSEWHERE = {
     "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
 }
 _BANDWIDTH = Instance((str,), "'median', a share of it such as '0.1 median', or 'search'")
-KERNEL_PARAMETERS: Declarations = {
-    "sigma": optional(Either((POSITIVE, _BANDWIDTH))),
-    "gamma": optional(POSITIVE),
-    "degree": optional(COUNT),
-    "coef0": optional(NOT_NEGATIVE),
-}
-PARADIGM_PARAMETERS: Declarations = {"n_clusters": optional(COUNT), "mu": optional(POSITIVE)}
-# With the dicts that may hold them instead.
-KERNEL_OPTIONS: Declarations = {**KERNEL_PARAMETERS, "kernel_params": optional(OPTIONS)}
-DECLARED: Declarations = {
-    **KERNEL_OPTIONS,
-    **PARADIGM_PARAMETERS,
-    "paradigm_params": optional(OPTIONS),
-}
+# Types of the parameters of kernels and paradigms, with what is allowed.
+Bandwidth = Annotated[float | str | None, optional(Either((POSITIVE, _BANDWIDTH)))]
+Positive = Annotated[float | None, optional(POSITIVE)]
+Count = Annotated[int | None, optional(COUNT)]
+Offset = Annotated[float | None, optional(NOT_NEGATIVE)]
+Options = Annotated[Mapping[str, Any] | None, optional(OPTIONS)]
+# Parameters that set options of a kernel, and of a paradigm.
+_OF_KERNEL = ("sigma", "gamma", "degree", "coef0")
+_OF_PARADIGM = ("n_clusters", "mu")
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ def definitions_of(estimator: Any) -> Definitions:
     Raises ``InputError`` as :func:`kernel_definition`, and for a setting that is given twice.
     """
     settings = dict(estimator.paradigm_params or {})
-    given = _given(estimator, PARADIGM_PARAMETERS)
+    given = _given(estimator, _OF_PARADIGM)
     if estimator.paradigm == "supervised":
         # scikit-learn's tools set it wherever there is one.
         given.pop("n_clusters", None)
@@ -123,7 +117,7 @@ def kernel_definition(estimator: Any) -> Any:
     what is given twice.
     """
     kernel, options = estimator.kernel, estimator.kernel_params
-    given = _given(estimator, KERNEL_PARAMETERS)
+    given = _given(estimator, _OF_KERNEL)
     if not isinstance(kernel, str):
         for name in ("kernel_params",) if options else tuple(given):
             belongs = "belong" if name == "kernel_params" else "belongs"
@@ -176,10 +170,10 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
 
 def given_options(estimator: Any) -> str | None:
     """Return the name of the first parameter that says something of the kernel's options; ``None`` without one."""
-    return next(iter(_given(estimator, KERNEL_PARAMETERS)), "kernel_params" if estimator.kernel_params else None)
+    return next(iter(_given(estimator, _OF_KERNEL)), "kernel_params" if estimator.kernel_params else None)
 
 
-def _given(estimator: Any, declared: Declarations) -> dict[str, Any]:
-    """Return those of the declared parameters that the estimator has and that are not ``None``."""
-    values = {name: getattr(estimator, name, None) for name in declared}
+def _given(estimator: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return those of the named parameters that the estimator has and that are not ``None``."""
+    values = {name: getattr(estimator, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -29,7 +30,7 @@ from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_
 from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
 from kdrbench.parameters import OPTIONS, Either, Instance, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
-from kdrbench.progress import fit_progress
+from kdrbench.progress import FitProgress
 from kdrbench.samples import Samples
 from kdrbench.solvers import (
     MOST_ITERATIONS,
@@ -72,14 +73,6 @@ _WITHOUT_PAIRS, _SUMMED, _PROJECTED = ("linear", "squared", "polynomial"), 2.0, 
 _KEPT_BYTES = 2**29
 
 
-class Fitted(NamedTuple):
-    """What was learned, with the exact problem, by which kernel, and the type in which features came."""
-
-    learned: Learned
-    kernel: AnyKernel
-    dtype: type[np.floating[Any]]
-
-
 class AskedSolver(NamedTuple):
     """A solver, and the start that its name says, if any, with how many of these are drawn."""
 
@@ -104,8 +97,8 @@ def solver_of(estimator: Any, rng: np.random.Generator) -> AskedSolver:
     return AskedSolver(build_solver(method), named.get("start"), named.get("starts", 1))
 
 
-def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
-    """Learn what an estimator's parameters ask for, and show how far that is where it is ``verbose``.
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned, AnyKernel, type[np.floating[Any]]]:
+    """Return what an estimator learns, with its kernel and the type of the features; shows progress if ``verbose``.
 
     Warns with ``ConvergenceWarning`` when the solver ended before its tolerance, and of clusters that are doubtful.
 
@@ -115,7 +108,11 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
     known = known_samples(estimator, asked, X, y, sample_weight)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
     named = solver_of(estimator, rng)
-    with fit_progress(estimator, known.features.shape[0], getattr(named.solver, "tolerance", 0.0)) as progress:
+    title, tolerance = (
+        f"{type(estimator).__name__}, n = {known.features.shape[0]}",
+        getattr(named.solver, "tolerance", 0.0),
+    )
+    with FitProgress(title, tolerance, int(estimator.verbose)) if estimator.verbose else nullcontext() as progress:
         most = estimator.max_iter or MOST_ITERATIONS
         monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
         best, kernel, doubted = _outcomes(estimator, asked, known, named, monitor, rng)
@@ -130,7 +127,7 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fitted:
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
     for doubt in doubted:
         warnings.warn(doubt, UserWarning, 4)
-    return Fitted(learned, kernel, known.dtype)
+    return learned, kernel, known.dtype
 
 
 def _outcomes(
@@ -290,61 +287,36 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
 
 
 def starts_of(
-    estimator: Any,
-    problem: Problem,
-    n_components: int,
-    rng: np.random.Generator,
-    own: str | None = None,
-    own_count: int = 1,
+    estimator: Any, problem: Problem, n_components: int, rng: np.random.Generator, own: str | None, own_count: int
 ) -> Iterator[FloatArray]:
-    """Yield the d x q starts that an estimator asks for: the last W of a ``warm_start`` where it has the shape.
+    """Yield the orthonormal d x q starts that an estimator asks for; without any, ``own_count`` of its solver's own.
 
-    Where no start is asked for, ``own_count`` starts called ``own``, which are its solver's, or else the usual ones.
-    Warns where it has another, and then yields the starts of a first fit.
+    ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
+    higher where Phi_0 starts.
+
+    Raises ``InputError`` for an unknown name, or an array that is no start.
     """
-    last = getattr(estimator, "components_", None) if estimator.warm_start else None
-    if last is not None and last.shape != (n_components, problem.n_features):
-        warnings.warn(
-            f"warm_start: the last fit has {last.shape[0]} components of {last.shape[1]} features, and this one "
-            f"{n_components} of {problem.n_features}; it starts as a first fit does",
-            UserWarning,
-            5,
-        )
-        last = None
-    if last is not None:
-        return iter([_given(last, problem.n_features, n_components)])
+
+    def made(name: str) -> FloatArray:
+        return make_start(name, problem, n_components, rng)
+
     start, count = estimator.start, estimator.n_init
     if start is None and own is not None:
-        return (make_start(own, problem, n_components, rng) for _ in range(own_count))
+        yield from (made(own) for _ in range(own_count))
+        return
     if start is None:
         start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
-    return starting_points(start, count, problem, n_components, rng)
-
-
-def starting_points(
-    start: str | ArrayLike, n_init: int, problem: Problem, n_components: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield orthonormal d x q starts: one, or ``n_init`` for ``multistart`` (that of Phi_0, then random ones).
-
-    ``start`` is a name, or orthonormal rows such as another fit's ``components_``. Of more than q rows the first q are
-    taken, unless F is higher where Phi_0 starts.
-
-    Raises ``InputError`` for an unknown name, an array that is no start, or ``n_init`` < 1.
-    """
     if not isinstance(start, str):
         given = _given(start, problem.n_features, n_components)
         if given.shape[1] > n_components:
             # Rows for more components need not lead with the best ones for fewer.
-            first = np.ascontiguousarray(given[:, :n_components])
-            given = max(first, make_start("surrogate", problem, n_components, rng), key=problem.value)
+            given = max(np.ascontiguousarray(given[:, :n_components]), made("surrogate"), key=problem.value)
         yield given
-    elif start == "multistart":
-        yield make_start("surrogate", problem, n_components, rng)
-        for _ in range(n_init - 1):
-            yield make_start("random", problem, n_components, rng)
-    else:
-        check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
-        yield make_start(start, problem, n_components, rng)
+        return
+    check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
+    yield made("surrogate" if start == "multistart" else start)
+    if start == "multistart":
+        yield from (made("random") for _ in range(count - 1))
 
 
 def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:

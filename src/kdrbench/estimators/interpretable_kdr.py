@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import VERBOSE
-from kdrbench.estimators.definitions import DECLARED
+from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
 from kdrbench.estimators.fitting import N_JOBS, certificate_of, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.paradigms import PARADIGMS
-from kdrbench.parameters import COUNT, FLAG, OPTIONS, POSITIVE, Declarations, check_parameters, optional
+from kdrbench.parameters import COUNT, check_parameters
 from kdrbench.solvers.geometry.certificate import Certificate
 
 
@@ -26,6 +27,7 @@ def _clusters(estimator: Any) -> bool:
     return bool(estimator.paradigm != "supervised")
 
 
+@dataclass(repr=False, eq=False)
 class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Project features so that a kernel of the projection says as much as possible about labels or clusters.
 
@@ -69,9 +71,6 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         the solver's name says, else ``surrogate``, and for ``alternative`` the best of four starts.
     n_init : int
         Starts of ``multistart``.
-    warm_start : bool
-        Whether a fit starts at the last one's ``components_``, whatever ``start`` says. Where their shape does not
-        suit it warns, and starts as a first fit does.
     tol : float or None
         The solver's tolerance: relative stationarity, or for ``ism`` the change of the eigenvalues. ``None`` is the
         solver's own.
@@ -107,9 +106,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
-    classes_ : ndarray
-        The labels seen (one column of labels only).
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_ (one column of labels only), n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -126,64 +123,27 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     -1628.14
     """
 
-    _constraints: ClassVar[Declarations] = {
-        **DECLARED,
-        "paradigm": PARADIGMS,
-        "n_init": COUNT,
-        "warm_start": FLAG,
-        "tol": optional(POSITIVE),
-        "max_iter": optional(COUNT),
-        "evaluation": optional(OPTIONS),
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        kernel: str | Kernel | Combination = "gaussian",
-        sigma: float | str | None = None,
-        gamma: float | None = None,
-        degree: int | None = None,
-        coef0: float | None = None,
-        kernel_params: Mapping[str, Any] | None = None,
-        paradigm: str = "supervised",
-        n_clusters: int | None = None,
-        mu: float | None = None,
-        paradigm_params: Mapping[str, Any] | None = None,
-        solver: str | Mapping[str, Any] = "ism_converged",
-        start: str | ArrayLike | None = None,
-        n_init: int = 10,
-        warm_start: bool = False,
-        tol: float | None = None,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        evaluation: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.sigma = sigma
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.paradigm = paradigm
-        self.n_clusters = n_clusters
-        self.mu = mu
-        self.paradigm_params = paradigm_params
-        self.solver = solver
-        self.start = start
-        self.n_init = n_init
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.evaluation = evaluation
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_components: int | str | None = None
+    _: KW_ONLY
+    kernel: str | Kernel | Combination = "gaussian"
+    sigma: Bandwidth = None
+    gamma: Positive = None
+    degree: Count = None
+    coef0: Offset = None
+    kernel_params: Options = None
+    paradigm: Annotated[str, PARADIGMS] = "supervised"
+    n_clusters: Count = None
+    mu: Positive = None
+    paradigm_params: Options = None
+    solver: str | Mapping[str, Any] = "ism_converged"
+    start: str | ArrayLike | None = None
+    n_init: Annotated[int, COUNT] = 10
+    tol: Positive = None
+    max_iter: Count = None
+    random_state: Any = None
+    evaluation: Options = None
+    n_jobs: Annotated[int | None, N_JOBS] = None
+    verbose: Annotated[bool | int, VERBOSE] = False
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> InterpretableKDR:
         """Learn the projection from X (n_samples x n_features) and y, whose meaning is the paradigm's.
@@ -215,11 +175,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for attribute in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
-        found = fitted(self, X, y, sample_weight)
-        learned = found.learned
-        self.kernel_, self.result_, self.status_ = found.kernel, learned.result, learned.status
+        learned, self.kernel_, dtype = fitted(self, X, y, sample_weight)
+        self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
-        self.components_ = learned.projection.T.astype(found.dtype, copy=False)
+        self.components_ = learned.projection.T.astype(dtype, copy=False)
         self._certificate = certificate_of(learned)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding

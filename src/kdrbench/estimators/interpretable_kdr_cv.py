@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from scipy.sparse import issparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import VERBOSE, check_classes
-from kdrbench.estimators.cross_validation import (
-    Given,
-    chosen_row,
-    components_tried,
-    folds_of,
-    in_words,
-    params_tried,
-    predictor_after,
-    predictor_of,
-    results_of,
-    scaled_to,
-    scaler_of,
-    visited_paths,
-    with_params,
-)
-from kdrbench.estimators.definitions import definitions_of
+from kdrbench.estimators.definitions import definitions_of, given_options
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
-from kdrbench.parameters import FLAG, Declarations, Instance, check_parameters, optional
-from kdrbench.progress import fit_progress
+from kdrbench.parameters import Instance, OneOf, check_parameters, check_value, optional, whole
 
 _SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}
+_PREFIX = "reduction__"
+_SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
+_DEGREES = {"degree": [1, 2, 3]}
+_GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
+_FOLDS = 5
+_COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
+_GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
 
 
+@dataclass(repr=False, eq=False)
 class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`InterpretableKDR` with n_components and kernel parameters chosen by cross validation, from labels.
 
@@ -54,9 +50,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     n_components : int, list of int or None
         Candidates q. ``None``: powers of two below the number C of classes, C, and 2 C; at most n_features.
     param_grid : dict, list of dicts or None
-        Candidates of other parameters, as for ``GridSearchCV``: of ``estimator``, or options of its kernel such as
-        ``{"sigma": ["median", 2.0]}``. ``None``: sigma of a Gaussian (1/4, 1/2, 1, 2 medians), the degree of a
-        polynomial (1 to 3), nothing for other kernels; what ``estimator`` sets itself is kept.
+        Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
+        ``None``: sigma of a Gaussian (1/4, 1/2, 1, 2 medians), the degree of a polynomial (1 to 3), nothing for other
+        kernels; what ``estimator`` sets itself is kept.
     scaler : {"standard", "passthrough"} or transformer
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
         make them dense), nothing, or a transformer.
@@ -68,22 +64,16 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ``None``: accuracy, for continuous targets R^2.
     cv : int, splitter, iterable of splits or None
         Folds, stratified where y is classes; ``None``: 5.
-    selection : {"best", "one_standard_error"} or callable
+    selection : {"best", "one_standard_error"}
         Which candidate is taken: the highest mean score, and of equals the fewest components. Or the fewest
-        components within one standard error of it: std / sqrt(folds) of the best, with folds - 1. Or
-        ``selection(cv_results_)``, an index.
-    warm_starts : bool
-        Whether each q starts from the first rows that the next larger one found, unless F is higher where Phi_0
-        starts. It takes fewer iterations; where there are several optima scores may differ. Between kernel
-        parameters nothing is gained, and the last fit is always cold.
+        components within one standard error of it: std / sqrt(folds) of the best, with folds - 1.
     n_jobs : int or None
-        Folds that are fitted side by side; ``None`` is 1, -1 all cores.
+        Fits side by side; ``None`` is 1, -1 all cores.
     random_state : int, RandomState or None
         Shuffles samples where ``cv`` is a number or None; without it folds are taken in the order of samples. Seeds
         an ``estimator`` that has no ``random_state``.
     verbose : bool or int
-        Whether lines on standard error say the score of each candidate, and between them how many fits are done, the
-        best score so far and the time left.
+        That of ``GridSearchCV``.
 
     Attributes
     ----------
@@ -91,9 +81,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         Scaler and :class:`InterpretableKDR`, fitted on all samples; the same with ``final_estimator``.
     best_params_, best_score_, best_index_ : what was chosen, its mean score, and its row in ``cv_results_``.
     cv_results_ : dict of arrays
-        As ``GridSearchCV`` has them: ``params``, ``param_...``, ``split0_test_score``, ..., ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``. Not times, since one fit starts where another ends, but
-        ``mean_n_iter``, iterations of the solver.
+        As ``GridSearchCV`` has them.
     components_ : W' for scaled features, n_components_ x n_features.
     n_components_, n_splits_, kernel_, scorer_ : q, the number of folds, the kernel with its parameters, the scorer.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; ``classes_`` not for continuous targets.
@@ -111,45 +99,18 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     3
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "estimator": optional(Instance((InterpretableKDR,), "an InterpretableKDR")),
-        "n_components": optional(
-            Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers")
-        ),
-        "param_grid": optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts")),
-        "warm_starts": FLAG,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        estimator: InterpretableKDR | None = None,
-        *,
-        n_components: int | Sequence[int] | None = None,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
-        scaler: Any = "standard",
-        final_estimator: Any = None,
-        scoring: str | Callable[..., float] | None = None,
-        cv: Any = None,
-        selection: str | Callable[[Mapping[str, Any]], int] = "best",
-        warm_starts: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimator = estimator
-        self.n_components = n_components
-        self.param_grid = param_grid
-        self.scaler = scaler
-        self.final_estimator = final_estimator
-        self.scoring = scoring
-        self.cv = cv
-        self.selection = selection
-        self.warm_starts = warm_starts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Annotated[InterpretableKDR | None, optional(Instance((InterpretableKDR,), "an InterpretableKDR"))] = None
+    _: KW_ONLY
+    n_components: Annotated[int | Sequence[int] | None, _COUNTS] = None
+    param_grid: Annotated[Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None, _GRID] = None
+    scaler: Any = "standard"
+    final_estimator: Any = None
+    scoring: Any = None
+    cv: Any = None
+    selection: Annotated[str, OneOf(("best", "one_standard_error"))] = "best"
+    n_jobs: Annotated[int | None, N_JOBS] = None
+    random_state: Any = None
+    verbose: Annotated[bool | int, VERBOSE] = False
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -164,26 +125,47 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
         """
         check_parameters(self)
+        from sklearn.model_selection import GridSearchCV
+
         rng = check_random_state(self.random_state)
-        template = self._template(rng)
-        given = self._given(template, X, y, sample_weight)
-        folds = list(folds_of(self, given, predictor_of(self), groups, rng))
-        self.n_splits_, self.scorer_ = len(folds), folds[0].scorer
-        least = min(fold.train.features.shape[1] for fold in folds)
-        n_classes = len(self.classes_) if hasattr(self, "classes_") else given.known[0].size
-        n_components = components_tried(self.n_components, n_classes, least)
-        paths = [{**one, "n_components": n_components} for one in params_tried(self.param_grid, template)]
-        warm = self.warm_starts and template.start is None
-        fits = len(paths) * len(folds) * len(n_components)
-        with fit_progress(self, len(given.known), most=fits, unit="fit") as progress:
-            visited = visited_paths(folds, template, paths, warm=warm, n_jobs=self.n_jobs, progress=progress)
-            self.cv_results_ = results_of(paths, visited)
-            self.best_index_ = chosen_row(self.cv_results_, self.selection, self.n_splits_)
-            self.best_params_ = self.cv_results_["params"][self.best_index_]
-            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-            self._refit(template, given)
-            if progress is not None:
-                progress.outcome = f"chosen {in_words(self.best_params_)}, score {self.best_score_:.4g}"
+        features, known, weights = self._checked(X, y, sample_weight)
+        pipeline = self._pipeline(issparse(features), rng)
+        candidates = self._candidates(pipeline, features, known)
+        search = GridSearchCV(
+            pipeline,
+            candidates,
+            scoring=self.scoring,
+            cv=self._splitter(pipeline, rng),
+            refit=partial(chosen_row, self.selection),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        weighted = [name for name, step in pipeline.steps if has_fit_parameter(step, "sample_weight")]
+        options = {} if weights is None else {f"{name}__sample_weight": weights for name in weighted}
+        # Metadata have been routed to this ``fit``; from here they go to steps by name.
+        with config_context(enable_metadata_routing=False):
+            try:
+                search.fit(features, known, groups=groups, **options)
+            except ValueError as error:
+                if "fits failed" not in str(error):
+                    raise
+                # Raise the error of a fit alone.
+                first = {name: values[0] for name, values in candidates[0].items()}
+                clone(pipeline).set_params(**first).fit(features, known, **options)
+                raise
+        self.n_splits_, self.scorer_, self.best_index_ = search.n_splits_, search.scorer_, int(search.best_index_)
+        self.cv_results_ = {name.replace(_PREFIX, ""): values for name, values in search.cv_results_.items()}
+        self.cv_results_["params"] = [
+            {name.removeprefix(_PREFIX): value for name, value in params.items()}
+            for params in self.cv_results_["params"]
+        ]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.predictor_ = search.best_estimator_
+        self.best_estimator_ = self.predictor_[:-1]
+        reduction = self.predictor_["reduction"]
+        self.components_, self.kernel_ = reduction.components_, reduction.kernel_
+        self.n_components_ = len(self.components_)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -196,39 +178,76 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_is_fitted(self)
         return float(self.scorer_(self.predictor_, validate_data(self, X, **_SAMPLES, reset=False), y))
 
-    def _given(self, template: InterpretableKDR, X: Any, y: Any, sample_weight: Any) -> Given:
-        """Return checked samples and weights; sets ``classes_`` unless y is continuous."""
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Return checked samples, targets and weights; sets ``classes_`` unless y is continuous."""
         features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
         self.__dict__.pop("classes_", None)
         # Whole numbers are targets, too, where the estimator says so.
         numbers = known.dtype.kind == "f" and type_of_target(known).startswith("continuous")
-        if not (numbers or definitions_of(template).is_continuous):
+        if not (numbers or definitions_of(self._estimator).is_continuous):
             check_classes(known)
             self.classes_ = np.unique(known)
-        return Given(features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True))
+        return features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True)
 
-    def _template(self, rng: np.random.RandomState) -> InterpretableKDR:
-        """Return an unfitted copy of the estimator, seeded where only this one has a ``random_state``."""
-        template = InterpretableKDR() if self.estimator is None else clone(self.estimator)
-        if template.paradigm != "supervised":
+    @property
+    def _estimator(self) -> InterpretableKDR:
+        estimator = InterpretableKDR() if self.estimator is None else self.estimator
+        if estimator.paradigm != "supervised":
             raise InputError(
                 f"{type(self).__name__} scores predictions of y, so its estimator must have paradigm 'supervised', got "
-                f"{template.paradigm!r}; a bandwidth for clusters is chosen by sigma = 'search'"
+                f"{estimator.paradigm!r}; a bandwidth for clusters is chosen by sigma = 'search'"
             )
-        if template.random_state is None and self.random_state is not None:
-            template.set_params(random_state=int(rng.randint(2**31)))
-        return template
+        return estimator
 
-    def _refit(self, template: InterpretableKDR, given: Given) -> None:
+    def _pipeline(self, is_sparse: bool, rng: np.random.RandomState) -> Any:
+        """Return the unfitted pipeline; its reduction is seeded where only this estimator has a ``random_state``."""
+        from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
         from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import StandardScaler
 
-        scaler = scaler_of(self.scaler, given.features)
-        scaled = scaled_to(scaler, given)
-        reduction = scaled.fit(with_params(template, self.best_params_))
-        self.best_estimator_ = Pipeline([("scaler", scaler), ("reduction", reduction)])
-        self.predictor_ = predictor_after(scaler, reduction, scaled, predictor_of(self))
-        self.components_, self.kernel_ = reduction.components_, reduction.kernel_
-        self.n_components_ = len(self.components_)
+        reduction, scaler, final_estimator = clone(self._estimator), self.scaler, self.final_estimator
+        if reduction.random_state is None and self.random_state is not None:
+            reduction.set_params(random_state=int(rng.randint(2**31)))
+        if isinstance(scaler, str):
+            check_value("scaler", scaler, OneOf(("standard", "passthrough")))
+            # Centred, sparse samples would be dense.
+            scaler = StandardScaler(with_mean=not is_sparse) if scaler == "standard" else scaler
+        if final_estimator is None:
+            final_estimator = KNeighborsClassifier() if hasattr(self, "classes_") else KNeighborsRegressor()
+        steps = [("scaler", scaler), ("reduction", reduction), ("final_estimator", final_estimator)]
+        return clone(Pipeline(steps))
+
+    def _splitter(self, pipeline: Any, rng: np.random.RandomState) -> Any:
+        """Return ``cv``; ``rng`` shuffles samples where there is a ``random_state`` and ``cv`` is a number or None."""
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        if self.random_state is None or not (self.cv is None or isinstance(self.cv, Integral)):
+            return self.cv
+        kind = StratifiedKFold if is_classifier(pipeline) else KFold
+        return kind(_FOLDS if self.cv is None else self.cv, shuffle=True, random_state=rng.randint(2**31))
+
+    def _candidates(self, pipeline: Any, features: Any, known: Any) -> list[dict[str, Any]]:
+        """Return the grids that are searched; ``InputError`` for numbers of components that cannot be."""
+        scaler, scaled = pipeline[0], features
+        if scaler != "passthrough":
+            with np.errstate(over="ignore", invalid="ignore"):
+                scaled = clone(scaler).fit(features, known).transform(features)
+        if not np.isfinite(scaled.data if issparse(scaled) else scaled).all():
+            raise InputError(
+                f"samples with values of up to {abs(features).max():.2g} are not finite once scaled by {scaler}; "
+                "change their unit"
+            )
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else known[0].size
+        n_components = components_tried(self.n_components, n_classes, scaled.shape[1])
+        grids, template = self.param_grid, pipeline["reduction"]
+        if grids is None:
+            family = template.kernel if isinstance(template.kernel, str) else ""
+            grids = {} if given_options(template) else _GRIDS.get(family, {})
+        grids = [grids] if isinstance(grids, Mapping) else grids
+        if any("n_components" in grid for grid in grids):
+            raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
+        grids = [{**grid, "n_components": n_components} for grid in grids]
+        return [{f"{_PREFIX}{name}": values for name, values in grid.items()} for grid in grids]
 
     @property
     def _n_features_out(self) -> int:
@@ -240,3 +259,35 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = accepts_sparse(InterpretableKDR() if self.estimator is None else self.estimator)
         return tags
+
+
+def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:
+    """Return the candidates q that are ``given`` (``None``: by the number of classes), each once, ascending.
+
+    Raises ``InputError`` for an empty list, and for what is no number of components.
+    """
+    if given is None:
+        powers = [2**power for power in range(n_classes.bit_length()) if 2**power < n_classes]
+        return sorted({min(count, n_features) for count in (*powers, n_classes, 2 * n_classes)})
+    listed: list[Any] = list(np.atleast_1d(np.asarray(given, dtype=object)))
+    for count in listed:
+        check_value("n_components", count, whole(1, n_features, f"n_features = {n_features}"))
+    if not listed:
+        raise InputError("n_components must name at least one candidate, got an empty list")
+    return sorted({int(count) for count in listed})
+
+
+def chosen_row(selection: str, results: Mapping[str, Any]) -> int:
+    """Return the row of a grid search's results that ``selection`` takes; of equals the one of fewest components.
+
+    Raises ``InputError`` for scores that are all NaN.
+    """
+    mean, counts = results["mean_test_score"], results[f"param_{_PREFIX}n_components"].astype(int)
+    if np.isnan(mean).all():
+        raise InputError("all scores are NaN; give another scoring, or fewer folds")
+    best = np.lexsort((counts, -mean))[0]
+    scores = [values[best] for name, values in results.items() if name.startswith("split")]
+    if selection == "best" or len(scores) == 1:
+        return int(best)
+    least = mean[best] - np.std(scores, ddof=1) / np.sqrt(len(scores))
+    return int(np.lexsort((-mean, counts, ~(mean >= least)))[0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,11 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, Samples, TransformerMap
 from kdrbench.estimators.definitions import (
     KERNEL_ALIASES,
-    KERNEL_OPTIONS,
+    Bandwidth,
+    Count,
+    Offset,
+    Options,
+    Positive,
     given_options,
     kernel_definition,
     pairwise_kernel,
@@ -36,7 +41,7 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
-from kdrbench.parameters import OPTIONS, Declarations, Instance, OneOf, check_names, check_value, optional, whole
+from kdrbench.parameters import Instance, OneOf, check_names, check_value, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 # Arrays of n x n that KPCA holds at once, for some components and for all; with those that a learner then finds.
@@ -44,6 +49,7 @@ _SOME_COMPONENTS, _ALL_COMPONENTS, _WHILE_LEARNING = 4.5, 7.0, 1.0
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
+@dataclass(repr=False, eq=False)
 class KPCATrick(LabelledTransformer):
     """The kernel version of any metric learner: kernel NCA, kernel LMNN, kernel DNE, and those of others.
 
@@ -116,46 +122,22 @@ class KPCATrick(LabelledTransformer):
     True
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "learner_params": optional(OPTIONS),
-        **KERNEL_OPTIONS,
-        "selection": optional(OneOf(_SELECTIONS)),
-        "candidates": optional(Instance((list, tuple), "a list of kernels")),
-        "n_components": COMPONENTS,
-        "n_folds": whole(2),
-    }
-    _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
+    learner: str | Learner | BaseEstimator = "lmnn"
+    _: KW_ONLY
+    learner_params: Options = None
+    kernel: str | AnyKernel = "gaussian"
+    sigma: Bandwidth = None
+    gamma: Positive = None
+    degree: Count = None
+    coef0: Offset = None
+    kernel_params: Options = None
+    selection: Annotated[str | None, optional(OneOf(_SELECTIONS))] = "centred_alignment"
+    candidates: Annotated[Sequence[AnyKernel] | None, optional(Instance((list, tuple), "a list of kernels"))] = None
+    n_components: Annotated[int | str | None, COMPONENTS] = "auto"
+    n_folds: Annotated[int, whole(2)] = 5
+    random_state: Any = None
 
-    def __init__(
-        self,
-        learner: str | Learner | BaseEstimator = "lmnn",
-        *,
-        learner_params: Mapping[str, Any] | None = None,
-        kernel: str | AnyKernel = "gaussian",
-        sigma: float | None = None,
-        gamma: float | None = None,
-        degree: int | None = None,
-        coef0: float | None = None,
-        kernel_params: Mapping[str, Any] | None = None,
-        selection: str | None = "centred_alignment",
-        candidates: Sequence[AnyKernel] | None = None,
-        n_components: int | str | None = "auto",
-        n_folds: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.learner_params = learner_params
-        self.kernel = kernel
-        self.sigma = sigma
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.selection = selection
-        self.candidates = candidates
-        self.n_components = n_components
-        self.n_folds = n_folds
-        self.random_state = random_state
+    _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
 
     def _needed(self, samples: Samples) -> float:
         asked, pairs = components_kept(samples.n_samples, self.n_components), 8.0 * samples.n_samples**2

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +19,15 @@ from kdrbench.estimators.common import (
     Samples,
     check_footprint,
     check_spread,
-    labelled_samples,
     warn_of_kernel_matrix,
 )
 from kdrbench.estimators.definitions import (
-    KERNEL_OPTIONS,
     PRECOMPUTED,
+    Bandwidth,
+    Count,
+    Offset,
+    Options,
+    Positive,
     given_options,
     kernel_definition,
     pairwise_kernel,
@@ -36,7 +39,6 @@ from kdrbench.parameters import (
     FRACTION,
     POSITIVE,
     POSITIVE_OR_INFINITE,
-    Declarations,
     OneOf,
     check_parameters,
     check_value,
@@ -50,6 +52,7 @@ _MOST_SPREAD = 1e75
 _PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
+@dataclass(repr=False, eq=False)
 class LowRankKernelLearner(LabelledTransformer):
     """Change a kernel as little as possible so that distances do what labels, or constraints, ask for.
 
@@ -111,56 +114,25 @@ class LowRankKernelLearner(LabelledTransformer):
     (178, 13)
     """
 
-    _way_out: ClassVar[str] = "learn from fewer samples, or take a linear kernel"
-    _constraints: ClassVar[Declarations] = {
-        "n_components": optional(COUNT),
-        **KERNEL_OPTIONS,
-        "divergence": OneOf(tuple(sorted(lowrank.DIVERGENCES))),
-        "solver": OneOf(tuple(sorted(lowrank.SOLVERS))),
-        "n_constraints": COUNT,
-        "change": FRACTION,
-        "slack": POSITIVE_OR_INFINITE,
-        "tol": POSITIVE,
-        "max_iter": COUNT,
-        "compiled": OneOf((True, False, "auto")),
-    }
+    n_components: Count = None
+    _: KW_ONLY
+    kernel: str | Kernel = "linear"
+    sigma: Bandwidth = None
+    gamma: Positive = None
+    degree: Count = None
+    coef0: Offset = None
+    kernel_params: Options = None
+    divergence: Annotated[str, OneOf(tuple(sorted(lowrank.DIVERGENCES)))] = "burg"
+    solver: Annotated[str, OneOf(tuple(sorted(lowrank.SOLVERS)))] = "newton"
+    n_constraints: Annotated[int, COUNT] = 200
+    change: Annotated[float, FRACTION] = 0.25
+    slack: Annotated[float, POSITIVE_OR_INFINITE] = 1.0
+    tol: Annotated[float, POSITIVE] = 1e-3
+    max_iter: Annotated[int, COUNT] = 2000
+    compiled: Annotated[bool | str, OneOf((True, False, "auto"))] = "auto"
+    random_state: Any = None
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: str | Kernel = "linear",
-        sigma: float | str | None = None,
-        gamma: float | None = None,
-        degree: int | None = None,
-        coef0: float | None = None,
-        kernel_params: Mapping[str, Any] | None = None,
-        divergence: str = "burg",
-        solver: str = "newton",
-        n_constraints: int = 200,
-        change: float = 0.25,
-        slack: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        compiled: bool | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.sigma = sigma
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.divergence = divergence
-        self.solver = solver
-        self.n_constraints = n_constraints
-        self.change = change
-        self.slack = slack
-        self.tol = tol
-        self.max_iter = max_iter
-        self.compiled = compiled
-        self.random_state = random_state
+    _way_out: ClassVar[str] = "learn from fewer samples, or take a linear kernel"
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None) -> Self:
         """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
@@ -210,7 +182,7 @@ class LowRankKernelLearner(LabelledTransformer):
             features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
             warn_of_kernel_matrix(self, features)
             return features, None
-        features, labels = labelled_samples(self, X, y)
+        features, labels = self._checked(X, y)
         if len(self.classes_) < 2:
             raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
         return features, labels

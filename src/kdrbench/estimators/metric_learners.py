@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kdrbench import metric_learning
 from kdrbench.estimators.common import LabelledTransformer, Samples
+from kdrbench.estimators.definitions import Count, Positive
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import entries_of_block
-from kdrbench.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Declarations, optional
+from kdrbench.parameters import COUNT, NOT_NEGATIVE
 
 _FLOAT = 8
 # Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
@@ -62,6 +64,7 @@ class _LinearMetricLearner(LabelledTransformer):
         """Return A."""
 
 
+@dataclass(repr=False, eq=False)
 class NCA(_LinearMetricLearner):
     """Neighbourhood components analysis: classify rightly by a random near neighbour.
 
@@ -84,9 +87,7 @@ class NCA(_LinearMetricLearner):
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
         Iterations taken.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -101,11 +102,9 @@ class NCA(_LinearMetricLearner):
     (150, 4)
     """
 
-    _constraints: ClassVar[Declarations] = {"max_iter": COUNT, "tol": optional(POSITIVE)}
-
-    def __init__(self, *, max_iter: int = 50, tol: float | None = None) -> None:
-        self.max_iter = max_iter
-        self.tol = tol
+    _: KW_ONLY
+    max_iter: Annotated[int, COUNT] = 50
+    tol: Positive = None
 
     def _learner(self) -> metric_learning.NCA:
         return metric_learning.NCA(self.max_iter)
@@ -117,6 +116,7 @@ class NCA(_LinearMetricLearner):
         return projection
 
 
+@dataclass(repr=False, eq=False)
 class LMNN(_LinearMetricLearner):
     """Large margin nearest neighbours: near samples of one class nearer, by a margin, than samples of others.
 
@@ -146,9 +146,7 @@ class LMNN(_LinearMetricLearner):
         Iterations of L-BFGS, over all descents.
     relative_gap_ : float
         How far the objective is from its minimum at most, as a share of it; only with ``tol``.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -163,28 +161,12 @@ class LMNN(_LinearMetricLearner):
     True
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "n_neighbors": COUNT,
-        "push": NOT_NEGATIVE,
-        "regularization": NOT_NEGATIVE,
-        "max_iter": COUNT,
-        "tol": optional(POSITIVE),
-    }
-
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        *,
-        push: float = 1.0,
-        regularization: float = 0.0,
-        max_iter: int = 20,
-        tol: float | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.push = push
-        self.regularization = regularization
-        self.max_iter = max_iter
-        self.tol = tol
+    n_neighbors: Annotated[int, COUNT] = 3
+    _: KW_ONLY
+    push: Annotated[float, NOT_NEGATIVE] = 1.0
+    regularization: Annotated[float, NOT_NEGATIVE] = 0.0
+    max_iter: Annotated[int, COUNT] = 20
+    tol: Positive = None
 
     def _learner(self) -> metric_learning.LMNN:
         return metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
@@ -204,6 +186,7 @@ class LMNN(_LinearMetricLearner):
         return np.asarray(scale * optimum.projection)
 
 
+@dataclass(repr=False, eq=False)
 class DNE(_LinearMetricLearner):
     """Discriminant neighbourhood embedding: near samples of one class together, near ones of others apart.
 
@@ -221,9 +204,7 @@ class DNE(_LinearMetricLearner):
     ----------
     components_ : ndarray of shape (d, n_features)
         A', with orthonormal rows.
-    classes_ : ndarray
-        The labels seen.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
     ----------
@@ -238,11 +219,9 @@ class DNE(_LinearMetricLearner):
     (150, 2)
     """
 
-    _constraints: ClassVar[Declarations] = {"n_neighbors": COUNT, "n_components": optional(COUNT)}
-
-    def __init__(self, n_neighbors: int = 3, *, n_components: int | None = None) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
+    n_neighbors: Annotated[int, COUNT] = 3
+    _: KW_ONLY
+    n_components: Count = None
 
     def _learner(self) -> metric_learning.DNE:
         return metric_learning.DNE(self.n_neighbors, self.n_components)

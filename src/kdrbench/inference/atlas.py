@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, kendalltau
+from scipy.stats import kendalltau
 from sklearn.base import clone
 
 from kdrbench.errors import InputError
@@ -59,19 +59,9 @@ class Atlas:
         """The share of all starts that reach each optimum."""
         return np.array([one.n_reached for one in self.optima]) / len(self.reached)
 
-    def share_interval(self, place: int, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the interval of Clopper and Pearson for the share of an optimum."""
-        found = binomtest(self.optima[place].n_reached, len(self.reached)).proportion_ci(confidence)
-        return float(found.low), float(found.high)
-
     def place_of(self, projection: FloatArray) -> int:
         """Return the place of the optimum within ``angle_deg`` of a projection (d x q), or -1."""
         return place_of(projection, [one.projection for one in self.optima], self.angle_deg)
-
-    def found_again(self, other: Atlas, least_share: float = 0.02) -> float:
-        """Return which share of the optima that more than ``least_share`` of the starts reach is in ``other`` too."""
-        wanted = [one for one, share in zip(self.optima, self.shares, strict=True) if share > least_share]
-        return float(np.mean([other.place_of(one.projection) >= 0 for one in wanted])) if wanted else float("nan")
 
 
 def atlas(

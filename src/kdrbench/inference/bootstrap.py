@@ -120,16 +120,15 @@ def bootstrap_angles(
     seed, known = seed_of(random_state), np.asarray(y)
     subject = seeded(estimator, seed)
     reference = _span_of(clone(subject).fit(features, known), features)
-    places = (resampled(len(known), known, scheme, (seed, number)) for number in range(n_resamples))
-    calls = (delayed(_learned)(subject, features, known, chosen) for chosen in places)
-    drawn = list(in_order(calls, n_jobs))
-    if any(one.shape != reference.shape for one in drawn):
+    resamples = (resampled(len(known), known, scheme, (seed, number)) for number in range(n_resamples))
+    drawn = list(in_order((delayed(_learned)(subject, features, known, rows) for rows in resamples), n_jobs))
+    if any(columns.shape != reference.shape for columns in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")
-    return _summary(reference, np.array([turned_to(one, reference) for one in drawn]), confidence, seed)
+    return _summary(reference, np.array([turned_to(columns, reference) for columns in drawn]), confidence, seed)
 
 
-def _learned(estimator: Any, features: FloatArray, known: NDArray[Any], chosen: NDArray[np.intp]) -> FloatArray:
-    return _span_of(fitted(estimator, features[chosen], known[chosen]), features)
+def _learned(estimator: Any, features: FloatArray, known: NDArray[Any], rows: NDArray[np.intp]) -> FloatArray:
+    return _span_of(fitted(estimator, features[rows], known[rows]), features)
 
 
 def _span_of(model: Any, features: FloatArray) -> FloatArray:

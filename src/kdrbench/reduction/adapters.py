@@ -6,7 +6,8 @@ nothing from y, so that every other method must beat them.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +25,15 @@ from kdrbench.parameters import (
     COUNT,
     FLAG,
     POSITIVE,
-    Declarations,
     Interval,
     check_parameters,
     check_value,
     whole,
 )
-from kdrbench.reduction.common import COMPONENTS, SHRINKAGE, LinearReducer, Reducer, Response
+from kdrbench.reduction.common import Components, LinearReducer, Reducer, Response, Shrinkage
 
 
+@dataclass(repr=False, eq=False)
 class LDA(LinearReducer):
     """Linear discriminant analysis to at most ``n_components`` directions; k classes have k - 1.
 
@@ -57,15 +58,11 @@ class LDA(LinearReducer):
     Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936.
     """
 
-    _continuous = False
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "shrinkage": SHRINKAGE,
-    }
+    n_components: Components = None
+    _: KW_ONLY
+    shrinkage: Shrinkage = None
 
-    def __init__(self, n_components: int | None = None, *, shrinkage: Any = None) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    _continuous = False
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         solver = "svd" if self.shrinkage is None else "eigen"
@@ -74,6 +71,7 @@ class LDA(LinearReducer):
         return np.asarray(model.scalings_.T[:most])
 
 
+@dataclass(repr=False, eq=False)
 class PLSDA(LinearReducer):
     """Partial least squares on one-hot labels (PLS-DA), or on a continuous y.
 
@@ -97,11 +95,9 @@ class PLSDA(LinearReducer):
     Barker, Rayens, "Partial least squares for discrimination", Journal of Chemometrics 17, 2003.
     """
 
-    _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "scale": FLAG}
-
-    def __init__(self, n_components: int | None = None, *, scale: bool = True) -> None:
-        self.n_components = n_components
-        self.scale = scale
+    n_components: Components = None
+    _: KW_ONLY
+    scale: Annotated[bool, FLAG] = True
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         targets = response.indicators()
@@ -111,6 +107,7 @@ class PLSDA(LinearReducer):
         return np.asarray((model.x_rotations_ / model._x_std[:, None]).T)
 
 
+@dataclass(repr=False, eq=False)
 class MedianKernelPCA(Reducer):
     """Kernel principal components of a Gaussian whose bandwidth is a share of the median distance; y is not used.
 
@@ -137,11 +134,9 @@ class MedianKernelPCA(Reducer):
     1998.
     """
 
-    _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS, "bandwidth": POSITIVE}
-
-    def __init__(self, n_components: int | None = None, *, bandwidth: float = 1.0) -> None:
-        self.n_components = n_components
-        self.bandwidth = bandwidth
+    n_components: Components = None
+    _: KW_ONLY
+    bandwidth: Annotated[float, POSITIVE] = 1.0
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         self.sigma_ = self.bandwidth * median_distance(features)
@@ -155,6 +150,7 @@ class MedianKernelPCA(Reducer):
         return int(self.model_.eigenvalues_.shape[0])
 
 
+@dataclass(repr=False, eq=False)
 class LeadingComponents(Reducer):
     """The principal components of what another transformer makes of the samples.
 
@@ -178,11 +174,8 @@ class LeadingComponents(Reducer):
         The map, where the transformer's is linear: only with a transformer that has ``components_``.
     """
 
-    _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS}
-
-    def __init__(self, estimator: Any, n_components: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_components = n_components
+    estimator: Any
+    n_components: Components = None
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         labels = response.values if response.classes is None else response.classes[response.values]
@@ -203,6 +196,7 @@ class LeadingComponents(Reducer):
         return int(self.pca_.n_components_)
 
 
+@dataclass(repr=False, eq=False)
 class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Project on orthonormal axes drawn at random, uniformly among all; neither X nor y play a part.
 
@@ -225,11 +219,9 @@ class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Stewart, "The efficient generation of random orthogonal matrices", SIAM Journal on Numerical Analysis 17, 1980.
     """
 
-    _constraints: ClassVar[Declarations] = {"n_components": COUNT}
-
-    def __init__(self, n_components: int = 1, *, random_state: Any = None) -> None:
-        self.n_components = n_components
-        self.random_state = random_state
+    n_components: Annotated[int, COUNT] = 1
+    _: KW_ONLY
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Draw axes for as many features as X has; ``ValueError`` for NaN, or more components than features."""
@@ -252,6 +244,7 @@ class RandomAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(self.components_.shape[0])
 
 
+@dataclass(repr=False, eq=False)
 class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Another transformer, fitted on y in a random order: what it finds where there is nothing to find.
 
@@ -270,9 +263,9 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
         Its components, where it has any.
     """
 
-    def __init__(self, estimator: Any, *, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit a clone of ``estimator`` on X and y in a random order; raises what that raises."""
@@ -303,6 +296,7 @@ class ShuffledLabels(MetaEstimatorMixin, TransformerMixin, BaseEstimator):  # ty
         return tags
 
 
+@dataclass(repr=False, eq=False)
 class SupervisedUMAP(Reducer):
     """Uniform manifold approximation and projection with labels: a layout of a graph of near neighbours.
 
@@ -332,24 +326,11 @@ class SupervisedUMAP(Reducer):
     (arXiv 1802.03426); the package's documentation for labels.
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "n_neighbors": whole(2),
-        "target_weight": Interval(0.0, 1.0),
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 15,
-        target_weight: float = 0.5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.target_weight = target_weight
-        self.random_state = random_state
+    n_components: Components = None
+    _: KW_ONLY
+    n_neighbors: Annotated[int, whole(2)] = 15
+    target_weight: Annotated[float, Interval(0.0, 1.0)] = 0.5
+    random_state: Any = None
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         with needed_for("SupervisedUMAP"):

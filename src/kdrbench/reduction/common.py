@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, Samples, check_footprint
+from kdrbench.estimators.common import LabelledTransformer, Samples
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_parameters, check_value, optional, whole
+from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_value, optional, whole
 
-COMPONENTS = optional(COUNT)
-SHRINKAGE = Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)
+Components = Annotated[int | None, optional(COUNT)]
+Shrinkage = Annotated[Any, Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)]
 
 
 def of_kernel_matrix(samples: Samples) -> float:
@@ -89,20 +89,11 @@ class Reducer(LabelledTransformer):
     _continuous: ClassVar[bool] = True
     n_components: int | None
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn from X (n_samples x n_features) and y: class labels or, where the class says so, numbers.
-
-        Raises ``ValueError`` for bad parameters, NaN or sparse input, y of one value, more components than features,
-        samples that all coincide, or where it needs more memory than is free.
-        """
-        check_parameters(self)
+    def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
             check_classification_targets(target)
-        size = Samples(*features.shape)
-        check_footprint(self, self._needed(size), size, self._way_out)
-        self._learn(features, target)
-        return self
+        return features, target
 
     def _needed(self, samples: Samples) -> float:
         # The centred samples, their singular vectors and those scaled, and some covariances.

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import Samples
-from kdrbench.estimators.definitions import kernel_definition, pairwise_kernel
+from kdrbench.estimators.definitions import Options, kernel_definition, pairwise_kernel
 from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
 from kdrbench.memory import check_memory
 from kdrbench.metric_learning import squared_distances
-from kdrbench.parameters import COUNT, OPTIONS, POSITIVE, Declarations, optional
+from kdrbench.parameters import COUNT, POSITIVE
 from kdrbench.reduction.common import (
-    COMPONENTS,
-    SHRINKAGE,
+    Components,
     LinearReducer,
     Reducer,
     Response,
+    Shrinkage,
     in_their_span,
     numerical_rank,
     of_kernel_matrix,
@@ -29,6 +29,7 @@ from kdrbench.reduction.common import (
 )
 
 
+@dataclass(repr=False, eq=False)
 class KernelDiscriminantAnalysis(Reducer):
     """Kernel Fisher discriminant analysis: linear discriminants of feature vectors, at most one less than classes.
 
@@ -69,25 +70,13 @@ class KernelDiscriminantAnalysis(Reducer):
     "Generalized discriminant analysis using a kernel approach", Neural Computation 12, 2000 (several classes).
     """
 
-    _continuous = False
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "kernel_params": optional(OPTIONS),
-        "regularization": POSITIVE,
-    }
+    n_components: Components = None
+    _: KW_ONLY
+    kernel: str | Kernel = "gaussian"
+    kernel_params: Options = None
+    regularization: Annotated[float, POSITIVE] = 1e-3
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: str | Kernel = "gaussian",
-        kernel_params: Mapping[str, Any] | None = None,
-        regularization: float = 1e-3,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.regularization = regularization
+    _continuous = False
 
     def _needed(self, samples: Samples) -> float:
         return super()._needed(samples) + of_kernel_matrix(samples)
@@ -144,6 +133,7 @@ def _class_contrasts(response: Response) -> FloatArray:
     return np.asarray((indicators / sizes) @ null_space(sizes[None, :]))
 
 
+@dataclass(repr=False, eq=False)
 class LFDA(LinearReducer):
     """Local Fisher discriminant analysis: classes apart, near samples of a class together.
 
@@ -181,23 +171,12 @@ class LFDA(LinearReducer):
     (section 3). Local scaling: Zelnik-Manor, Perona, "Self-tuning spectral clustering", NIPS 2004.
     """
 
-    _continuous = False
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "n_neighbors": COUNT,
-        "shrinkage": SHRINKAGE,
-    }
+    n_components: Components = None
+    _: KW_ONLY
+    n_neighbors: Annotated[int, COUNT] = 7
+    shrinkage: Shrinkage = None
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 7,
-        shrinkage: str | float | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.shrinkage = shrinkage
+    _continuous = False
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         # Neither scatter has anything orthogonal to all samples.

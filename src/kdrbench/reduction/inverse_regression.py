@@ -9,40 +9,34 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import eigh, svd
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.parameters import Declarations, whole
+from kdrbench.parameters import whole
 from kdrbench.reduction.common import (
-    COMPONENTS,
-    SHRINKAGE,
+    Components,
     LinearReducer,
     Response,
+    Shrinkage,
     Whitened,
     numerical_rank,
     whitened,
 )
 
 
+@dataclass(repr=False, eq=False)
 class _InverseRegression(LinearReducer):
     """Directions of X in which its distribution varies with y, from moments of slices."""
 
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "n_slices": whole(2),
-        "shrinkage": SHRINKAGE,
-    }
-
-    def __init__(
-        self, n_components: int | None = None, *, n_slices: int = 10, shrinkage: str | float | None = None
-    ) -> None:
-        self.n_components = n_components
-        self.n_slices = n_slices
-        self.shrinkage = shrinkage
+    n_components: Components = None
+    _: KW_ONLY
+    n_slices: Annotated[int, whole(2)] = 10
+    shrinkage: Shrinkage = None
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         white = whitened(centred, self.shrinkage)

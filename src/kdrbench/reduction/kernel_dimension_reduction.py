@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
@@ -14,9 +15,9 @@ from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import squared_distances
 from kdrbench.metric_learning.neighbours import row_blocks
-from kdrbench.parameters import POSITIVE, Declarations
+from kdrbench.parameters import POSITIVE
 from kdrbench.reduction.common import (
-    COMPONENTS,
+    Components,
     LinearReducer,
     Response,
     in_their_span,
@@ -28,6 +29,7 @@ from kdrbench.reduction.common import (
 _TARGET_TOLERANCE = 1e-10
 
 
+@dataclass(repr=False, eq=False)
 class GradientKDR(LinearReducer):
     """Gradient-based kernel dimension reduction (gKDR): the directions in which E[f(y) | x] changes.
 
@@ -63,22 +65,10 @@ class GradientKDR(LinearReducer):
     defaults are those of the authors' sample program; they tune the bandwidths over 0.25 to 2 medians.
     """
 
-    _constraints: ClassVar[Declarations] = {
-        "n_components": COMPONENTS,
-        "bandwidth": POSITIVE,
-        "regularization": POSITIVE,
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        bandwidth: float = 1.0,
-        regularization: float = 1e-5,
-    ) -> None:
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.regularization = regularization
+    n_components: Components = None
+    _: KW_ONLY
+    bandwidth: Annotated[float, POSITIVE] = 1.0
+    regularization: Annotated[float, POSITIVE] = 1e-5
 
     def _needed(self, samples: Samples) -> float:
         return super()._needed(samples) + of_kernel_matrix(samples)
@@ -124,6 +114,7 @@ def _target_factor(response: Response) -> FloatArray:
     return found[0]
 
 
+@dataclass(repr=False, eq=False)
 class SupervisedPCA(LinearReducer):
     """Supervised principal components: the orthonormal directions with the largest HSIC with y.
 
@@ -151,10 +142,7 @@ class SupervisedPCA(LinearReducer):
     dual form).
     """
 
-    _constraints: ClassVar[Declarations] = {"n_components": COMPONENTS}
-
-    def __init__(self, n_components: int | None = None) -> None:
-        self.n_components = n_components
+    n_components: Components = None
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         targets = response.indicators()

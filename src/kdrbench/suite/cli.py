@@ -16,7 +16,7 @@ from kdrbench.extras import said_of_missing
 # Sections of `--help`: of each command its module, imported when the command is called, and what it does.
 _SECTIONS = {
     "Use": {
-        "data": ("kdrbench.datasets.commands", "List, fetch and verify the registered data sets."),
+        "data": ("data", "List, fetch and verify the registered data sets."),
         "doctor": ("doctor", "Check the environment: packages, threads, data, Slurm, TeX, browser."),
         "forget": ("progress", "Mark runs to be made again."),
         "list": ("listing", "List solvers, kernels, data sets, baselines, learners, experiments."),

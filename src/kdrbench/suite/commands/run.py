@@ -64,7 +64,7 @@ def run(
 ) -> None:
     """Run SOLVER with KERNEL on DATASET: names of `kdrbench list` or of a configuration, or files of your own.
 
-    A table of your own is named with the column of its classes: my_data.csv:species; so are .parquet and .arff.
+    A table of your own is named with the column of its classes: my_data.csv:species.
 
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """

@@ -14,8 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.datasets.card import facts_of
-from kdrbench.datasets.registry import load_registry
+from kdrbench.datasets.registry import facts_of, load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
 from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
 from kdrbench.suite.reports.figures.chart import Chart
