@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_library():
     for (q,), result in results.items():
         learned = learn(METHODS["lda"], fold, q, 0)
         expected = judge(learned.train, fold.train_codes, learned.test, fold.test_codes)
-        assert {name: result.columns[name] for name in expected.columns()} == expected.columns()
+        assert {name: result.columns[name] for name in expected} == expected
 
 
 def test_folds_are_the_same_for_all_methods_and_rules():
