@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
-.PHONY: picture pictures rulegraph bench lock lock-oldest clean
+.PHONY: picture pictures bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -136,12 +136,6 @@ picture: demo
 pictures: docs
 	python docs/draw_pictures.py --fill
 	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png
-
-# The picture of the rules in docs/experiments.md.
-rulegraph: $(READY)
-	snakemake --rulegraph --configfile config.demo.yaml docs/rulegraph.yaml > docs/rulegraph.dot
-	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
-	rm docs/rulegraph.dot
 
 # Every measured table of the pages; data come from KDRBENCH_MIRROR.
 bench: $(READY_DEV)
