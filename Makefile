@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Hundreds of processes read the bytecode that the first one writes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
+.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages test-oldest test-processors
 .PHONY: picture pictures bench lock lock-oldest clean
 
 demo: $(READY)
@@ -86,10 +86,6 @@ docs: $(READY_DEV)
 # The documentation's pages on what was found, from the packed record.
 record-pages: $(READY)
 	kdrbench summary --results results/reference --reports reports --out docs/record
-
-# Metadata for archives and indexes of a release, from pyproject.toml and CITATION.cff, in dist/.
-metadata: $(READY)
-	python docs/write_metadata.py
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest

@@ -18,7 +18,7 @@ from kdrbench.suite.reports.tables.table import render_html, render_latex
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
 from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import LOSS, NEITHER, WIN, critical_difference
+from kdrbench.suite.systems.league.scores import WIN, critical_difference
 from kdrbench.suite.systems.league.table_rows import (
     KERNEL_PROJECTIONS,
     League,
@@ -54,13 +54,8 @@ def test_the_headline_is_what_the_rows_say():
     assert "in 1 of 4 cells; in 3 it is" in lost
 
 
-def test_the_headline_counts_both_ways():
-    outcomes = [WIN, LOSS, LOSS, NEITHER]
-    assert headline("A", ["B", "C", "D"], outcomes, "k-NN accuracy") == (
-        "By k-NN accuracy, A is significantly better than each of B, C and D in 1 of 4 cells; in 2 it is significantly "
-        "worse than at least one of them."
-    )
-    alone = headline("A", ["B"], outcomes[:1], "it")
+def test_a_single_rival_is_named_alone():
+    alone = headline("A", ["B"], [WIN], "it")
     assert alone.endswith("better than B in 1 of 1 cell; in none it is significantly worse than it.")
 
 
