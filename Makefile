@@ -11,8 +11,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Hundreds of processes read the bytecode that the first one writes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
-.PHONY: picture pictures rulegraph bench lock lock-oldest clean
+.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages test-oldest test-processors
+.PHONY: picture pictures bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -87,10 +87,6 @@ docs: $(READY_DEV)
 record-pages: $(READY)
 	kdrbench summary --results results/reference --reports reports --out docs/record
 
-# Metadata for archives and indexes of a release, from pyproject.toml and CITATION.cff, in dist/.
-metadata: $(READY)
-	python docs/write_metadata.py
-
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest
 test-oldest: $(READY_DEV) $(OLDEST)/.ready
@@ -136,12 +132,6 @@ picture: demo
 pictures: docs
 	python docs/draw_pictures.py --fill
 	cp docs/gallery/images/sphx_glr_plot_5_loadings_001.png docs/pictures/loadings.png
-
-# The picture of the rules in docs/experiments.md.
-rulegraph: $(READY)
-	snakemake --rulegraph --configfile config.demo.yaml docs/rulegraph.yaml > docs/rulegraph.dot
-	python docs/draw_rulegraph.py < docs/rulegraph.dot > docs/rulegraph.svg
-	rm docs/rulegraph.dot
 
 # Every measured table of the pages; data come from KDRBENCH_MIRROR.
 bench: $(READY_DEV)

@@ -1,5 +1,6 @@
-"""What a wheel holds, what works without the workflow's packages, and what an import loads."""
+"""What a wheel and each environment hold, what works without further packages, and what an import loads."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,12 +11,16 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 import kdrbench
 from kdrbench import estimators
+from kdrbench.datasets import load_dataset, save_prepared
 from kdrbench.extras import EXTRAS, MissingPackageError
+from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import supervise
+from kdrbench.suite.experiments.config import load_grid
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
@@ -270,19 +275,10 @@ def test_estimators_load_no_more_of_scikit_learn_than_needed():
 
 # What each lock is made of.
 _WORKFLOW = ["dependencies", "rivals", "data", "cli", "plots", "workflow"]
+_OF_DEVELOPERS = ["cluster", "compiled", "large", "umap", "docs", "test", "dev", "build"]
 LOCKS = {
     "requirements.lock": [*_WORKFLOW, "cluster", "build"],
-    "requirements-dev.lock": [
-        *_WORKFLOW,
-        "cluster",
-        "compiled",
-        "large",
-        "umap",
-        "docs",
-        "test",
-        "dev",
-        "build",
-    ],
+    "requirements-dev.lock": [*_WORKFLOW, *_OF_DEVELOPERS],
     "requirements-oldest.lock": [*_WORKFLOW, "compiled", "large", "test"],
 }
 
@@ -332,3 +328,65 @@ def entries_of(lock):
 
 def locked_in(lock):
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "envs" / lock).read_text(), re.M))
+
+
+def lacking_in(environment):
+    """Return the importable names of the distributions of pyproject.toml that a conda environment does not name."""
+    held = {line.split("=")[0] for line in yaml.safe_load((ROOT / "envs" / environment).read_text())["dependencies"]}
+    lacking = {name.lower() for name in re.findall(r'^    "([\w-]+)>=', PYPROJECT, re.M)} - held
+    return {name for name, owners in packages_distributions().items() if {one.lower() for one in owners} & lacking}
+
+
+def run_in(environment, program, *words):
+    """Run Python code where nothing can be imported that the environment lacks; return what it printed."""
+    done = without(lacking_in(environment), program, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# All commands in one process: its start takes longer than theirs.
+COMMANDS = """
+from click.testing import CliRunner
+from kdrbench.suite.cli import main
+config, out, *names = sys.argv[1:]
+for words in (["freeze-config", "--config", config, "--out", out], *([name, "--help"] for name in names)):
+    print(words[0], CliRunner().invoke(main, words, catch_exceptions=False).exit_code)
+from kdrbench.suite.reports import making
+from kdrbench.suite.engine import publish
+"""
+
+
+@pytest.mark.slow("imports what commands, figures and the configuration need in a new process")
+def test_the_report_environment_has_what_its_commands_import(tmp_path):
+    names = ["claims", "dashboard", "figure", "merge", "papers", "published-vs-ours", "reports", "status", "table"]
+    config = tmp_path / "started.json"
+    config.write_text(json.dumps(yaml.safe_load((ROOT / "config.yaml").read_text())))
+    said = run_in("report.yaml", COMMANDS, str(config), str(tmp_path / "config.json"), *names).splitlines()
+    assert said == [f"{name} 0" for name in ("freeze-config", *names)]
+    # The blocker would show a lack: an environment without packages has no command line.
+    assert "click" not in lacking_in("report.yaml")
+    assert "snakemake" in lacking_in("report.yaml")
+
+
+RUNS = """
+from kdrbench.suite.cli import main
+from kdrbench.suite.systems.low_rank import run
+import kdrbench.lowrank.compiled
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow("imports what runs need in a new process")
+def test_the_environment_of_runs_has_what_they_import(tmp_path):
+    save_prepared(load_dataset("iris-bundled"), tmp_path / "iris-bundled.npz")
+    config = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"run": ["kpca_tables"]}
+    experiment = config["experiments"]["kpca_tables"]
+    candidates = {"default": {"sigmas": [0.1, 1.0]}}
+    experiment |= {"datasets": ["iris-bundled"], "learners": ["dne"], "splits": 1, "candidates": candidates}
+    experiment |= {"training": {"default": 100}, "test_selected": []}
+    (bundle,) = load_grid(config).bundles()
+    order = Order(bundle).write(tmp_path / "order.json")
+    words = [str(order), "--data", str(tmp_path), "--results", str(tmp_path / "results")]
+    said = run_in("run.yaml", RUNS, "batch", *words, "--time-limit-s", "60", "--memory-limit-mib", "512")
+    assert "kpca_tables/iris-bundled/0/dne/plain: converged" in said
+    assert "snakemake" in lacking_in("run.yaml")

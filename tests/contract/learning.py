@@ -199,7 +199,7 @@ def _of_baseline(name: str) -> dict[str, Any]:
 
 def _judged() -> dict[str, Any]:
     features, codes = samples()
-    return judge(features[:25, :2], codes[:25], features[25:, :2], codes[25:]).columns()
+    return judge(features[:25, :2], codes[:25], features[25:, :2], codes[25:])
 
 
 _DIVERGENCES = ("burg", "von_neumann")

@@ -1,6 +1,8 @@
-"""The paper has the form that the Journal of Open Source Software asks for, and leaves numbers to records."""
+"""The paper and the citation have the form that journals and archives ask for; numbers are left to records."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -34,3 +36,9 @@ def test_the_paper_has_the_form_of_the_journal():
         assert entry.persons["author"], key
         assert {"title", "year"} <= set(entry.fields), key
         assert all(group & set(entry.fields) for group in WHERE[entry.type]), key
+
+
+def test_the_citation_has_the_form_of_cff():
+    words = ["-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", str(ROOT / "CITATION.cff")]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

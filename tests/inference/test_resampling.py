@@ -11,7 +11,6 @@ from kdrbench.errors import InputError
 from kdrbench.estimators import LMNN, InterpretableKDR
 from kdrbench.inference import atlas, bootstrap_angles, choose_n_components, held_out_test, linear_time_hsic
 from kdrbench.inference.components import _permuted_rests
-from kdrbench.suite.systems.league.protocol import play
 
 
 def planted(n_samples, strengths, seed=0, n_features=5):
@@ -158,21 +157,3 @@ def test_a_test_and_an_atlas_refuse_it_and_say_why(use):
     for features, labels, error, message in CASES:
         with pytest.raises(error, match=message):
             USES[use](features, labels)
-
-
-def played(features, labels):
-    return play({"own": (features, labels)}, ["lda"], n_components=(1,), n_folds=2, n_repeats=1)
-
-
-def test_a_league_refuses_what_has_no_folds():
-    assert [row["status"] for row in played(X, Y)] == ["converged"] * 2
-    with pytest.raises(InputError, match="features hold 1 NaN or infinite values"):
-        played(MISSING, Y)
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[40, 39\]"):
-        played(X, Y[:-1])
-
-
-def test_a_method_that_needs_classes_loses_on_one_class():
-    rows = played(X, np.zeros(40, dtype=int))
-    assert [row["status"] for row in rows] == ["failed"] * 2
-    assert all("labels must name at least 2 classes" in row["message"] for row in rows)

@@ -44,7 +44,7 @@ def rows_of_atlas(folder, arrays):
     """A row of an atlas, whose run has left these arrays."""
     np.savez(folder / "chart.npz", **{f"wine/one/gaussian/{name}": array for name, array in arrays.items()})
     columns = {"experiment": "atlas", "dataset": "wine", "cells_of": "one", "kernel": "gaussian", "method": "ism"}
-    return pd.DataFrame([columns | {"run": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
+    return pd.DataFrame([columns | {"run": 0, "draw": 0, "problem": PROBLEM, "trace_file": "chart.jsonl"}])
 
 
 def test_the_best_of_a_chart_is_its_first(tmp_path):

@@ -13,7 +13,7 @@ from kdrbench.suite.reports.outputs import Report, experiment_figures
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import render_html
 from kdrbench.suite.systems.atlas import tables as atlas
-from kdrbench.suite.systems.atlas import tables as figure
+from kdrbench.suite.systems.atlas.optima import Charted
 from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
 from support.configs import whole_config
 
@@ -60,9 +60,11 @@ class Charts:
             best = {"best_cost": costs[0] if costs else np.nan}
             self.rows.append(row | certified | best | columns)
         if costs:
-            of_second = np.array(shares[: len(costs)])
-            numbers = np.column_stack([costs, qualities, np.zeros(len(costs)), of_second])
-            self.found.append((run, AXES[list(axes[: len(costs)])], numbers))
+            of_both = np.column_stack([np.zeros(len(costs)), shares[: len(costs)]])
+            chart = Charted(
+                problem, draw, AXES[list(axes[: len(costs)])], np.array(costs), np.array(qualities), of_both
+            )
+            self.found.append((pd.Series(self.rows[-1]), chart))
 
     @property
     def runs(self):
@@ -226,46 +228,28 @@ def test_every_optimum_of_problems_with_several_is_a_row(charts):
     charts.add("a", [-10.0], [0.9])
     charts.add("b", [-10.0, -9.5], [0.9444, 0.95], shares=(0.7, 0.25), draw=1)
     table, sections = charts.page()
-    several = sections[0].table
+    (section,) = sections
+    several = section.table
     assert several.columns[3:7] == ["Fold", "Draw", "Optimum", "Above best"]
     assert several.columns[7:] == ["Share of ISM", "Share of ISM, converged", "Quality"]
     assert [[entry.text for entry in row[3:]] for row in several.rows] == [
         ["2", "2", "1", "0", "0.0 %", "70.0 %", "0.9444"],
         ["2", "2", "2", "5 %", "0.0 %", "25.0 %", "0.9500"],
     ]
-    assert all(section.table.title in render_html(table, sections) for section in sections)
+    assert several.title in render_html(table, sections)
 
 
 def test_a_cell_without_a_certified_end_has_no_number(charts):
     nothing = dict.fromkeys(("best_quality", "share_at_best", "share_near_best", "median_gap", "largest_gap"), np.nan)
     charts.add("a", [], [], n_certified=0, **nothing, leading_gap=np.nan)
-    charts.rows[1] |= {"n_ended": 4, "cpu_s": np.nan}
-    table, (_, starts) = charts.page()
-    shown = cells_of(table)
+    shown = cells_of(charts.page()[0])
     columns = ("Optima", "Share of best", "Best cost", "Quality at best", "Printed above", "Found again", "Tau")
     assert [shown[name].text for name in columns] == ["none", *"------"]
-    rows = [cells_of(starts.table, place) for place in range(2)]
-    # Ten starts and the papers' in 1.1 s; a run that a limit stopped has no time.
-    assert [row["CPU time a start"].text for row in rows] == ["100ms", "-"]
-    assert [row["Starts"].text for row in rows] == ["10", "4"]
-    assert [row["Lost"].text for row in rows] == ["0", "6"]
     assert charts.sentences()[0].endswith("No start of ISM has come to an end beside a known optimum.")
     assert not any(re.search(r"\bnan\b", sentence) for sentence in charts.sentences())
 
 
-def test_a_solver_of_which_no_start_ended_has_dashes(charts):
-    charts.add("a", [-10.0], [0.9])
-    charts.rows[0] |= {"n_ended": 0}
-    starts = charts.page()[1][1].table
-    assert [entry.text for entry in starts.rows[0][4:]] == ["0", "10", *"-------"]
-
-
-def test_shares_have_exact_intervals_and_rounding_is_no_gap(charts):
-    charts.add("a", [-10.0], [0.9], median_gap=1e-12)
-    row = cells_of(charts.page()[1][1].table)
-    low, high = binomtest(6, 10).proportion_ci()
-    assert row["At the best"].text == f"60.0 % ({100 * low:.1f} to {100 * high:.1f})"
-    assert (row["Median above"].text, row["Largest above"].text) == ("0", "2 %")
+def test_shares_have_exact_intervals():
     for count, n in ((0, 7), (3, 7), (7, 7)):
         assert clopper_pearson(count, n) == pytest.approx(tuple(binomtest(count, n).proportion_ci()))
 
@@ -273,7 +257,7 @@ def test_shares_have_exact_intervals_and_rounding_is_no_gap(charts):
 def chart_of(charts, tmp_path):
     config = whole_config() | {"run": ["atlas"]}
     (report,) = experiment_figures(config, "atlas")
-    return figure.chart_of(Source(report, charts.runs, config, tmp_path))
+    return atlas.chart_of(Source(report, charts.runs, config, tmp_path))
 
 
 def test_the_figure_has_a_point_a_problem_and_an_optimum(charts, tmp_path):

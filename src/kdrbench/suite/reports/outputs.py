@@ -53,7 +53,7 @@ FIGURE_KINDS = ("pdf", "png", "json", "txt")
 PAIRED_TESTS, COMPLEXITY, LOW_RANK_TEXT, TUNING = "paired_tests", "complexity", "low_rank_text", "tuning"
 SCALING, PROFILE, KPCA_FIGURE, FIGURE_1B = "scaling", "performance_profile", "kpca_figure", "figure1b"
 TRACES, FINDINGS, DATA = "traces", "findings", "data"
-LEAGUE_TABLES = ("advice", "duels", "controls", "sets")
+LEAGUE_TABLES = ("duels", "sets")
 # Two leagues with the same values of the first two have the same folds.
 _SAME_FOLDS, _SHARED = ("folds", "most_rows"), ("datasets", "methods", "components")
 Paths = Callable[[str, str], list[str]]

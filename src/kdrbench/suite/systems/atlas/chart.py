@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.inference.atlas import distinct_optima, place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
@@ -54,28 +53,27 @@ class EndsChart:
 
 def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float | None]) -> EndsChart:
     """Return the chart of the ends of each solver, the first of which is that of the papers' start."""
-    pool = [end for of_one in ends.values() for end in of_one]
-    projections, objectives = [end.projection for end in pool], [-end.cost for end in pool]
-    first, reached = distinct_optima(projections, objectives, _certified(pool), ANGLE_DEG)
-    optima = [pool[number] for number in first]
-    worth = {name: [quality_of(end) for end in of_one] for name, of_one in ends.items()}
-    pooled = [one for of_one in worth.values() for one in of_one]
-    qualities = [pooled[number] for number in first]
-    places = _by_solver(ends, reached)
-    shares = {name: np.bincount(one[one >= 0], minlength=len(first)) / max(1, len(one)) for name, one in places.items()}
-    columns = {
-        name: {
-            "n_ended": len(places[name]),
-            "n_certified": int((places[name] >= 0).sum()),
+    pool = [end for of_solver in ends.values() for end in of_solver]
+    objectives, certified = [-end.cost for end in pool], _certified(pool)
+    first, reached = distinct_optima([end.projection for end in pool], objectives, certified, ANGLE_DEG)
+    qualities = [quality_of(end) for end in pool]
+    optima, worth = [pool[number] for number in first], [qualities[number] for number in first]
+    shares, columns, begin = {}, {}, 0
+    for name, of_solver in ends.items():
+        part = slice(begin, begin := begin + len(of_solver))
+        # Without the papers' start.
+        places = reached[part][1:]
+        shares[name] = np.bincount(places[places >= 0], minlength=len(first)) / max(1, len(places))
+        columns[name] = {
+            "n_ended": len(places),
+            "n_certified": int((places >= 0).sum()),
             "n_optima": int((shares[name] > 0).sum()),
             "n_known": len(optima),
-            **(_beside_best(optima[0], ends[name]) if optima else {}),
-            "best_quality": qualities[0] if optima else None,
-            **_ranked(ends[name][1:], worth[name][1:]),
+            **(_beside_best(optima[0], of_solver) if optima else {}),
+            "best_quality": worth[0] if optima else None,
+            **_ranked(of_solver[1:], qualities[part][1:]),
         }
-        for name in ends
-    }
-    return EndsChart(optima, qualities, shares, columns)
+    return EndsChart(optima, worth, shares, columns)
 
 
 def _certified(ends: list[End]) -> list[bool]:
@@ -86,15 +84,6 @@ def _certified(ends: list[End]) -> list[bool]:
 
 def _most_use_degrees(ends: list[End]) -> bool:
     return 2 * sum(end.uses_degrees for end in ends) >= len(ends)
-
-
-def _by_solver(ends: Mapping[str, list[End]], reached: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
-    """Return by solver what its random starts reached, without the papers' start, which is the first."""
-    found, at = {}, 0
-    for name, of_one in ends.items():
-        found[name] = reached[at : at + len(of_one)][1:]
-        at += len(of_one)
-    return found
 
 
 def _beside_best(best: End, ends: list[End]) -> dict[str, Any]:

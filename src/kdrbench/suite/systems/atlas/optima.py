@@ -75,17 +75,16 @@ def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
     Raises ``DamagedError`` as :func:`read_charts` does.
     """
     found: dict[str, Solution] = {}
-    rows = one_row_a_run(runs)
-    for place, optima, numbers in read_charts(rows, findings):
-        problem, cost = str(rows["problem"].iloc[place]), float(numbers[0, 0])
-        if problem not in found or cost < found[problem].cost:
-            found[problem] = Solution(cost, optima[0])
+    for _, chart in read_charts(runs, findings):
+        cost = float(chart.costs[0])
+        if chart.problem not in found or cost < found[chart.problem].cost:
+            found[chart.problem] = Solution(cost, chart.optima[0])
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Charted:
-    """The distinct optima of one run by rising cost, with the share of starts of each solver (k x solvers)."""
+    """The distinct optima (k x d x q) of one run by rising cost, and the share of starts at each (k x solvers)."""
 
     problem: str
     draw: int
@@ -115,21 +114,23 @@ class Charted:
         return sum(place_of(one, other.optima, ANGLE_DEG) >= 0 for one in wanted), len(wanted)
 
 
-def read_charts(rows: pd.DataFrame, findings: Path) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Yield for each run of an atlas that charted optima its place in ``rows``, the optima and their numbers.
+def read_charts(runs: pd.DataFrame, findings: Path) -> Iterator[tuple[pd.Series, Charted]]:
+    """Yield for each run of an atlas that charted optima its first row, and the chart, which is that of all solvers.
 
-    The optima are k x d x q, the numbers k x (2 + solvers): cost, quality, and shares of starts. Raises
-    ``DamagedError`` where a run has left one without the other, other shapes, or what is not finite.
+    Raises ``DamagedError`` where a run has left optima without their numbers or the reverse, other shapes, or what is
+    not finite.
     """
-    numbers, charted = (dict(read_arrays(rows, findings, kind)) for kind in (NUMBERS, OPTIMA))
-    for place in sorted({*numbers, *charted}):
-        if fault := _fault_of_chart(charted.get(place), numbers.get(place)):
-            row = rows.iloc[place]
+    rows = runs.drop_duplicates(["experiment", "dataset", "cells_of", "kernel", "run"]).reset_index(drop=True)
+    numbers, optima = (dict(read_arrays(rows, findings, kind)) for kind in (NUMBERS, OPTIMA))
+    for place in sorted({*numbers, *optima}):
+        row = rows.iloc[place]
+        if fault := _fault_of_chart(optima.get(place), numbers.get(place)):
             raise DamagedError(
                 f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['cells_of']}/{row['kernel']} has left "
                 f"{fault}; delete its file of findings and start the workflow again, or leave the record out"
             )
-        yield place, charted[place], numbers[place]
+        costs, qualities, shares = numbers[place][:, 0], numbers[place][:, 1], numbers[place][:, 2:]
+        yield row, Charted(str(row["problem"]), int(row["draw"]), optima[place], costs, qualities, shares)
 
 
 def _fault_of_chart(optima: NDArray[Any] | None, numbers: NDArray[Any] | None) -> str:
@@ -141,11 +142,6 @@ def _fault_of_chart(optima: NDArray[Any] | None, numbers: NDArray[Any] | None) -
         return f"{NUMBERS} of shape {numbers.shape} and type {numbers.dtype} for {len(optima)} optima"
     # A quality may be unknown.
     return "" if np.isfinite(np.delete(numbers, 1, axis=1)).all() else f"{NUMBERS} that are not finite"
-
-
-def one_row_a_run(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run of an atlas, which has one for each solver: the optima are those of all of them."""
-    return runs.drop_duplicates(["experiment", "dataset", "cells_of", "kernel", "run"]).reset_index(drop=True)
 
 
 def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:

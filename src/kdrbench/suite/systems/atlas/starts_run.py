@@ -35,6 +35,9 @@ from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import TimedMonitor
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, SolverRun, make_solver_run
 
+# What a run leaves of each solver: the projections at its ends, and whether their objective divides by degrees.
+_ENDS, _DEGREES = "ends", "degrees"
+
 
 @dataclass(frozen=True)
 class AtlasRun:
@@ -74,8 +77,8 @@ class AtlasRun:
                 return Status.TIME_LIMIT, ended.message
             ends.append(ended.projection)
             degrees.append(int(ended.uses_degrees))
-            referee.save(_ends(name), np.array(ends))
-            referee.save(_degrees(name), np.array(degrees))
+            referee.save(f"{_ENDS}_{name}", np.array(ends))
+            referee.save(f"{_DEGREES}_{name}", np.array(degrees))
         return Status.CONVERGED, f"{len(ends)} starts ended"
 
     def judged(self, files: RunFiles, results: Results) -> Results:
@@ -98,7 +101,7 @@ class AtlasRun:
 
     def _examined(self, name: str, files: RunFiles) -> list[End]:
         """Return the ends of a solver; ``InputError`` unless they are orthonormal: a run may leave anything."""
-        ends, degrees = (_taken(files, kind(name)) for kind in (_ends, _degrees))
+        ends, degrees = (_taken(files, f"{kind}_{name}") for kind in (_ENDS, _DEGREES))
         if ends is None or degrees is None:
             return []
         if ends.ndim != 3 or ends.dtype != float or degrees.ndim != 1 or len(ends) > self.n_all:
@@ -112,14 +115,6 @@ class AtlasRun:
             scores = problem.scores_of(projection, uses_degrees=uses_degrees)
             found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
         return found
-
-
-def _ends(name: str) -> str:
-    return f"ends_{name}"
-
-
-def _degrees(name: str) -> str:
-    return f"degrees_{name}"
 
 
 def _taken(files: RunFiles, name: str) -> NDArray[Any] | None:

@@ -27,7 +27,6 @@ from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sh
 from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
 
-_RUN = "kdrbench.suite.systems.atlas.starts_run"
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
 # What a run leaves: the optima (k x d x q), and a row for each with cost, quality and the shares of solvers' starts.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kdrbench.errors import counted
+from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
@@ -49,9 +48,11 @@ def chart_of(source: Source) -> Chart | None:
     """Return the figure of an experiment; ``None`` where no run has come to its end."""
     if not (source.runs["status"] == "converged").any():
         return None
-    parts = _Parts(League(source.runs, source.stored[0]))
-    panels = [*map(parts.ranks, JUDGES), *map(parts.cost, JUDGES)]
-    panels += [parts.stability(count) for count in sorted(set(source.runs["n_components"]))]
+    league = League(source.runs, source.stored[0])
+    # In the order of the legend: by kind.
+    drawn = sorted(range(len(league.methods)), key=lambda place: list(STYLES).index(league.methods[place]))
+    panels = [_ranks(league, drawn, judge) for judge in JUDGES] + [_cost(league, drawn, judge) for judge in JUDGES]
+    panels += [_stability(league, drawn, count) for count in sorted(set(source.runs["n_components"]))]
     return Chart(
         name=source.name,
         title=source.experiment["title"],
@@ -67,85 +68,71 @@ def chart_of(source: Source) -> Chart | None:
     )
 
 
-@dataclass(frozen=True)
-class _Parts:
-    league: League
-
-    @cached_property
-    def drawn(self) -> list[int]:
-        """The places of the methods in the order of the legend: by kind."""
-        names, known = self.league.methods, list(STYLES)
-        return sorted(range(len(names)), key=lambda place: known.index(names[place]))
-
-    def points(self, place: int, x: list[float], y: list[float], words: list[str] | None = None) -> Series:
-        """Return the point of a method, in the method's colour and symbol."""
-        method = self.league.methods[place]
-        colour, symbol = STYLES[method]
-        return Series(self.league.title(method), x, y, Mark.POINTS, symbol, colour, words=words)
-
-    def interval(self, place: int, low: float, high: float, row: float) -> Series:
-        """Return the line of a method's interval, which belongs to its point."""
-        title, colour = self.league.title(self.league.methods[place]), STYLES[self.league.methods[place]][0]
-        return Series("interval", [low, high], [row, row], colour=colour, group=title)
-
-    def ranks(self, judge: str) -> Panel:
-        """Return the critical-difference picture of a judge (Demsar 2006, Figure 1): a row a method, by mean rank."""
-        ranks = self.league.ranks(judge)
-        means, intervals = ranks.mean(axis=0), bootstrap_mean_ranks(ranks, np.random.default_rng(0))
-        rows, difference = _rows(means), self.league.difference(judge)
-        series = []
-        for place in self.drawn:
-            (low, high), row = intervals[place], rows[place]
-            words = [f"mean rank {means[place]:.2f}, {low:.2f} to {high:.2f}"]
-            series.append(self.points(place, [float(means[place])], [row], words))
-            series.append(self.interval(place, float(low), float(high), row))
-        series.append(Series(_DIFFERENCE, [1.0, 1.0 + difference], [1.0, 1.0], colour=BLACK, group=_JOINED))
-        for level, (first, last) in enumerate(not_different(means, difference)):
-            beside = len(means) + 1 + _STEP * level
-            series.append(
-                Series(f"group {level + 1}", [beside] * 2, [-float(first), -float(last)], colour=BLACK, group=_JOINED)
-            )
-        numbers = {str(rank): float(rank) for rank in (1, *range(5, len(means) + 1, 5))}
-        names = {f"{_DIFFERENCE} {difference:.2f}": 1.0} | self.names(rows)
-        return Panel(f"rank by {JUDGES[judge]}", Axis("mean rank", ticks=numbers), Axis("", ticks=names), series)
-
-    def names(self, rows: Mapping[int, float]) -> dict[str, float]:
-        """Return the rows of a panel by the methods' names."""
-        return {self.league.title(self.league.methods[place]): row for place, row in rows.items()}
-
-    def cost(self, judge: str) -> Panel:
-        """Return the mean score of each method against the seconds of its median fit."""
-        means = np.nan_to_num(self.league.scores[judge].means, nan=0.0).mean(axis=0)
-        seconds = {place: self.league.median_s(self.league.methods[place]) for place in self.drawn}
-        series = [
-            self.points(place, [seconds[place]], [float(means[place])])
-            for place in self.drawn
-            if np.isfinite(seconds[place])
-        ]
-        return Panel(
-            "quality and cost", Axis("CPU time of a fit", Scale.LOG, "s"), Axis(f"mean {JUDGES[judge]}"), series
-        )
-
-    def stability(self, count: int) -> Panel:
-        """Return the angle between two folds' projections of each linear method, the most stable first."""
-        angles = {
-            place: np.quantile(self.league.angles[name, count], [0.25, 0.5, 0.75]).tolist()
-            for place, name in enumerate(self.league.methods)
-            if (name, count) in self.league.angles
-        }
-        order = list(angles)
-        ranked = _rows([angles[place][1] for place in order])
-        rows = {order[number]: row for number, row in ranked.items()}
-        series = []
-        for place in (one for one in self.drawn if one in angles):
-            low, middle, high = angles[place]
-            series.append(self.points(place, [middle], [rows[place]], [f"{low:.1f} to {high:.1f} degrees"]))
-            series.append(self.interval(place, low, high, rows[place]))
-        title = f"stability, {counted(count, 'component')}"
-        axis = Axis("largest principal angle between folds", unit="degrees")
-        return Panel(title, axis, Axis("", ticks=self.names(rows)), series)
+def _ranks(league: League, drawn: Sequence[int], judge: str) -> Panel:
+    """Return the critical-difference picture of a judge (Demsar 2006, Figure 1): a row a method, by mean rank."""
+    means, difference = league.mean_ranks(judge), league.difference(judge)
+    intervals = bootstrap_mean_ranks(league.scores[judge].mean_ranks, np.random.default_rng(0))
+    rows = _rows(range(len(means)), means)
+    series: list[Series] = []
+    for place in drawn:
+        low, high = map(float, intervals[place])
+        words = f"mean rank {means[place]:.2f}, {low:.2f} to {high:.2f}"
+        series += _point(league, place, (low, float(means[place]), high), rows[place], words)
+    series.append(Series(_DIFFERENCE, [1.0, 1.0 + difference], [1.0, 1.0], colour=BLACK, group=_JOINED))
+    for level, (first, last) in enumerate(not_different(means, difference)):
+        beside, ends = len(means) + 1 + _STEP * level, [-float(first), -float(last)]
+        series.append(Series(f"group {level + 1}", [beside] * 2, ends, colour=BLACK, group=_JOINED))
+    numbers = {str(rank): float(rank) for rank in (1, *range(5, len(means) + 1, 5))}
+    names = {f"{_DIFFERENCE} {difference:.2f}": 1.0} | _names(league, rows)
+    return Panel(f"rank by {JUDGES[judge]}", Axis("mean rank", ticks=numbers), Axis("", ticks=names), series)
 
 
-def _rows(values: Sequence[float] | Any) -> dict[int, float]:
+def _cost(league: League, drawn: Sequence[int], judge: str) -> Panel:
+    """Return the mean score of each method against the seconds of its median fit."""
+    means = np.nan_to_num(league.scores[judge].means, nan=0.0).mean(axis=0)
+    seconds = {place: league.median_s(league.methods[place]) for place in drawn}
+    series = [
+        _series(league, place, seconds[place], float(means[place])) for place in drawn if np.isfinite(seconds[place])
+    ]
+    return Panel("quality and cost", Axis("CPU time of a fit", Scale.LOG, "s"), Axis(f"mean {JUDGES[judge]}"), series)
+
+
+def _stability(league: League, drawn: Sequence[int], count: int) -> Panel:
+    """Return the angle between two folds' projections of each linear method, the most stable first."""
+    angles = {
+        place: np.quantile(league.angles[name, count], [0.25, 0.5, 0.75]).tolist()
+        for place, name in enumerate(league.methods)
+        if (name, count) in league.angles
+    }
+    rows = _rows(list(angles), [middle for _, middle, _ in angles.values()])
+    series: list[Series] = []
+    for place in (one for one in drawn if one in angles):
+        low, middle, high = angles[place]
+        series += _point(league, place, (low, middle, high), rows[place], f"{low:.1f} to {high:.1f} degrees")
+    axis = Axis("largest principal angle between folds", unit="degrees")
+    return Panel(f"stability, {counted(count, 'component')}", axis, Axis("", ticks=_names(league, rows)), series)
+
+
+def _series(league: League, place: int, x: float, y: float, words: str | None = None) -> Series:
+    """Return the point of a method, in the method's colour and symbol."""
+    method = league.methods[place]
+    colour, symbol = STYLES[method]
+    return Series(league.title(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
+
+
+def _point(
+    league: League, place: int, interval: tuple[float, float, float], row: float, words: str
+) -> tuple[Series, Series]:
+    """Return the point of a method in a row, and the line of its interval."""
+    low, middle, high = interval
+    point = _series(league, place, middle, row, words)
+    return point, Series("interval", [low, high], [row, row], colour=point.colour, group=point.label)
+
+
+def _names(league: League, rows: dict[int, float]) -> dict[str, float]:
+    return {league.title(league.methods[place]): row for place, row in rows.items()}
+
+
+def _rows(places: Sequence[int], values: Sequence[float] | FloatArray) -> dict[int, float]:
     """Return the row of each place, downwards from 0 by ascending value."""
-    return {int(place): -float(row) for row, place in enumerate(np.argsort(values, kind="stable"))}
+    return {places[number]: -float(row) for row, number in enumerate(np.argsort(values, kind="stable"))}

@@ -85,7 +85,7 @@ class FoldRun:
         try:
             if train is None or test is None:
                 raise InputError(f"the run left no projected {'train' if train is None else 'test'} rows")
-            scores = judge(train, self.fold.train_codes, test, self.fold.test_codes).columns()
+            scores = judge(train, self.fold.train_codes, test, self.fold.test_codes)
         except InputError as error:
             return failed_to_score({result.key: result}, error)[result.key]
         return replace(result, columns=columns | scores)

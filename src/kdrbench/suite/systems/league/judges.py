@@ -1,4 +1,4 @@
-"""Judges of a projection: two classifiers of different kind, dependence on the labels, and stability.
+"""Judges of a projection: two classifiers of different kind, and dependence on the labels.
 
 None of them is what a method of the league optimises by itself, and no one of them decides alone.
 
@@ -6,7 +6,6 @@ None of them is what a method of the league optimises by itself, and no one of t
                           that the method gave them, which is a part of what it learned.
 ``linear_accuracy``       the same by logistic regression on standardised coordinates.
 ``distance_correlation``  of projected test rows and their labels, 0 where independent; needs no classifier.
-``largest_angle``         between the spans of two linear projections.
 
 Source: Szekely, Rizzo, Bakirov, "Measuring and testing dependence by correlation of distances", Annals of Statistics
 35, 2007, Definitions 4 and 5; labels are 0 or 1 apart.
@@ -14,10 +13,7 @@ Source: Szekely, Rizzo, Bakirov, "Measuring and testing dependence by correlatio
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 import numpy as np
-from scipy.linalg import subspace_angles
 from scipy.spatial.distance import pdist, squareform
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -32,21 +28,8 @@ NEIGHBOURS = 5
 MOST_ROWS = 2000
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The scores of a projection on test rows; each is higher where the projection is better, and at most 1."""
-
-    knn_accuracy: float
-    linear_accuracy: float
-    distance_correlation: float
-
-    def columns(self) -> dict[str, float]:
-        """Return the scores by name."""
-        return asdict(self)
-
-
-def judge(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> Judgement:
-    """Return the scores of projected rows, n x q to learn from and m x q to test.
+def judge(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> dict[str, float]:
+    """Return the scores of projected rows (n x q to learn from, m x q to test) by name; each is at most 1.
 
     Raises ``InputError`` unless they are finite and of as many columns.
     """
@@ -55,11 +38,11 @@ def judge(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes
             raise InputError(f"the projected {name} rows must be {len(codes)} rows of finite numbers; got {rows.shape}")
     if train.shape[1] != test.shape[1]:
         raise InputError(f"training rows are projected to {train.shape[1]} columns, test rows to {test.shape[1]}")
-    return Judgement(
-        knn_accuracy(train, train_codes, test, test_codes),
-        linear_accuracy(train, train_codes, test, test_codes),
-        distance_correlation(test[:MOST_ROWS], test_codes[:MOST_ROWS]),
-    )
+    return {
+        "knn_accuracy": knn_accuracy(train, train_codes, test, test_codes),
+        "linear_accuracy": linear_accuracy(train, train_codes, test, test_codes),
+        "distance_correlation": distance_correlation(test[:MOST_ROWS], test_codes[:MOST_ROWS]),
+    }
 
 
 def knn_accuracy(train: FloatArray, train_codes: IntArray, test: FloatArray, test_codes: IntArray) -> float:
@@ -91,8 +74,3 @@ def _centred(distances: FloatArray) -> FloatArray:
     means = distances.mean(axis=0)
     centred: FloatArray = distances - means - means[:, None] + means.mean()
     return centred
-
-
-def largest_angle(first: FloatArray, second: FloatArray) -> float:
-    """Return the largest principal angle in degrees between the column spans of two d x q matrices."""
-    return float(np.rad2deg(subspace_angles(first, second).max()))

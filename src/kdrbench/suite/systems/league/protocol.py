@@ -5,10 +5,8 @@ A method may find fewer components than it is asked for, as discriminant analysi
 
 from __future__ import annotations
 
-import json
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +14,13 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
 from kdrbench.datasets.dataset import Standardiser
-from kdrbench.errors import InputError, error_text
+from kdrbench.errors import InputError
 from kdrbench.estimators.common import linear_map
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
-from kdrbench.reduction.methods import METHODS, ReducerEntry
-from kdrbench.suite.systems.league.judges import judge, knn_accuracy, linear_accuracy
-from kdrbench.suite.systems.league.rules import FIXED, INNER_FOLDS, RULES, TUNED
+from kdrbench.reduction.methods import ReducerEntry
+from kdrbench.suite.systems.league.judges import knn_accuracy, linear_accuracy
+from kdrbench.suite.systems.league.rules import INNER_FOLDS
 
 
 @dataclass(frozen=True)
@@ -71,37 +69,28 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
     """
     if not entry.grid:
         return {}
-    best, chosen, parts = -np.inf, {}, list(_inner_folds(fold, seed))
+    n_folds = max(2, min(INNER_FOLDS, int(np.unique(fold.train_codes, return_counts=True)[1].min())))
+    with warnings.catch_warnings():
+        # A class of a single row is in one inner fold alone.
+        warnings.simplefilter("ignore", UserWarning)
+        parts = [fold_of(fold.train, fold.train_codes, number, n_folds, seed) for number in range(n_folds)]
+    best, chosen = -np.inf, {}
     for candidate in ({}, *ParameterGrid(entry.grid)):
-        score = _inner_score(entry, parts, n_components, seed, candidate)
+        try:
+            score = float(np.mean([_inner_score(entry, part, n_components, seed, candidate) for part in parts]))
+        except (ImportError, MemoryError):
+            raise
+        except Exception:
+            score = -np.inf
         if score > best:
             best, chosen = score, dict(candidate)
     return chosen
 
 
-def _inner_score(
-    entry: ReducerEntry, parts: Sequence[Fold], n_components: int, seed: int, candidate: Mapping[str, Any]
-) -> float:
-    scores = []
-    for part in parts:
-        try:
-            learned = learn(entry, part, n_components, seed, candidate)
-            rows = learned.train, part.train_codes, learned.test, part.test_codes
-            scores.append(0.5 * (knn_accuracy(*rows) + linear_accuracy(*rows)))
-        except (ImportError, MemoryError):
-            raise
-        except Exception:
-            return -np.inf
-    return float(np.mean(scores))
-
-
-def _inner_folds(fold: Fold, seed: int) -> Iterator[Fold]:
-    n_folds = min(INNER_FOLDS, int(np.bincount(fold.train_codes)[np.unique(fold.train_codes)].min()))
-    for number in range(max(2, n_folds)):
-        with warnings.catch_warnings():
-            # A class of a single row is in one inner fold alone.
-            warnings.simplefilter("ignore", UserWarning)
-            yield fold_of(fold.train, fold.train_codes, number, max(2, n_folds), seed)
+def _inner_score(entry: ReducerEntry, part: Fold, n_components: int, seed: int, candidate: Mapping[str, Any]) -> float:
+    learned = learn(entry, part, n_components, seed, candidate)
+    rows = learned.train, part.train_codes, learned.test, part.test_codes
+    return 0.5 * (knn_accuracy(*rows) + linear_accuracy(*rows))
 
 
 def fitted(entry: ReducerEntry, fold: Fold, n_components: int, seed: int, parameters: Mapping[str, Any]) -> Any:
@@ -138,72 +127,3 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray | None:
     if projection is None or not np.isfinite(projection).all() or not np.linalg.matrix_rank(projection):
         return None
     return projection
-
-
-def play(
-    data: Mapping[str, tuple[FloatArray, IntArray]],
-    methods: Sequence[str] | None = None,
-    *,
-    n_components: Sequence[int] = (1, 2, 4),
-    rules: str = FIXED,
-    n_folds: int = 5,
-    n_repeats: int = 2,
-    random_state: int = 0,
-) -> list[dict[str, Any]]:
-    """Return a row for each data set, method, fold and number of components smaller than that of the features.
-
-    Parameters
-    ----------
-    data : mapping of str to (X, y)
-        Features n x d and class codes 0, 1, ... by the name of the data set.
-    methods : sequence of str or None
-        Names of :data:`kdrbench.reduction.methods.METHODS`; all of them where nothing is said.
-    n_components : sequence of int
-        Numbers q of components.
-    rules : {"fixed", "tuned"}
-        Whether parameters are the defaults or tuned.
-    n_folds, n_repeats : int
-        Outer folds, and how often they are drawn.
-    random_state : int
-        Decides folds and whatever the methods draw.
-
-    Returns
-    -------
-    list of dict
-        Columns ``dataset``, ``method``, ``n_components``, ``run`` (repeat times folds plus fold), ``status``
-        ("converged" or "failed"), ``message``, ``time_s`` (tuning and fit), ``chosen``, ``n_train``, ``n_test``, and
-        the scores of :class:`.Judgement`, which are missing where the method failed.
-
-    Raises
-    ------
-    InputError
-        For unknown rules or methods.
-    """
-    if rules not in RULES:
-        raise InputError(f"rules must be one of {', '.join(RULES)}; got {rules!r}")
-    names = list(METHODS if methods is None else methods)
-    if unknown := [name for name in names if name not in METHODS]:
-        raise InputError(f"unknown method {unknown[0]!r}; there are {', '.join(METHODS)}")
-    rows = []
-    for dataset, (features, codes) in data.items():
-        for run in range(n_folds * n_repeats):
-            fold = fold_of(features, codes, run % n_folds, n_folds, random_state + run // n_folds)
-            for count in (one for one in n_components if one < features.shape[1]):
-                axes: dict[str, Any] = {"dataset": dataset, "run": run, "n_components": count}
-                axes |= {"n_train": len(fold.train), "n_test": len(fold.test)}
-                rows += [{**axes, **_played(name, fold, count, rules, random_state + run)} for name in names]
-    return rows
-
-
-def _played(name: str, fold: Fold, n_components: int, rules: str, seed: int) -> dict[str, Any]:
-    entry, began = METHODS[name], time.perf_counter()
-    try:
-        chosen = tune(entry, fold, n_components, seed) if rules == TUNED else {}
-        model = fitted(entry, fold, n_components, seed, chosen)
-        seconds = time.perf_counter() - began
-        learned = projected(model, fold, n_components)
-        scores = judge(learned.train, fold.train_codes, learned.test, fold.test_codes).columns()
-    except Exception as error:
-        return {"method": name, "status": "failed", "message": error_text(error)}
-    ended = {"status": "converged", "message": "", "time_s": seconds, "chosen": json.dumps(chosen, default=str)}
-    return {"method": name, **ended, **scores}

@@ -26,7 +26,6 @@ from kdrbench.suite.engine.run import Run, RunResult
 from kdrbench.suite.engine.system import Cell, Config, RunContext, System
 from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED
 
-_RUN = "kdrbench.suite.systems.league.fold_run"
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
 _FIT_S, _PAIRS_S = 1e-2, 2e-8
 _FACTORS = {"lmnn": 30.0, "kpca_trick": 60.0, "nca": 10.0, "kdr_polynomial": 10.0}
@@ -61,7 +60,7 @@ class LeagueRecord(Record):
     ``time_s`` and ``cpu_s`` are seconds of tuning (``tuning_*``) and of the fit, the first (cold) ones. ``n_found``
     counts the components, which may be fewer than asked for; ``linear`` says whether the method's map is. ``chosen``
     holds the tuned parameters as JSON; empty for the defaults. The scores are those of
-    :class:`kdrbench.suite.systems.league.Judgement`.
+    :func:`kdrbench.suite.systems.league.judges.judge`.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 1

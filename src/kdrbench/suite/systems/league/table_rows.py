@@ -1,4 +1,4 @@
-"""The rows of a league as its table, its figure and its claims read them, and the sentences on it."""
+"""The methods of a league ranked, as its tables, its figure and its claims need them, and the sentences on wins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from string import ascii_letters
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,21 +18,19 @@ from scipy.linalg import orth
 from kdrbench.errors import DamagedError, count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.records import read_arrays
-from kdrbench.suite.reports.tables.table import Entry
+from kdrbench.suite.reports.tables.table import Entry, entries
 from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import Scores, Verdict, critical_difference, headline, not_different
+from kdrbench.suite.systems.league.scores import LOSS, SIGNIFICANT, WIN, Scores, critical_difference, not_different
 
-# Whose wins the headline counts, our own first, and against whom.
+# Whose wins the headlines count, InterpretableKDR first, and against whom.
 KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination", "kernel_discriminant", "kpca_trick")
 RIVALS = ("pls_da", "lda", "gradient_kdr")
 ACCURACIES = ("knn_accuracy", "linear_accuracy")
-# What scores are made of, beside those of the judges.
-_SCORED = ("dataset", "n_components", "run", "method", "status", "n_train", "n_test")
 
 
 @dataclass(frozen=True, eq=False)
 class League:
-    """The rows of an experiment as its tables and its figure need them, and the folder of what its runs found."""
+    """The rows of an experiment, and the folder of the projections that its runs left."""
 
     runs: pd.DataFrame
     findings: Path | None = None
@@ -41,15 +38,12 @@ class League:
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """The scores of each judge."""
-        # Rows have seventy columns more, which take most of the time to be turned.
-        runs = self.runs[[name for name in (*_SCORED, *JUDGES) if name in self.runs]]
-        rows: Any = runs.astype(object).where(runs.notna(), None).to_dict("records")
-        return {judge: Scores.of(rows, judge) for judge in JUDGES}
+        return {judge: Scores.of(self.runs, judge) for judge in JUDGES}
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
         """Names of the methods in the order of the experiment."""
-        return self.scores["knn_accuracy"].methods
+        return tuple(map(str, self.runs["method"].unique()))
 
     @cached_property
     def controls(self) -> NDArray[np.bool_]:
@@ -68,14 +62,15 @@ class League:
 
         return METHODS[method].title if method in METHODS else method
 
-    def ranks(self, judge: str) -> FloatArray:
-        """Return the mean ranks by data set, n x k."""
-        return self.scores[judge].mean_ranks()
+    def mean_ranks(self, judge: str) -> FloatArray:
+        """Return the mean rank of each method over data sets."""
+        ranks: FloatArray = self.scores[judge].mean_ranks.mean(axis=0)
+        return ranks
 
     @cached_property
     def overall(self) -> FloatArray:
         """Mean rank of each method over all judges and data sets, by which tables and figures are ordered."""
-        overall: FloatArray = np.mean([self.ranks(judge).mean(axis=0) for judge in JUDGES], axis=0)
+        overall: FloatArray = np.mean([self.mean_ranks(judge) for judge in JUDGES], axis=0)
         return overall
 
     @cached_property
@@ -89,7 +84,7 @@ class League:
 
     def difference(self, judge: str) -> float:
         """Return by how much two mean ranks must differ by Nemenyi's test."""
-        n_sets, n_methods = self.ranks(judge).shape
+        n_sets, n_methods = self.scores[judge].mean_ranks.shape
         return critical_difference(n_methods, n_sets)
 
     def letters(self, judge: str) -> list[str]:
@@ -97,7 +92,7 @@ class League:
 
         Letters follow the mean ranks, so a method's are consecutive; more than two are written as a range.
         """
-        means = self.ranks(judge).mean(axis=0)
+        means = self.mean_ranks(judge)
         groups = not_different(means, self.difference(judge))
         grouped = {place for first, last in groups for place in range(first, last + 1)}
         groups = sorted([*groups, *((place, place) for place in range(len(means)) if place not in grouped)])
@@ -109,7 +104,7 @@ class League:
 
     def ahead_of_all(self, judge: str) -> int | None:
         """Return the place of the method that Nemenyi's test tells apart from all others as the best, if any."""
-        means = self.ranks(judge).mean(axis=0)
+        means = self.mean_ranks(judge)
         first, *others = (int(place) for place in np.argsort(means, kind="stable"))
         return first if others and means[others[0]] - means[first] > self.difference(judge) else None
 
@@ -118,15 +113,28 @@ class League:
         """By linear method and number of components: the median angle between two folds' projections, a data set each.
 
         The angle is the largest principal angle, in degrees. Where there is no folder of findings, there is none.
+        Raises ``DamagedError`` for a projection that is not a finite matrix.
         """
+        angles: dict[tuple[str, int], list[float]] = defaultdict(list)
         if self.findings is None:
-            return {}
-        counts = sorted(set(self.runs["n_components"]))
-        return {
-            (method, count): values
-            for count in counts
-            for method, values in _angles(self.runs[self.runs["n_components"] == count], self.findings, count).items()
-        }
+            return angles
+        for count in sorted(set(self.runs["n_components"])):
+            runs = self.runs[self.runs["n_components"] == count].reset_index(drop=True)
+            names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
+            projections: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
+            for place, projection in read_arrays(runs, self.findings, f"projection_{count}"):
+                if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
+                    row = runs.iloc[place]
+                    raise DamagedError(
+                        f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a "
+                        f"projection of shape {projection.shape} and type {projection.dtype}, or not finite; delete "
+                        "its file of findings and start the workflow again, or leave the record out"
+                    )
+                projections[names[place]].append(projection)
+            for (method, _), of_method in projections.items():
+                if pairs := largest_angles(of_method):
+                    angles[method, count].append(float(np.median(pairs)))
+        return angles
 
     def median_angle(self, method: str) -> float:
         """Return the median over cells of the angle between two folds; NaN of a method that is not linear."""
@@ -135,12 +143,12 @@ class League:
 
     @property
     def kernel_projections(self) -> list[str]:
-        """The subjects of the headline that play, our own first."""
+        """The subjects of the headlines that play, InterpretableKDR first."""
         return [name for name in KERNEL_PROJECTIONS if name in self.methods]
 
     @property
     def rivals(self) -> list[str]:
-        """The rivals of the headline that play."""
+        """The rivals of the headlines that play."""
         return [name for name in RIVALS if name in self.methods]
 
 
@@ -151,11 +159,22 @@ def headlines(league: League) -> list[str]:
     rivals = [league.title(rival) for rival in league.rivals]
     missing = [rival for rival in RIVALS if rival not in league.methods]
     sentences = [
-        headline(league.title(method), rivals, league.scores[judge].verdicts(method, league.rivals), JUDGES[judge])
+        headline(league.title(method), rivals, league.scores[judge].outcomes(method, league.rivals), JUDGES[judge])
         for method in league.kernel_projections
         for judge in ACCURACIES
     ]
     return sentences + ([f"Not in this experiment: {', '.join(missing)}."] if missing else [])
+
+
+def headline(subject: str, rivals: Sequence[str], outcomes: Sequence[int], judge: str) -> str:
+    """Return in how many cells a method is better than each of its rivals, and in how many worse than any."""
+    alone = len(rivals) == 1
+    names = rivals[0] if alone else f"each of {', '.join(rivals[:-1])} and {rivals[-1]}"
+    return (
+        f"By {judge}, {subject} is significantly better than {names} in {count_of(outcomes.count(WIN))} of "
+        f"{counted(len(outcomes), 'cell')}; in {count_of(outcomes.count(LOSS))} it is significantly worse than "
+        f"{'it' if alone else 'at least one of them'}."
+    )
 
 
 def best_projection(league: League) -> list[str]:
@@ -163,8 +182,8 @@ def best_projection(league: League) -> list[str]:
     if not league.rivals or len(league.kernel_projections) < 2:
         return []
     best = min(league.kernel_projections, key=lambda name: league.overall[league.methods.index(name)])
-    verdicts = league.scores[ACCURACIES[0]].verdicts(best, league.rivals)
-    wins, loses = (count_of(verdicts.count(one)) for one in (Verdict.WINS, Verdict.LOSES))
+    outcomes = league.scores[ACCURACIES[0]].outcomes(best, league.rivals)
+    wins, loses = (count_of(outcomes.count(one)) for one in (WIN, LOSS))
     kernels = counted(len(league.kernel_projections), "kernel projection")
     return [
         f"Of {kernels} {league.title(best)} has the best mean rank: by {JUDGES[ACCURACIES[0]]} it is better than each "
@@ -177,49 +196,27 @@ def leading_to(method: str, numbers: list[Entry], dataset: str = "") -> list[Ent
     return [replace(number, axes=("", dataset, "", method)) for number in numbers]
 
 
-def _angles(runs: pd.DataFrame, findings: Path, count: int) -> dict[str, list[float]]:
-    runs = runs.reset_index(drop=True)
-    names = list(zip(runs["method"].astype(str), runs["dataset"].astype(str), strict=True))
-    found: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
-    for place, projection in read_arrays(runs, findings, f"projection_{count}"):
-        if projection.ndim != 2 or projection.dtype.kind != "f" or not np.isfinite(projection).all():
-            row = runs.iloc[place]
-            raise DamagedError(
-                f"run {row['run']} of {row['experiment']}/{row['dataset']}/{row['method']} has left a projection of "
-                f"shape {projection.shape} and type {projection.dtype}, or not finite; delete its file of findings and "
-                "start the workflow again, or leave the record out"
-            )
-        found[names[place]].append(projection)
-    angles: dict[str, list[float]] = defaultdict(list)
-    for (method, _), projections in found.items():
-        if pairs := largest_angles(projections):
-            angles[method].append(float(np.median(pairs)))
-    return angles
+def compared(texts: Sequence[str], outcomes: Sequence[int], p: float, detail: str) -> list[Entry]:
+    """Return the numbers of a comparison over cells: ``texts``, wins, losses, and p, bold where significant."""
+    shown = [*entries([*texts, outcomes.count(WIN), outcomes.count(LOSS)]), Entry(f"{p:.2g}", bold=p <= SIGNIFICANT)]
+    return [replace(one, detail=f"{detail} over {counted(len(outcomes), 'cell')}") for one in shown]
 
 
 def largest_angles(projections: Sequence[FloatArray]) -> list[float]:
     """Return the largest principal angle in degrees of each pair of d x q matrices that have the same shape.
 
-    That is :func:`.largest_angle`; here the basis of each span is made once, not once a pair, and
-    pairs of the same ranks are one stack.
+    The basis of each span is made once, and pairs of the same ranks are one stack.
     """
     spans = [(one.shape, orth(one.astype(float))) for one in projections]
-    pairs = [
-        sorted((one, two), key=lambda basis: basis.shape[1])
-        for (shape, one), (other_shape, two) in combinations(spans, 2)
-        if shape == other_shape and one.size and two.size
-    ]
-    stacks: dict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
-    for place, (narrow, wide) in enumerate(pairs):
-        stacks[narrow.shape, wide.shape].append(place)
-    angles = np.empty(len(pairs))
-    for places in stacks.values():
-        narrows, wides = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
-        angles[places] = _stacked_angles(narrows, wides)
-    return list(angles.tolist())
+    stacks: dict[tuple[int, int], list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
+    for (shape, one), (other_shape, other) in combinations(spans, 2):
+        if shape == other_shape and one.size and other.size:
+            narrow, wide = sorted((one, other), key=lambda basis: basis.shape[1])
+            stacks[narrow.shape[1], wide.shape[1]].append((narrow, wide))
+    return [angle for pairs in stacks.values() for angle in _stacked_angles(*map(np.stack, zip(*pairs, strict=True)))]
 
 
-def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> FloatArray:
+def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> list[float]:
     """Return the angles between the spans of pairs of orthonormal bases, by sines where those are more exact."""
     products = wide.swapaxes(1, 2) @ narrow
     cosines = np.linalg.svd(products, compute_uv=False)[:, -1]
@@ -227,4 +224,4 @@ def _stacked_angles(narrow: FloatArray, wide: FloatArray) -> FloatArray:
     if (small := cosines >= np.sqrt(0.5)).any():
         rest = narrow[small] - wide[small] @ products[small]
         angles[small] = np.arcsin(np.minimum(np.linalg.svd(rest, compute_uv=False)[:, 0], 1.0))
-    return np.asarray(np.rad2deg(angles))
+    return list(np.rad2deg(angles).tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,13 @@ from kdrbench.errors import counted, joined
 from kdrbench.status import Status
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.tables.numbers import duration
-from kdrbench.suite.reports.tables.table import Entry, Group, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Group, Table
 from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import SIGNIFICANT, Verdict, wilcoxon_holm
-from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, leading_to
+from kdrbench.suite.systems.league.scores import SIGNIFICANT, wilcoxon_holm
+from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, compared, leading_to
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
-
 
 _RUN = ["dataset", "n_components", "run"]
 _CALIBRATION = ["calibration_before_s", "calibration_after_s"]
@@ -44,42 +43,51 @@ class Tuning:
     tuned: pd.DataFrame
 
     @cached_property
+    def shared(self) -> list[str]:
+        """The methods that play by both rules, in the order of the tuned league."""
+        return [name for name in self.tuned["method"].unique() if name in set(self.fixed["method"])]
+
+    @cached_property
     def methods(self) -> list[str]:
-        """The methods with parameters to tune that play by both rules, in the order of the tuned league."""
+        """Of these the methods with parameters to tune."""
         from kdrbench.reduction.methods import METHODS
 
-        both = set(self.fixed["method"])
-        return [name for name in self.tuned["method"].unique() if name in both and METHODS[name].grid]
+        return [name for name in self.shared if METHODS[name].grid]
 
     @cached_property
     def league(self) -> League:
         """Both in the runs that they share, each tuned method under a name of its own."""
-        one, other = (rows[rows["method"].isin(self.methods)] for rows in (self.fixed, self.tuned))
-        shared = one[_RUN].drop_duplicates().merge(other[_RUN].drop_duplicates())
-        other = other.assign(method=other["method"] + _TUNED)
-        return League(pd.concat([rows.merge(shared, on=_RUN) for rows in (one, other)], ignore_index=True))
+        fixed, tuned = (rows[rows["method"].isin(self.methods)] for rows in (self.fixed, self.tuned))
+        runs = fixed[_RUN].drop_duplicates().merge(tuned[_RUN].drop_duplicates())
+        tuned = tuned.assign(method=tuned["method"] + _TUNED)
+        return League(pd.concat([rows.merge(runs, on=_RUN) for rows in (fixed, tuned)], ignore_index=True))
 
-    def corrected(self, judge: str) -> dict[str, float]:
-        """Return by method the p value of signed ranks over data sets."""
-        scores = self.league.scores[judge]
-        pairs = [(scores.methods.index(name + _TUNED), scores.methods.index(name)) for name in self.methods]
-        found = wilcoxon_holm(scores.by_dataset(), pairs)
-        return {name: found[pair] for name, pair in zip(self.methods, pairs, strict=True)}
+    @cached_property
+    def corrected(self) -> dict[tuple[str, str], float]:
+        """By judge and method the p value of signed ranks over data sets, corrected over the methods."""
+        found: dict[tuple[str, str], float] = {}
+        for judge in ACCURACIES if self.methods else ():
+            scores = self.league.scores[judge]
+            pairs = [(scores.methods.index(name + _TUNED), scores.methods.index(name)) for name in self.methods]
+            p_values = wilcoxon_holm(scores.dataset_means, pairs).values()
+            found |= {(judge, name): p for name, p in zip(self.methods, p_values, strict=True)}
+        return found
 
     def means(self, judge: str, method: str) -> tuple[float, float]:
         """Return the mean score over cells by defaults and tuned; a lost run counts as 0."""
         scores = self.league.scores[judge]
         tables = np.array([np.nan_to_num(table).mean(axis=1) for table in scores.cells.values()])
-        one, other = (float(tables[:, scores.methods.index(name)].mean()) for name in (method, method + _TUNED))
-        return one, other
+        fixed, tuned = (float(tables[:, scores.methods.index(name)].mean()) for name in (method, method + _TUNED))
+        return fixed, tuned
 
-    def verdicts(self, judge: str, method: str) -> list[Verdict]:
-        """Return in each cell whether the tuned method wins against itself with its defaults."""
-        return self.league.scores[judge].verdicts(method + _TUNED, [method])
+    def gain(self, method: str, judges: Sequence[str] = ACCURACIES) -> float:
+        """Return tuned less default accuracy, mean over judges."""
+        return float(np.mean([tuned - fixed for fixed, tuned in (self.means(judge, method) for judge in judges)]))
 
     def times_as_long(self, method: str) -> float:
         """Return the median time of a tuned fit over that of one with defaults, both by the calibration kernel."""
-        return self._in_kernels(method + _TUNED) / self._in_kernels(method)
+        fixed, tuned = map(self._in_kernels, (method, method + _TUNED))
+        return tuned / fixed
 
     def _in_kernels(self, method: str) -> float:
         """Return the median CPU time of a fit over that of the calibration kernel beside it, NaN without one."""
@@ -96,15 +104,17 @@ def page(source: Source) -> Page:
 
 def tuning_table(name: str, title: str, tuning: Tuning) -> Table:
     """Return a row for each method with parameters to tune, that which gains most first."""
-    corrected = {judge: tuning.corrected(judge) for judge in ACCURACIES} if tuning.methods else {}
     parts = ["Defaults", "Tuned", "Difference", "Wins", "Losses", "p (Holm)"]
     last = ["Defaults", "Tuned", "Times", "Kept"]
+    methods = sorted(tuning.methods, key=lambda one: -tuning.gain(one))
+    untuned = [tuning.league.title(one) for one in tuning.shared if one not in tuning.methods]
+    nothing = [f"Nothing to tune have {joined(untuned)}."] if untuned else []
     return Table(
         name,
         f"Tuned beside defaults: {title}",
         ["Method", *(part for _ in ACCURACIES for part in parts), *last],
-        [[_row(tuning, method, corrected) for method in sorted(tuning.methods, key=lambda one: -_gain(tuning, one))]],
-        [tuning_sentence(tuning), *_alike(tuning), _NOTE],
+        [[_row(tuning, method) for method in methods]],
+        [tuning_sentence(tuning), *nothing, _NOTE],
         groups=[[*(Group(JUDGES[judge], len(parts)) for judge in ACCURACIES), Group("CPU time", 3), Group("", 1)]],
     )
 
@@ -115,8 +125,8 @@ def tuning_sentence(tuning: Tuning) -> str:
         return "Does tuning pay? No method with parameters to tune has played by both rules."
     found = []
     for judge in ACCURACIES:
-        clear = [name for name, p in tuning.corrected(judge).items() if p <= SIGNIFICANT]
-        gaining, losing = ([one for one in clear if sign * _gain(tuning, one, [judge]) > 0] for sign in (1, -1))
+        clear = [name for name in tuning.methods if tuning.corrected[judge, name] <= SIGNIFICANT]
+        gaining, losing = ([one for one in clear if sign * tuning.gain(one, [judge]) > 0] for sign in (1, -1))
         found.append(f"by {JUDGES[judge]} {_named(tuning, gaining, 'gain')} and {_named(tuning, losing, 'lose')}")
     times = [one for name in tuning.methods if np.isfinite(one := tuning.times_as_long(name))]
     many = counted(len(tuning.methods), "method")
@@ -130,45 +140,25 @@ def tuning_sentence(tuning: Tuning) -> str:
 def _named(tuning: Tuning, names: Sequence[str], verb: str) -> str:
     if not names:
         return f"none {verb}s"
-    titles = "; ".join(tuning.league.title(one) for one in names)
+    titles = "; ".join(map(tuning.league.title, names))
     return f"{len(names)} {verb}{'s' if len(names) == 1 else ''} ({titles})"
 
 
-def _alike(tuning: Tuning) -> list[str]:
-    """Return the sentence on methods that play by both rules and have nothing to tune."""
-    both = [name for name in tuning.tuned["method"].unique() if name in set(tuning.fixed["method"])]
-    titles = [tuning.league.title(one) for one in both if one not in tuning.methods]
-    return [f"Nothing to tune have {joined(titles)}."] if titles else []
-
-
-def _gain(tuning: Tuning, method: str, judges: Sequence[str] = ACCURACIES) -> float:
-    """Return tuned less default accuracy, mean over judges."""
-    pairs = [tuning.means(judge, method) for judge in judges]
-    return float(np.mean([tuned - fixed for fixed, tuned in pairs]))
-
-
-def _row(tuning: Tuning, method: str, corrected: dict[str, dict[str, float]]) -> list[Entry]:
-    numbers: list[Entry] = []
+def _row(tuning: Tuning, method: str) -> list[Entry]:
+    title, numbers = tuning.league.title(method), []
     for judge in ACCURACIES:
-        (fixed, tuned), p = tuning.means(judge, method), corrected[judge][method]
-        verdicts = tuning.verdicts(judge, method)
-        wins, losses = (sum(one is verdict for one in verdicts) for verdict in (Verdict.WINS, Verdict.LOSES))
-        row = [*entries([f"{fixed:.3f}", f"{tuned:.3f}", f"{tuned - fixed:+.3f}", wins, losses])]
-        row.append(Entry(f"{p:.2g}", bold=p <= SIGNIFICANT))
-        meant = f"{tuning.league.title(method)} by {JUDGES[judge]} over {counted(len(verdicts), 'cell')}"
-        numbers += [replace(one, detail=meant) for one in row]
-    return [Entry(tuning.league.title(method)), *leading_to(method, [*numbers, *_costs(tuning, method)])]
-
-
-def _costs(tuning: Tuning, method: str) -> list[Entry]:
-    """Return the CPU times, their ratio, and how often the defaults were kept."""
-    seconds = [tuning.league.median_s(name) for name in (method, method + _TUNED)]
-    rows = tuning.tuned[(tuning.tuned["method"] == method) & (tuning.tuned["status"] == Status.CONVERGED)]
-    # What was not changed is not named.
-    kept = float((rows["chosen"].fillna("") == "").mean())
-    title, times, fits = tuning.league.title(method), tuning.times_as_long(method), counted(len(rows), "tuned fit")
-    return [
-        *(Entry("-" if np.isnan(one) else duration(one), one, detail=f"{title}: median CPU time") for one in seconds),
-        Entry("-" if np.isnan(times) else f"{times:.3g}", times, detail=f"{title}: tuned over defaults"),
-        Entry("-" if np.isnan(kept) else f"{100 * kept:.0f} %", kept, detail=f"{title}: of {fits}"),
-    ]
+        fixed, tuned = tuning.means(judge, method)
+        texts = [f"{fixed:.3f}", f"{tuned:.3f}", f"{tuned - fixed:+.3f}"]
+        outcomes = tuning.league.scores[judge].outcomes(method + _TUNED, [method])
+        numbers += compared(texts, outcomes, tuning.corrected[judge, method], f"{title} by {JUDGES[judge]}")
+    for name in (method, method + _TUNED):
+        seconds = tuning.league.median_s(name)
+        text = "-" if np.isnan(seconds) else duration(seconds)
+        numbers.append(Entry(text, seconds, detail=f"{title}: median CPU time"))
+    times = tuning.times_as_long(method)
+    numbers.append(Entry("-" if np.isnan(times) else f"{times:.3g}", times, detail=f"{title}: tuned over defaults"))
+    fits = tuning.tuned[(tuning.tuned["method"] == method) & (tuning.tuned["status"] == Status.CONVERGED)]
+    # An empty choice is the defaults.
+    kept = float((fits["chosen"].fillna("") == "").mean())
+    text, detail = "-" if np.isnan(kept) else f"{100 * kept:.0f} %", f"{title}: of {counted(len(fits), 'tuned fit')}"
+    return [Entry(title), *leading_to(method, [*numbers, Entry(text, kept, detail=detail)])]

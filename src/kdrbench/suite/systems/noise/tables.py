@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from kdrbench.errors import counted
@@ -61,12 +60,13 @@ def called_real(runs: pd.DataFrame) -> str:
 
 
 def _row(dataset: str, method: str, runs: pd.DataFrame) -> list[Entry]:
-    known = runs["rejected"].dropna()
+    rejected = runs["rejected"].dropna()
     numbers = [
         Entry(str(len(runs)), float(len(runs))),
-        *(_mean(runs[column]) for column in ("train_accuracy", "test_accuracy")),
-        _median(runs["p_value"], lambda value: f"{value:.2f}"),
-        Entry(called_real(runs), float(known.mean()) if len(known) else None, detail="draws with p <= 0.05"),
+        _mean(runs["train_accuracy"]),
+        _mean(runs["test_accuracy"]),
+        _median(runs["p_value"], "{:.2f}".format),
+        Entry(called_real(runs), float(rejected.mean()) if len(rejected) else None, detail="draws with p <= 0.05"),
         _median(runs["cpu_s"], duration),
     ]
     labels = entries([dataset_label(dataset), title_of(method)])
@@ -77,9 +77,9 @@ def _mean(values: pd.Series) -> Entry:
     known = values.dropna()
     if known.empty:
         return Entry(NO_CELL)
-    spread = float(known.std(ddof=0))
+    mean, spread = float(known.mean()), float(known.std(ddof=0))
     detail = f"mean and standard deviation over {counted(len(known), 'draw')}"
-    return Entry(percentage(float(known.mean()), spread), float(known.mean()), spread, detail=detail)
+    return Entry(percentage(mean, spread), mean, spread, detail=detail)
 
 
 def _median(values: pd.Series, shown: Callable[[float], str]) -> Entry:
@@ -90,16 +90,20 @@ def _median(values: pd.Series, shown: Callable[[float], str]) -> Entry:
     return Entry(shown(median), median, detail=f"median over {counted(len(known), 'draw')}")
 
 
-_EXPECTED = "expected of noise"
-
-
 def chart_of(source: Source) -> Chart | None:
     """Return the figure of an experiment; ``None`` where no run has tested a projection."""
     known = source.runs.dropna(subset=["train_accuracy", "test_accuracy", "p_value"])
     if known.empty:
         return None
-    methods = list(dict.fromkeys(known["method"].astype(str)))
-    groups = {method: known[known["method"] == method] for method in methods}
+    accuracies, shares = [], [Series("expected of noise", [0.0, 1.0], [0.0, 1.0], colour=BLACK, line=Line.DASHED)]
+    for place, (method, runs) in enumerate(known.groupby("method", sort=False)):
+        title, (colour, symbol) = title_of(str(method)), style_of(str(method), place)
+        own, others, p = (runs[name].astype(float) for name in ("train_accuracy", "test_accuracy", "p_value"))
+        words = [f"draw {int(number)}" for number in runs["run"]]
+        accuracies.append(Series(title, own.tolist(), others.tolist(), Mark.POINTS, symbol, colour, words=words))
+        values, below = p.sort_values().tolist(), p.rank(method="max", pct=True).sort_values().tolist()
+        words = [f"called real: {called_real(runs)}"] * len(runs)
+        shares.append(Series(title, values, below, Mark.POINTS, symbol, colour, words=words))
     return Chart(
         name=source.name,
         title=source.experiment["title"],
@@ -109,28 +113,9 @@ def chart_of(source: Source) -> Chart | None:
             "others. Right: p-values of the test in ascending order, whose share at or below a value should be that "
             "value: the black line. Tests of hopeless draws stop early, and all of p = 1 are alike."
         ),
-        panels=[_accuracies(groups), _p_values(groups)],
+        panels=[
+            Panel("accuracy", Axis("on its own samples"), Axis("on other samples"), accuracies),
+            Panel("test", Axis("p-value"), Axis("share of draws at or below"), shares),
+        ],
         columns=2,
     )
-
-
-def _accuracies(groups: dict[str, pd.DataFrame]) -> Panel:
-    series = []
-    for place, (method, runs) in enumerate(groups.items()):
-        colour, symbol = style_of(method, place)
-        own, others = (runs[name].astype(float).tolist() for name in ("train_accuracy", "test_accuracy"))
-        words = [f"draw {int(number)}" for number in runs["run"]]
-        series.append(Series(title_of(method), own, others, Mark.POINTS, symbol, colour, words=words))
-    return Panel("accuracy", Axis("on its own samples"), Axis("on other samples"), series)
-
-
-def _p_values(groups: dict[str, pd.DataFrame]) -> Panel:
-    """Return the share of draws at or below each p-value, by method, beside that of a test that keeps its level."""
-    series = [Series(_EXPECTED, [0.0, 1.0], [0.0, 1.0], colour=BLACK, line=Line.DASHED)]
-    for place, (method, runs) in enumerate(groups.items()):
-        colour, symbol = style_of(method, place)
-        values = np.sort(runs["p_value"].to_numpy(dtype=float))
-        shares = [float((values <= value).mean()) for value in values]
-        words = [f"called real: {called_real(runs)}"] * len(values)
-        series.append(Series(title_of(method), values.tolist(), shares, Mark.POINTS, symbol, colour, words=words))
-    return Panel("test", Axis("p-value"), Axis("share of draws at or below"), series)
