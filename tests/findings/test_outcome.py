@@ -8,7 +8,7 @@ import pytest
 from kdrbench import revisions
 from kdrbench.revisions import Revision
 from kdrbench.suite.findings.outcome import clean_times, steady_times, warning_of
-from kdrbench.suite.findings.side_by_side import compare_solvers
+from kdrbench.suite.findings.pairwise import compare_solvers
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from kdrbench.suite.systems.ikdr.paired_tests import paired_tests

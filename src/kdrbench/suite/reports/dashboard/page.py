@@ -22,7 +22,7 @@ from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.findings.matrix import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.findings.pairwise import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.dashboard import overview
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
