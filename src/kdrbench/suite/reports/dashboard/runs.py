@@ -42,8 +42,6 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 _PROVENANCE = "Provenance"
-# A column of more values is no property of the environment.
-_FEW = 20
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -78,13 +76,6 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
         "metrics": METRIC_TITLES,
         "traces": _thin_traces(runs, traces),
     }
-
-
-def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """Return where and with what runs were made: by column of their provenance the values that occur."""
-    named = {name for group in _GROUPS.values() for name in group} | _HEADING | {"trace_file", "started_at", "drift"}
-    columns = [str(name) for name in runs.columns if name not in named]
-    return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
 
 
 def run_name(row: Mapping[Hashable, Any]) -> str:

@@ -114,20 +114,7 @@ def _common(series: Series, panel: Panel) -> dict[str, Any]:
         "y": _rounded(series.y),
         "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
     }
-    common |= {"faint": True} if series.faint else {}
-    common |= {"absolute": _absolute(series.y, series.absolute)} if series.absolute else {}
     return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
-
-
-def _absolute(relative: list[float], absolute: list[float]) -> float | list[Any]:
-    """Return the one factor that makes relative numbers absolute, as of a run it does; else the absolute numbers."""
-    at = max(range(len(relative)), key=relative.__getitem__)
-    factor = absolute[at] / relative[at]
-    alike = all(
-        math.isclose(one, factor * other, rel_tol=1e-3, abs_tol=factor * 1e-11)
-        for one, other in zip(absolute, relative, strict=True)
-    )
-    return float(f"{factor:.6g}") if alike else _rounded(absolute)
 
 
 def _marker(series: Series) -> dict[str, Any]:
@@ -150,7 +137,6 @@ def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
         "legendgroup": series.key,
         "x": _rounded(series.x),
         "hoverinfo": "skip",
-        "band": True,
     }
     fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
     return [{**edge, "y": _rounded(series.lower)}, {**edge, **fill, "y": _rounded(series.upper)}]
