@@ -38,8 +38,8 @@ from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
-# Of one check; a reader looks at the first, and thousands slow a browser down.
-_MOST_FINDINGS = 500
+# Of one check.
+_MOST_CASES = 50
 # Tables of more rows are unpacked when they are opened.
 _LONG = 40
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
@@ -113,7 +113,7 @@ def render_dashboard(
             late=Late(),
             long_rows=_LONG,
             pack_data=pack_data,
-            most_findings=_MOST_FINDINGS,
+            most_cases=_MOST_CASES,
             counts=overview.counts_of(runs),
             endings=overview.endings_of(runs),
             converged_means=CONVERGED_MEANS,
@@ -135,7 +135,7 @@ def render_dashboard(
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
-                        "runs": run_data(runs.assign(status=endings_found(runs)), traces),
+                        "runs": run_data(runs.assign(status=endings_found(runs))),
                     }
                 ),
             },

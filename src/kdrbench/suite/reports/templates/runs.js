@@ -90,7 +90,6 @@ function showRun(runs, value, index) {
   const dialog = one("#run");
   dialog.showModal();
   dialog.scrollTop = 0;
-  drawTrace(runs.traces[index], `time, ${runs.metrics.time_s.toLowerCase()}`);
 }
 
 // Names end in their units.
@@ -109,29 +108,6 @@ function factsOf([title, names], runs, value, index) {
   }
   group.append(make("h3", title), list);
   return group;
-}
-
-function drawTrace(trace, time) {
-  const shown = trace ? [["cost", trace[1], "linear"], ["stationarity", trace[2], "log"]] : [];
-  const plots = shown.filter(([, values]) => values.some((one) => one !== null)).map(([name, y, type]) => {
-    const place = make("div", "", "plot");
-    Object.entries({ role: "img", "aria-label": `${name} against ${time}` }).forEach((pair) => place.setAttribute(...pair));
-    const axis = { showline: true, zeroline: false, automargin: true };
-    const panel = {
-      data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `${time} %{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
-      layout: {
-        font: { family: "system-ui, sans-serif", size: 12 },
-        margin: { l: 60, r: 12, t: 8, b: 44 },
-        paper_bgcolor: "rgba(0,0,0,0)",
-        xaxis: { ...axis, title: { text: time }, exponentformat: "SI", ticksuffix: "s" },
-        yaxis: { ...axis, title: { text: name }, type, exponentformat: "power", nticks: 6 },
-      },
-    };
-    return { place, panel };
-  });
-  one("#run-plots").replaceChildren(...plots.map(({ place }) => place));
-  if (!plots.length) one("#run-plots").append(make("p", "This run left no trace.", "small"));
-  plots.forEach(({ place, panel }) => draw(place, panel));
 }
 
 async function start() {
