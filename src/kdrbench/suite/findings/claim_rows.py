@@ -230,23 +230,23 @@ def printed_cells(
     """
     coverage = Coverage()
     for table in tables:
-        if wanted := _printed(table, metric, methods):
+        if required := _printed(table, metric, methods):
             names = {
                 name
                 for name, experiment in records.config.get("experiments", {}).items()
                 if _reproduces(experiment.get("published", {}), table)
             }
             rows = _split_as(records.runs, names, table.protocol)
-            coverage += _collect(table.label, rows, wanted, table.protocol[1], columns)
+            coverage += _collect(table.label, rows, required, table.protocol[1], columns)
     return coverage if bounds else _without_early(coverage)
 
 
 def experiment_cells(
-    records: Records, experiment: str, wanted: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
+    records: Records, experiment: str, required: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
 ) -> Coverage:
     """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
     rows = _split_as(records.runs, {experiment}, protocol)
-    return _without_early(_collect(experiment, rows, wanted, protocol[1], columns))
+    return _without_early(_collect(experiment, rows, required, protocol[1], columns))
 
 
 def timed_cells(
@@ -301,17 +301,19 @@ def _split_as(runs: pd.DataFrame, experiments: set[str], protocol: tuple[Split, 
     return runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
 
 
-def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: int, columns: Sequence[str]) -> Coverage:
-    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in wanted))
+def _collect(
+    source: str, rows: pd.DataFrame, required: Sequence[Place], n_runs: int, columns: Sequence[str]
+) -> Coverage:
+    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
     if rows.empty:
         return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
     if absent := [name for name in columns if name not in rows]:
         return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
-    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in wanted})])
+    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in required})])
     groups = {tuple(map(str, axes)): cell for axes, cell in rows.groupby(["dataset", "kernel", "method"], sort=False)}
-    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in wanted if place in groups)
-    lacking = [place for place in wanted if place not in groups]
-    words = [f"{source} on {datasets}: no runs {_lacking(lacking, wanted)}"] if lacking else []
+    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in required if place in groups)
+    lacking = [place for place in required if place not in groups]
+    words = [f"{source} on {datasets}: no runs {_lacking(lacking, required)}"] if lacking else []
     words += [
         f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
         for dataset, kernel in unlike_definitions(rows)
@@ -319,12 +321,12 @@ def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: i
     return Coverage(cells, tuple(words))
 
 
-def _lacking(lacking: Sequence[Place], wanted: Sequence[Place]) -> str:
+def _lacking(lacking: Sequence[Place], required: Sequence[Place]) -> str:
     """Return "on Face; of GM on Wine (Polynomial)": kernels are named where a method lacks, or some of its cells."""
     parts: dict[str, list[str]] = {}
     for dataset, kernel, method in lacking:
         label, absent = dataset_label(dataset), [place for place in lacking if place[0] == dataset]
-        if len(absent) == sum(place[0] == dataset for place in wanted):
+        if len(absent) == sum(place[0] == dataset for place in required):
             parts.setdefault(f"on {label}", [])
         else:
             parts.setdefault(f"of {method_label(method)} on {label}", []).append(kernel_label(kernel))

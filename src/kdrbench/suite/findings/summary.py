@@ -204,7 +204,9 @@ def _saddles(stationary: pd.DataFrame) -> str:
 
 
 def _cycles(ism: pd.DataFrame) -> str:
-    used_up, own_rule = (int((ism["status"] == str(one)).sum()) for one in (Status.MAX_ITERATIONS, Status.CONVERGED))
+    used_up, own_rule = (
+        int((ism["status"] == str(status)).sum()) for status in (Status.MAX_ITERATIONS, Status.CONVERGED)
+    )
     return (
         f"{share_of(used_up, len(ism), 'run')} used up their iterations, as a cycle does; its own rule ended "
         f"{counted(own_rule, 'run')}, a limit {counted(int(stopped(ism).sum()), 'run')}."

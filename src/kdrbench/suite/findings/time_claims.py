@@ -215,7 +215,11 @@ def disparity_grows(records: Records) -> Finding:
 
     Stopped runs enter no ratio.
     """
-    in_d = {one.method: one for one in series_of(records) if (one.axis, one.evaluation) == ("n_features", ALL_PAIRS)}
+    in_d = {
+        series.method: series
+        for series in series_of(records)
+        if (series.axis, series.evaluation) == ("n_features", ALL_PAIRS)
+    }
     laws = {(name, "d"): _law_of_ratio(in_d.get(name), in_d.get("ism")) for name in RIVALS}
     lacking = "ratios of first solves to those of ISM"
     return decided_by_exponents(laws, lambda *place: place[2].low > 0, lacking, "rival", bound="at least")
@@ -237,12 +241,12 @@ def quadratic_time(records: Records) -> Finding:
     the middle of all. Undecided if ISM or a rival was not run, if some solver ended at fewer than three sizes of 1000
     or more, below which a run is made of calls, or if its interval is wider than 1.
     """
-    in_n = [one for one in series_of(records) if one.axis == "n_train"]
+    in_n = [series for series in series_of(records) if series.axis == "n_train"]
     laws = dict.fromkeys((name, "n") for name in ("ism", *RIVALS))
-    laws |= {(one.method, "n"): one.law for one in in_n if one.evaluation == ALL_PAIRS}
+    laws |= {(series.method, "n"): series.law for series in in_n if series.evaluation == ALL_PAIRS}
     exponents = [law.exponent for law in laws.values() if law is not None]
     middle = 0.5 * (min(exponents) + max(exponents)) if exponents else math.nan
-    own = [(one.method, one.law) for one in in_n if one.evaluation != ALL_PAIRS and one.law is not None]
+    own = [(series.method, series.law) for series in in_n if series.evaluation != ALL_PAIRS and series.law is not None]
     texts = "; ".join(exponent_text(method_label(name), "n", law) for name, law in own)
     return decided_by_exponents(
         laws,
@@ -267,9 +271,9 @@ def complexity(records: Records) -> Finding:
     above 1.25. Every solver must have all three.
     """
     fitted = {
-        (one.method, LETTERS[one.axis]): one.law_of_an_iteration
-        for one in series_of(records)
-        if one.evaluation == ALL_PAIRS
+        (series.method, LETTERS[series.axis]): series.law_of_an_iteration
+        for series in series_of(records)
+        if series.evaluation == ALL_PAIRS
     }
     laws = {(name, letter): fitted.get((name, letter)) for letter in LETTERS.values() for name in ("ism", *RIVALS)}
 

@@ -99,7 +99,9 @@ def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
     claims = _claims(systems, config)
-    answers = [one for rows in systems.values() for one in answers_of(rows, config, traces_of(rows, store / TRACES))]
+    answers = [
+        answer for rows in systems.values() for answer in answers_of(rows, config, traces_of(rows, store / TRACES))
+    ]
     tables = [make_table(report, config, folder, store)[0] for report in tables_of(config).values()]
     parts = Parts(charts, tables, claims)
     page = render_dashboard(runs, config, store / TRACES, compare(dict(systems), config), parts, answers)
@@ -191,7 +193,9 @@ def _claims_by_record(records: Sequence[SiteRecord]) -> list[dict[str, Any]]:
             row = claims.setdefault(key, {**claim, "by": dict.fromkeys((each.name for each in records), None)})
             row["by"][record.name] = claim
     for row in claims.values():
-        verdicts = [one["verdict"] for one in row["by"].values() if one and one["verdict"] != Decision.UNDECIDED]
+        verdicts = [
+            claim["verdict"] for claim in row["by"].values() if claim and claim["verdict"] != Decision.UNDECIDED
+        ]
         row |= {"decided": len(verdicts), "differ": len(set(verdicts)) > 1}
     return list(claims.values())
 
@@ -210,7 +214,9 @@ class Changes:
 
 def changes(first: SiteRecord, second: SiteRecord) -> Changes:
     """Return what changed; of results that of the runs which both have of the same definition and data."""
-    mine, theirs = ({row.axes: row for rows in one.results.records.values() for row in rows} for one in (first, second))
+    mine, theirs = (
+        {row.axes: row for rows in record.results.records.values() for row in rows} for record in (first, second)
+    )
     shared = [axes for axes in mine if axes in theirs]
     pairs = [(mine[axes], theirs[axes]) for axes in shared if same_definition(mine[axes], theirs[axes])]
     rows = list(_changed_cells(pairs))

@@ -49,7 +49,9 @@ class LegendEntry:
 def legend_of(chart: Chart) -> list[LegendEntry]:
     """Return the chart's keys in the order they come, each once."""
     entries: dict[str, LegendEntry] = {}
-    for series in sorted((one for panel in chart.panels for one in panel.series), key=lambda one: one.faint):
+    for series in sorted(
+        (series for panel in chart.panels for series in panel.series), key=lambda series: series.faint
+    ):
         entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
         entries.setdefault(series.key, entry)
     return list(entries.values())
@@ -60,7 +62,7 @@ def plotly_panels(chart: Chart) -> list[dict[str, Any]]:
     return [
         _picture(panel)
         if panel.picture
-        else {"data": [trace for one in panel.series for trace in _traces(one, panel)], "layout": _layout(panel)}
+        else {"data": [trace for series in panel.series for trace in _traces(series, panel)], "layout": _layout(panel)}
         for panel in chart.panels
     ]
 
