@@ -13,7 +13,7 @@ from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, REFERENCE, Config, n_runs
+from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, Config, n_runs
 from kdrbench.suite.reports.tables.cells import endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
@@ -105,34 +105,19 @@ def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
-    """Return what there is, as "2 runs"; results are rows, of which a run may leave several.
-
-    It is said how many of the runs, results and methods are of a reference beside them.
-    """
+    """Return what there is, as "2 runs"; results are rows, of which a run may leave several."""
     of_ikdr = runs[runs["system"] == IKDR]
-    included = runs[runs["method"].astype(str).str.endswith(REFERENCE)]
-    counts = [
-        _with(included, counted(n_runs(runs), "run"), n_runs(included)),
-        _with(included, counted(len(runs), "result"), len(included)),
-        counted(runs["experiment"].nunique(), "experiment"),
-        counted(runs["dataset"].nunique(), "data set"),
-    ]
-    if of_ikdr.empty:
-        return counts
-    baselines = of_ikdr["kernel"] == NO_KERNEL
-    solvers, others = (of_ikdr.loc[chosen, "method"].unique() for chosen in (~baselines, baselines))
-    return [
-        *counts,
-        counted(of_ikdr.loc[~baselines, "kernel"].nunique(), "kernel"),
-        *(
-            _with(included, counted(len(names), word), sum(str(name).endswith(REFERENCE) for name in names))
-            for names, word in ((solvers, "solver"), (others, "baseline"))
-        ),
-    ]
-
-
-def _with(included: pd.DataFrame, said: str, count: int) -> str:
-    return said if included.empty else f"{said}, {count} of the reference"
+    is_baseline = of_ikdr["kernel"] == NO_KERNEL
+    numbers = {
+        "run": n_runs(runs),
+        "result": len(runs),
+        "experiment": runs["experiment"].nunique(),
+        "data set": runs["dataset"].nunique(),
+        "kernel": of_ikdr.loc[~is_baseline, "kernel"].nunique(),
+        "solver": of_ikdr.loc[~is_baseline, "method"].nunique(),
+        "baseline": of_ikdr.loc[is_baseline, "method"].nunique(),
+    }
+    return [counted(number, name) for name, number in numbers.items() if number]
 
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
