@@ -13,7 +13,7 @@ from scipy.stats import wilcoxon
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.record import append_records, column_types
-from kdrbench.suite.findings.side_by_side import compare_solvers
+from kdrbench.suite.findings.pairwise import compare_solvers
 from kdrbench.suite.paired import holm
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.made_up import record

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdrbench.suite.findings.answers import answer_of, answers_of, question_of
-from kdrbench.suite.findings.matrix import matrix_of
+from kdrbench.suite.findings.answers import NO_ANSWER, answer_of, answers_of, figure_sentence, question_of
 from kdrbench.suite.findings.nearness import FINE, column, nearness, ratios
+from kdrbench.suite.findings.pairwise import matrix_of
 from kdrbench.suite.reports.records import problem_of
 from kdrbench.suite.systems.atlas.optima import BestKnown, Solution
 from support.configs import table_4_config
@@ -52,24 +52,6 @@ def test_a_stored_optimum_below_all_runs_is_the_best_known(race):
     assert near.loc[("ism", 1), "gap"] == 0.0
 
 
-def test_what_methods_make_of_noise_is_counted():
-    rows = pd.DataFrame(
-        {
-            "experiment": "n",
-            "method": ["nca", "nca", "pca"],
-            "train_accuracy": [0.9, 1.0, 0.6],
-            "test_accuracy": [0.4, 0.6, 0.5],
-            "p_value": [0.04, 0.5, np.nan],
-            "rejected": [1, 0, np.nan],
-        }
-    )
-    config = {"experiments": {"n": {"system": "noise", "title": "Noise."}}}
-    (sentence,) = answer_of("n", rows, config).sentences
-    assert sentence == (
-        "NCA separates 95.0% of the samples it learned from and 50.0% of others; the test calls 1 of 2 draws real."
-    )
-
-
 def test_gaps_and_times_are_those_of_the_traces(race):
     near = nearness(*race).set_index(["method", "run"])
     assert near.loc[("dg", 0), "gap"] == pytest.approx(1e-3)
@@ -93,35 +75,15 @@ def test_the_matrix_counts_compares_and_orders(race):
     assert not found.disturbed
 
 
-def test_the_sentence_has_the_numbers_of_the_records(race):
-    said = answer(*race)
-    assert said.sentences[0] == (
-        "ISM reaches the best known cost within 1e-6 in 7 of 7 runs, in the median 3 times sooner than the next, "
-        "GM (7 of 7)."
-    )
-    assert said.question.startswith("Which solver reaches the lowest cost")
-    assert json.loads(json.dumps(asdict(said)))["matrix"]["experiment"] == "e"
-
-
-def test_what_the_first_does_not_reach_is_said(race):
-    runs, folder = race
-    others = traced_runs(
-        folder, {"ism": [[(1.0, -90.0)]], "gm": [[(1.0, -90.0)]], "dg": [[(1.0, -95.0)]]}, "polynomial"
-    )
-    said = answer(pd.concat([runs, others], ignore_index=True), folder)
-    assert "in 7 of 8 runs" in said.sentences[0]
-    assert said.sentences[0].endswith("; it misses it in 1 of 1 run with polynomial kernels.")
-
-
 def test_disturbed_times_are_an_indication(race):
     runs, folder = race
     found = matrix(runs.assign(drifted=True), folder)
     assert found.disturbed
     assert found.cell("gm", "wine", "gaussian").fine_ratio == 3.0
-    assert "3 times sooner (by disturbed times, an indication)" in answer(runs.assign(drifted=True), folder).text
+    assert "in 7 of 7 (3\u00d7 the least time, disturbed)." in answer(runs.assign(drifted=True), folder).text
     shared = matrix(runs.assign(timed=False), folder)
     assert {cell.fine_ratio for cell in shared.cells} == {None}
-    assert "times sooner" not in answer(runs.assign(timed=False), folder).text
+    assert "least time" not in answer(runs.assign(timed=False), folder).text
 
 
 def best_of(runs, folder):
@@ -177,52 +139,6 @@ def test_without_traces_final_costs_decide_and_no_time_is_known(race):
     assert {cell.fine_ratio for cell in found.cells} == {None}
 
 
-def test_redrawn_partitions_say_how_far_means_move(tmp_path):
-    rows = traced_runs(tmp_path, {"ism": [[(1.0, -1.0)]] * 4})
-    runs = rows.assign(partition=[0, 0, 1, 1], quality=[0.9, 1.0, 0.8, 0.8])
-    said = answer(runs, tmp_path, partitions=2)
-    assert said.text == "ISM with Gaussian on Wine: mean accuracy from 80.0% to 95.0% over 2 partitions."
-    assert said.matrix is None
-    assert said.question == "How far do means vary when the folds are redrawn?"
-
-
-def test_of_redrawn_means_the_least_and_most_moving_are_named():
-    rows = []
-    for place, solver in enumerate(["ism", "dg", "sm", "gm"] * 8):
-        dataset, kernel = ("wine", "cancer", "face", "mnist")[place // 8], ("gaussian", "polynomial")[place // 4 % 2]
-        for partition in range(20):
-            spread = 0.001 * (place + 1) * partition / 19
-            rows.append(run(dataset, solver, partition, kernel=kernel, partition=partition, quality=0.9 - spread))
-    said = answer(pd.DataFrame(rows), None, partitions=20)
-    assert said.text == (
-        "Of 32 means, each over 20 partitions, the accuracy of ISM with Gaussian on Wine moves least (from 89.9% to "
-        "90.0%), and that of GM with polynomial on MNIST most (from 86.8% to 90.0%)."
-    )
-    assert len(said.text) <= 400
-
-
-def learner_config(experiment):
-    return {"run": ["t"], "experiments": {"t": {"title": "T.", **experiment}}, "solvers": {}}
-
-
-def test_learners_are_compared_with_themselves_without_a_kernel():
-    rows = [
-        kpca_run(experiment="t", variant=variant, run=number, accuracy=accuracy + number / 100, test_selected=None)
-        for variant, accuracy in (("plain", 0.5), ("aligned", 0.8))
-        for number in range(8)
-    ]
-    (said,) = answers_of(pd.DataFrame(rows), learner_config({"system": "kpca_trick"}))
-    assert "significantly better than without in 1 and worse in none of 1 comparison" in said.text
-    assert said.text.endswith("Highest mean accuracy: AKDNE on Iris (83.5%).")
-
-
-def test_experiments_without_any_result_say_so():
-    row = kpca_run(experiment="t", status="failed", accuracy=None, test_selected=None)
-    (said,) = answers_of(pd.DataFrame([row]), learner_config({"system": "kpca_trick"}))
-    assert said.text == "The records hold no number that answers it."
-    assert question_of("t", {"system": "somebody/elses.py"}) == "What do the records show?"
-
-
 def test_scaled_times_of_a_reference_are_compared_with_none():
     near = pd.DataFrame(
         [
@@ -235,3 +151,126 @@ def test_scaled_times_of_a_reference_are_compared_with_none():
     assert found["ratio_1e-6"].loc[["mine", "dg"]].tolist() == [1.0, 2.0]
     assert np.isnan(found["ratio_1e-6"]["ism_reference"])
     assert not found["disturbed"].any()
+
+
+def stopped_at_the_best(runs):
+    runs.loc[:1, "status"] = "time_limit"
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("points", "best", "change", "text"),
+    [
+        (
+            {"ism": [(1.0, -100.0)], "dg": [(3.0, -100.0)]},
+            None,
+            None,
+            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time); the next is DG, in 3 "
+            "of 3 (3\u00d7 the least time).",
+        ),
+        (
+            {"ism": [(1.0, -100.0)], "dg": [(1.0, -99.0)]},
+            None,
+            stopped_at_the_best,
+            "ISM reaches the best known cost within 1e-6 in 3 of 3 runs (1\u00d7 the least time; 2 of them stopped "
+            "there by a limit); the next is DG, in 0 of 3.",
+        ),
+        (
+            {"ism": [(1.0, -100.0)], "dg": [(1.0, -99.0)]},
+            -200.0,
+            None,
+            "No solver reaches the best known cost within 1e-6; the nearest is ISM, in the median 5.0e-1 above it, "
+            "relative.",
+        ),
+    ],
+)
+def test_the_race_in_one_sentence(tmp_path, monkeypatch, points, best, change, text):
+    runs = traced_runs(tmp_path, {solver: [curve] * 3 for solver, curve in points.items()})
+    if best is not None:
+        monkeypatch.setattr("kdrbench.suite.systems.atlas.optima.BestKnown.best", lambda *_: best)
+    found = answer(change(runs) if change else runs, tmp_path)
+    assert (found.text, found.question) == (text, "Which solver reaches the lowest cost, and how soon?")
+    assert json.loads(json.dumps(asdict(found)))["matrix"]["experiment"] == "e"
+
+
+def test_of_redrawn_means_the_most_moving_is_named():
+    rows = [
+        run("wine", solver, partition, kernel=kernel, partition=partition, quality=0.9 - spread * partition)
+        for solver, kernel, spread in (("ism", "gaussian", 0.01), ("gm", "polynomial", 0.1))
+        for partition in range(3)
+    ]
+    found = answer(pd.DataFrame(rows), None, partitions=3)
+    assert (
+        found.text == "Of 2 means, that of GM on Wine, Polynomial, moves most: from 70.0% to 90.0% over 3 partitions."
+    )
+    assert (found.matrix, found.question) == (None, "How far do means vary when the folds are redrawn?")
+
+
+def learners(**accuracies):
+    rows = [
+        kpca_run(experiment="t", variant=variant, run=number, accuracy=accuracy + number / 100, test_selected=None)
+        for variant, accuracy in accuracies.items()
+        for number in range(8)
+    ]
+    return "kpca_trick", rows
+
+
+def constrained(n_constraints, *methods):
+    return "low_rank", [
+        {"experiment": "t", "method": method, "accuracy": accuracy, "n_constraints": count}
+        for method in methods
+        for count, accuracy in ((n_constraints, 0.9), (0, 0.5))
+    ]
+
+
+def noise(**columns):
+    row = {"experiment": "t", "method": "nca", "train_accuracy": 0.9, "test_accuracy": 0.4, "p_value": 0.04}
+    return "noise", [
+        row | {"rejected": 1},
+        row | {"train_accuracy": 1.0, "test_accuracy": 0.6, "rejected": 0} | columns,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("system", "rows", "text"),
+    [
+        (
+            *learners(plain=0.5, aligned=0.8),
+            "With a kernel, learners are significantly better than without in 1 and worse in none of 1 comparison over "
+            "the same splits (p corrected by Holm).",
+        ),
+        ("kpca_trick", [kpca_run(experiment="t", status="failed", accuracy=None, test_selected=None)], NO_ANSWER),
+        (*constrained(1, "burg"), "With 1 constraint, Burg has the highest 5-NN accuracy, 90.0%, and 50.0% with none."),
+        (
+            *noise(),
+            "Methods separate 95.0% of the samples they learned from and 50.0% of others in the mean; the test calls 1 "
+            "of 2 draws real.",
+        ),
+        ("noise", noise(train_accuracy=None)[1][1:], NO_ANSWER),
+    ],
+)
+def test_systems_answer_in_one_sentence(system, rows, text):
+    config = {"run": ["t"], "experiments": {"t": {"title": "T.", "system": system}}, "solvers": {}}
+    (found,) = answers_of(pd.DataFrame(rows), config)
+    assert found.text == text
+
+
+def test_a_system_of_ones_own_is_asked_what_its_records_show():
+    assert question_of("t", {"system": "somebody/elses.py"}) == "What do the records show?"
+
+
+def test_figures_count_pairs():
+    shared = {"dataset": "cone", "method": "dne", "run": 0}
+    rows = [shared | {"value": 1.0, "accuracy": 0.5}, shared | {"value": 2.0, "accuracy": 0.9}]
+    assert figure_sentence(pd.DataFrame(rows), 2) == (
+        "A kernel of degree 2 is more accurate along one direction in 1 of 1 pair of learner and data set."
+    )
+    rows = [
+        {"dataset": "glass", "varied": "n", "value": value, "run": 0, "method": method, "accuracy": accuracy}
+        for value, by_qz in ((1.0, 0.7), (2.0, 0.55))
+        for method, accuracy in (("kpca", 0.7), ("qz", by_qz))
+    ]
+    assert figure_sentence(pd.DataFrame(rows), 5) == (
+        "Both tricks are equally accurate in 1 of 2 pairs of setting and draw; the largest difference is 0.150."
+    )
+    assert figure_sentence(pd.DataFrame(rows).assign(accuracy=None), 5) == ""

@@ -31,7 +31,7 @@ def test_what_lacks_is_named_and_decides_nothing():
     rows = [row for row in rows if (row["method"], row["dataset"], row["kernel"]) != ("dg", "wine", "polynomial")]
     coverage = covered(records(*rows), ("ism", "dg"))
     label = "NeurIPS 2019, Table 4, supervised on Wine, Cancer, Face, MNIST: no runs "
-    assert coverage.missing == (f"{label}of DG on Wine (Polynomial), Face",)
+    assert coverage.missing == (f"{label}of DG on Wine (Polynomial); of DG on Face (Gaussian, Polynomial)",)
     found = decided_on(coverage, lambda _: Finding(Decision.CONTRADICTED, "some are higher"))
     assert (found.decision, found.note) == (Decision.UNDECIDED, "Of what is there: some are higher.")
     assert found.evidence == f"lacking: {coverage.missing[0]}"

@@ -8,7 +8,7 @@ import pytest
 
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.finding import Decision
-from kdrbench.suite.findings.kernel_claims import (
+from kdrbench.suite.findings.kpca_claims import (
     aligned_come_close,
     aligned_versions_win,
     cross_validated_slightly_better,

@@ -5,7 +5,7 @@ import pandas as pd
 from kdrbench.suite.experiments.config_file import lay_over
 from kdrbench.suite.findings.claim_rows import TABLE_4, Records, printed_cells
 from kdrbench.suite.findings.finding import Decision
-from kdrbench.suite.findings.kernel_claims import aligned_versions_win, kernel_versions_win
+from kdrbench.suite.findings.kpca_claims import aligned_versions_win, kernel_versions_win
 from kdrbench.suite.findings.solver_claims import rivals_iterations
 from support.claim_rows import cells
 from support.configs import whole_config

@@ -86,14 +86,11 @@ def test_a_workflow_that_has_merged_nothing_has_no_pages(tmp_path):
 def test_the_workflow_makes_the_pages_of_what_is_run():
     config = whole_config() | {"name": "mine"}
     folder = "reports/mine/summary"
-    assert summary_files(config | {"run": ["table4_supervised"]}) == [
-        f"{folder}/what_we_found.md",
-        f"{folder}/experiments.md",
-    ]
+    assert summary_files(config | {"run": ["table4_supervised"]}) == [f"{folder}/what_we_found.md"]
     assert summary_files(config | {"run": ["noise"]}) == [f"{folder}/noise.md"]
     assert summary_files(config | {"run": ["saddle_escape"]}) == []
     whole = summary_files(config | {"run": ["kpca_tables", "lowrank_digits", "league_small"]})
-    assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:5]]
+    assert whole == [f"{folder}/{name}.md" for name in SUMMARY_PAGES[:4]]
 
 
 def test_tables_keep_their_groups_and_what_is_bold():
@@ -150,7 +147,7 @@ def test_tables_of_learned_kernels_are_pages_with_all_cells(tmp_path):
     (tmp_path / "merged").mkdir()
     learned_kernels(tmp_path)
     source = Source(whole_config() | {"run": ["kpca_tables", "lowrank_digits"]}, tmp_path, tmp_path)
-    assert summary_pages(source.made) == ["what_we_found", "experiments", "metric_learning", "low_rank"]
+    assert summary_pages(source.made) == ["what_we_found", "metric_learning", "low_rank"]
     page = summary("metric_learning", source)
     assert "1 data set, 2 splits, 18 rows." in page
     titles = [line for line in page.splitlines() if line.startswith("## ")]

@@ -1,19 +1,11 @@
 """Parts of the dashboard's page: shares in words, the list of figures, panels without runs."""
 
-from email.message import Message
-from importlib.metadata import PackageNotFoundError
-from pathlib import Path
-
 import pytest
-import yaml
 
 from kdrbench.suite.reports.dashboard.overview import percent_label
-from kdrbench.suite.reports.dashboard.page import citation_of
 from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
 from kdrbench.suite.reports.figures.draw_plotly import plotly_panels
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -22,24 +14,6 @@ ROOT = Path(__file__).resolve().parents[3]
 )
 def test_a_share_of_something_is_never_nothing(percent, words):
     assert percent_label(percent) == words
-
-
-def test_the_citation_has_the_installed_author_and_address(monkeypatch):
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    (author,) = (one["name"] for one in citation["authors"])
-    said = citation_of([])
-    assert said.splitlines()[1:3] == [f"  author = {{{{{author}}}}},", f"  title = {{{citation['title']}}},"]
-    assert ("url = " in said) == ("repository-code" in citation)
-    installed = Message()
-    installed["Author"], installed["Project-URL"] = "A. Author", "Repository, https://example.org/code"
-    monkeypatch.setattr("kdrbench.suite.reports.dashboard.page.metadata", lambda _: installed)
-    assert citation_of([]).endswith("  version = {0.1.0},\n  url = {https://example.org/code}\n}")
-    monkeypatch.setattr("kdrbench.suite.reports.dashboard.page.metadata", not_installed)
-    assert "author" not in citation_of([])
-
-
-def not_installed(name):
-    raise PackageNotFoundError(name)
 
 
 def test_a_panel_without_points_says_so():

@@ -10,7 +10,6 @@ from scipy.linalg import subspace_angles
 
 from kdrbench.errors import DamagedError
 from kdrbench.reduction.methods import METHODS
-from kdrbench.suite.findings.answers import league_sentences
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
@@ -85,14 +84,6 @@ def test_every_kernel_projection_has_its_headlines_ours_first():
     ]
     # Of one there is no best.
     assert best_projection(League(made_up())) == []
-
-
-def test_the_answer_has_our_headline_and_the_best_projection():
-    runs = made_up()
-    other = renamed(runs.query("method == 'lda'"), lda="kpca_trick")
-    first, second, *_ = league_sentences(pd.concat([runs, other.assign(**dict.fromkeys(JUDGES, 0.99))]))
-    assert first.startswith("By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each")
-    assert second.startswith("Of 2 kernel projections KPCA trick with LMNN, leading components has the best mean rank")
 
 
 def test_an_experiment_has_its_tables_and_each_can_be_written():

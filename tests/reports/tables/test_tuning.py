@@ -137,4 +137,4 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
     runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)
     answer = answer_of("league_small_tuned", runs, config())
-    assert answer.sentences == (table.notes[0],)
+    assert answer.text == table.notes[0]

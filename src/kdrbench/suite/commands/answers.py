@@ -13,7 +13,7 @@ from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
     from kdrbench.suite.findings.answers import Answer
-    from kdrbench.suite.findings.matrix import Matrix, Standing
+    from kdrbench.suite.findings.pairwise import Matrix, Standing
 
 GOOD, BAD = "green", "red"
 _OF_WORDS = {"converged": GOOD, "confirmed": GOOD, "failed": BAD, "contradicted": BAD}
@@ -80,7 +80,7 @@ def _cells(matrix: Matrix, solver: str) -> list[Standing]:
 
 def _numbers(one: Standing, cells: list[Standing]) -> tuple[str, ...]:
     """Return the numbers of a line; final costs are compared within each data set and kernel, and counted over all."""
-    from kdrbench.suite.findings.matrix import factor
+    from kdrbench.suite.findings.pairwise import factor
 
     ratios = ["-" if ratio is None else factor(ratio) for ratio in (one.coarse_ratio, one.fine_ratio)]
     gap = "-" if one.gap is None else f"{one.gap:.1e}"

@@ -24,7 +24,7 @@ from kdrbench.suite.commands.options import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdrbench.suite.findings.side_by_side import Pair
+    from kdrbench.suite.findings.pairwise import Pair
 
 _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilcoxon)", "p (Holm)")
 
@@ -91,7 +91,7 @@ def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: b
 def _two_solvers(
     first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
 ) -> None:
-    from kdrbench.suite.findings.side_by_side import compare_solvers, without_result, without_time
+    from kdrbench.suite.findings.pairwise import compare_solvers, without_result, without_time
 
     runs = _runs(folder, experiment)
     methods = list(map(str, runs["method"].unique()))

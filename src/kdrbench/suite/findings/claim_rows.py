@@ -1,34 +1,26 @@
 """The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
 
-**Dimension reduction.** A run counts where its experiment names the printed table (``published``) and does not only
+A run counts where its experiment names the printed table (``published``) and does not only
 imitate its protocol, where the paper prints a number for its data set, kernel and method, and where it is split as the
 paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run leaves
 a claim undecided; one that has some, but not all, counts as lost. One that was stopped before the paper's limits, or
 whose other runs the user's budget left out, leaves it undecided too, unless a claim can use bounds.
-
-**KPCA trick.** Ten data sets, three learners and 40 splits; the data, degrees, n and k of its figures. **Low-rank
-kernels.** Digits on 317 samples, with five draws of the constraints or more. gyrB is not public; a synthetic substitute
-is used, and its claims stay undecided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from itertools import compress
 
-import numpy as np
 import pandas as pd
 
-from kdrbench.suite.findings.finding import LACKING, Claim, Decision, Finding, listed, undecided
+from kdrbench.suite.findings.finding import LACKING, Claim, Finding, listed, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     STOPPED_EARLY,
     WITHOUT_RESULT,
     clean_times,
-    has_columns,
-    is_open,
     lacking_times,
     numbers_by_run,
     stopped,
@@ -48,24 +40,14 @@ from kdrbench.suite.reports.records import (
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
 from kdrbench.suite.systems import SYSTEMS
-from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, PAPER, TABLES
 
 NEURIPS, PLUS, KPCA, LOW_RANKS = "NeurIPS 2019", "ISM+", "KPCA trick 2010", "Low-rank kernels 2006"
 BOTH = f"{NEURIPS}, {PLUS}"
 RIVALS = ("dg", "sm", "gm")
 CONVERGED_RIVALS = tuple(f"{name}_{CONVERGED}" for name in RIVALS)
-FOLDS, SPLITS = 10, 40
+FOLDS = 10
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
-# Of the KPCA trick's figures.
-VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
-DIGITS, GYRB, STAND_IN = "digits", "gyrb", "gyrb-standin"
-# A tenth of the 3165 points of three classes.
-DIGITS_SAMPLES = 317
-# Axes of a set of constraints.
-SET = ["experiment", "n_constraints", "run"]
-# Fewer draws of the constraints decide nothing. A set counts as solvable where it is met to this share in the end.
-DRAWS, MET = 5, 0.05
 Place = tuple[str, str, str]
 
 
@@ -248,23 +230,23 @@ def printed_cells(
     """
     coverage = Coverage()
     for table in tables:
-        if wanted := _printed(table, metric, methods):
+        if required := _printed(table, metric, methods):
             names = {
                 name
                 for name, experiment in records.config.get("experiments", {}).items()
                 if _reproduces(experiment.get("published", {}), table)
             }
             rows = _split_as(records.runs, names, table.protocol)
-            coverage += _collect(table.label, rows, wanted, table.protocol[1], columns)
+            coverage += _collect(table.label, rows, required, table.protocol[1], columns)
     return coverage if bounds else _without_early(coverage)
 
 
 def experiment_cells(
-    records: Records, experiment: str, wanted: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
+    records: Records, experiment: str, required: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
 ) -> Coverage:
     """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
     rows = _split_as(records.runs, {experiment}, protocol)
-    return _without_early(_collect(experiment, rows, wanted, protocol[1], columns))
+    return _without_early(_collect(experiment, rows, required, protocol[1], columns))
 
 
 def timed_cells(
@@ -319,17 +301,19 @@ def _split_as(runs: pd.DataFrame, experiments: set[str], protocol: tuple[Split, 
     return runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
 
 
-def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: int, columns: Sequence[str]) -> Coverage:
-    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in wanted))
+def _collect(
+    source: str, rows: pd.DataFrame, required: Sequence[Place], n_runs: int, columns: Sequence[str]
+) -> Coverage:
+    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
     if rows.empty:
         return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
     if absent := [name for name in columns if name not in rows]:
         return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
-    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in wanted})])
+    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in required})])
     groups = {tuple(map(str, axes)): cell for axes, cell in rows.groupby(["dataset", "kernel", "method"], sort=False)}
-    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in wanted if place in groups)
-    lacking = [place for place in wanted if place not in groups]
-    words = [f"{source} on {datasets}: no runs {_lacking(lacking, wanted)}"] if lacking else []
+    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in required if place in groups)
+    lacking = [place for place in required if place not in groups]
+    words = [f"{source} on {datasets}: no runs {_lacking(lacking, required)}"] if lacking else []
     words += [
         f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
         for dataset, kernel in unlike_definitions(rows)
@@ -337,26 +321,16 @@ def _collect(source: str, rows: pd.DataFrame, wanted: Sequence[Place], n_runs: i
     return Coverage(cells, tuple(words))
 
 
-def _lacking(lacking: Sequence[Place], wanted: Sequence[Place]) -> str:
-    """Return "on Face; of DG on Wine; of GM on Wine (Polynomial)": only what lacks in part is named in full."""
-
-    def kernels(places: Sequence[Place], dataset: str, method: str = "") -> list[str]:
-        return [kernel for data, kernel, solver in places if data == dataset and method in ("", solver)]
-
+def _lacking(lacking: Sequence[Place], required: Sequence[Place]) -> str:
+    """Return "on Face; of GM on Wine (Polynomial)": kernels are named where a method lacks, or some of its cells."""
     parts: dict[str, list[str]] = {}
-    for dataset, method in dict.fromkeys((dataset, method) for dataset, _, method in lacking):
-        label = dataset_label(dataset)
-        if kernels(lacking, dataset) == kernels(wanted, dataset):
-            if label not in parts.setdefault("on ", []):
-                parts["on "].append(label)
+    for dataset, kernel, method in lacking:
+        label, absent = dataset_label(dataset), [place for place in lacking if place[0] == dataset]
+        if len(absent) == sum(place[0] == dataset for place in required):
+            parts.setdefault(f"on {label}", [])
         else:
-            absent = kernels(lacking, dataset, method)
-            whole = len(absent) == len(kernels(wanted, dataset, method))
-            some = "" if whole else f" ({', '.join(map(kernel_label, absent))})"
-            parts.setdefault(f"of {method_label(method)} on ", []).append(f"{label}{some}")
-    return "; ".join(
-        start + ", ".join(names) for start, names in sorted(parts.items(), key=lambda one: one[0] != "on ")
-    )
+            parts.setdefault(f"of {method_label(method)} on {label}", []).append(kernel_label(kernel))
+    return "; ".join(f"{place} ({', '.join(kernels)})" if kernels else place for place, kernels in parts.items())
 
 
 def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:
@@ -383,118 +357,3 @@ def unlike_definitions(runs: pd.DataFrame) -> list[tuple[str, str]]:
         if (cell.groupby("run")[sorted(columns & set(cell))].nunique() > 1).any(axis=None):
             unlike.append((str(dataset), str(kernel)))
     return unlike
-
-
-def papers_rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
-    """Return the rows of the KPCA trick on the paper's data, learners and splits, each once."""
-    if kpca.empty:
-        return kpca
-    chosen = kpca["dataset"].isin(papers_datasets(PAPER, *TABLES.values()))
-    chosen &= kpca["learner"].isin(TABLES) & kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
-    return kpca[chosen].drop_duplicates(["dataset", "learner", "variant", "run"])
-
-
-def means_of(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
-    """Return means over the splits of the 30 cells, a column for each variant; NaN where a split has no accuracy."""
-    names = ["dataset", "learner"]
-    index = pd.MultiIndex.from_product([sorted(papers_datasets(PAPER, *TABLES.values())), TABLES], names=names)
-    rows = papers_rows(kpca, *variants)
-    if rows.empty:
-        return pd.DataFrame(index=index, columns=list(variants), dtype=float)
-    groups = rows.groupby([*names, "variant"])["accuracy"]
-    means = groups.mean().where(groups.count() == SPLITS).unstack("variant")
-    return means.reindex(index=index, columns=list(variants)).astype(float)
-
-
-def missing_splits(kpca: pd.DataFrame, *variants: str) -> str:
-    """Say on which of the paper's data sets some learner was not run on all splits, in words; empty if on none."""
-    rows, words = papers_rows(kpca, *variants), []
-    made = dict(rows.groupby(["dataset", "learner", "variant"])["run"].nunique()) if len(rows) else {}
-    for dataset in sorted(papers_datasets(PAPER, *TABLES.values())):
-        splits = min(int(made.get((dataset, learner, variant), 0)) for learner in TABLES for variant in variants)
-        if splits < SPLITS:
-            words.append(f"{dataset_label(dataset)} has {splits} of {SPLITS} splits")
-    return listed(words)
-
-
-def open_cells(kpca: pd.DataFrame, *variants: str) -> pd.MultiIndex:
-    """Return data set and learner of the cells of which a limit stopped a split."""
-    rows, names = papers_rows(kpca, *variants), ["dataset", "learner"]
-    if rows.empty:
-        return pd.MultiIndex.from_tuples([], names=names)
-    return pd.MultiIndex.from_frame(rows.loc[is_open(rows), names].drop_duplicates())
-
-
-def of_figure(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
-    """Return the rows of a figure of the KPCA trick on the paper's data."""
-    if tricks.empty:
-        return tricks
-    return tricks[(tricks["figure"] == figure) & tricks["dataset"].isin(FIGURE_DATA[figure])]
-
-
-def missing_settings(rows: pd.DataFrame, figure: int) -> str:
-    """Say which of the paper's data sets lack settings; empty if none does."""
-    wanted, lacking = {(varied, float(value)) for varied, values in VARIED.items() for value in values}, []
-    for dataset in FIGURE_DATA[figure]:
-        of_set = rows[rows["dataset"] == dataset] if len(rows) else rows
-        absent = wanted - (set(zip(of_set["varied"], of_set["value"], strict=True)) if len(of_set) else set())
-        if absent:
-            lacking.append(f"{len(absent)} of {len(wanted)} settings of {dataset_label(dataset)}")
-    return listed(lacking)
-
-
-def of_dataset(records: Records, dataset: str) -> pd.DataFrame:
-    """Return the rows of low-rank kernels on a data set."""
-    table = records.low_rank
-    return table[table["dataset"] == dataset] if has_columns(table, "dataset") else table
-
-
-def papers_digits(records: Records) -> pd.DataFrame:
-    """Return the rows of Digits on as many samples as the paper takes."""
-    rows = of_dataset(records, DIGITS)
-    return rows[rows["n_samples"] == DIGITS_SAMPLES] if has_columns(rows, "n_samples") else rows.iloc[:0]
-
-
-def gyrb_rows(records: Records) -> pd.DataFrame:
-    """Return the rows of gyrB, or of its stand-in."""
-    rows = of_dataset(records, GYRB)
-    return rows if len(rows) else of_dataset(records, STAND_IN)
-
-
-def on_gyrb(rows: pd.DataFrame, found: Finding) -> Finding:
-    """Return what was found on gyrB; undecided, with that as a note, where it is of the stand-in."""
-    if not (rows["dataset"] == STAND_IN).any():
-        return found
-    note = f"There it would be {found.decision}: {found.evidence}."
-    return Finding(Decision.UNDECIDED, "on the stand-in: gyrB's data are not to be had", note, found.measure)
-
-
-def met(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the solves whose constraints are met in the end, and those that left no number."""
-    return rows[~(rows["largest_violation"] > MET)] if "largest_violation" in rows else rows
-
-
-def solvable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of those experiments and numbers of constraints of which at least half the sets are met."""
-    if "largest_violation" not in rows or rows.empty:
-        return rows
-    missed = (rows["largest_violation"] > MET).groupby([rows["experiment"], rows["n_constraints"]]).transform("mean")
-    return rows[np.asarray(missed) <= 0.5]
-
-
-def by_draws(decide: Callable[[Records], Finding]) -> Callable[[Records], Finding]:
-    """Return the same for rows with enough draws of the constraints; undecided, it says which were left out."""
-
-    @wraps(decide)
-    def decided(records: Records) -> Finding:
-        rows = records.low_rank
-        if not has_columns(rows, *SET, "method"):
-            return decide(records)
-        draws = rows.groupby(["experiment", "method", "n_constraints"])["run"].transform("nunique")
-        fewest = draws[draws < DRAWS].groupby(rows["experiment"], sort=False).min()
-        words = [f"{name} ({count})" for name, count in fewest.items()]
-        found = decide(replace(records, low_rank=rows[draws >= DRAWS]))
-        left_out = f"Left out, with fewer than {DRAWS} draws of the constraints: {listed(words)}." if words else ""
-        return found.with_note(left_out) if found.is_undecided else found
-
-    return decided

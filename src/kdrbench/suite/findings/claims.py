@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdrbench.errors import counted
 from kdrbench.files import write_text
-from kdrbench.suite.findings import kernel_claims, quality_claims, solver_claims, time_claims
+from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims, time_claims
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.finding import DECISION_RULES, Claim, Decision, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
@@ -20,7 +20,7 @@ from kdrbench.suite.systems import build_system
 # In the order of the papers: those of ISM first.
 CLAIMS = tuple(
     value
-    for module in (solver_claims, time_claims, quality_claims, kernel_claims)
+    for module in (solver_claims, time_claims, quality_claims, kpca_claims, low_rank_claims)
     for value in vars(module).values()
     if isinstance(value, Claim)
 )

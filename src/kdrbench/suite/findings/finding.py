@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from kdrbench.errors import counted
 
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper in our words, where it or the numbers for it are printed, and the function that decides it.
+    """A sentence of a paper in our words, where it or the numbers for it are printed, and the test that decides it.
 
     ``where`` is a table, figure or theorem; empty for a sentence of the running text.
     """
@@ -122,6 +125,15 @@ def decided_by_share(
     decision = only_decision({decision_of(count / n_total, needed) for count in (n_holding, n_holding + n_open)})
     share = share_of(n_holding, n_total, unit) + (f", and {n_open} open" if n_open else "")
     return Finding(decision, evidence + open_in_words(n_open, unit), note, "; ".join(filter(None, (share, extreme))))
+
+
+def decided_by_rows(
+    holds: ArrayLike, is_open: ArrayLike, evidence: str, unit: str, extreme: str = "", note: str = ""
+) -> Finding:
+    """Return a claim decided by the share of rows in which it holds, of which some are open."""
+    opened = np.asarray(is_open, dtype=bool)
+    n_holding = int((np.asarray(holds, dtype=bool) & ~opened).sum())
+    return decided_by_share(n_holding, len(opened), evidence, note, unit, extreme=extreme, n_open=int(opened.sum()))
 
 
 def open_in_words(n_open: int, unit: str) -> str:

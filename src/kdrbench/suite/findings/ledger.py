@@ -62,14 +62,14 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
     pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]
     lines = []
     for axes, ours in pairs:
-        lines += [comparison(axes, one, first=count == 0) for count, one in enumerate(ours or [None])]
+        lines += [comparison(axes, ours_here, first=count == 0) for count, ours_here in enumerate(ours or [None])]
     return [*lines, *text_lines(there, config)]
 
 
 def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Return the numbers that differ, or are only close, for no reason that is known: after a search or without."""
     unlike = (Verdict.DIFFERS, Verdict.CLOSE)
-    return [one for one in comparisons if one.first and one.verdict in unlike and names_no_reason(one.why)]
+    return [line for line in comparisons if line.first and line.verdict in unlike and names_no_reason(line.why)]
 
 
 def names_no_reason(why: str) -> bool:
@@ -88,25 +88,27 @@ def shares(comparisons: Iterable[Comparison]) -> Iterator[str]:
     Times are not counted: they have no verdict. A second line of a paper counts its effects, and a third one says how
     many numbers differ for no reason that is known, if any do.
     """
-    counted = [one for one in comparisons if one.first]
-    for paper in dict.fromkeys(one.paper for one in counted):
-        of_paper, name = [one for one in counted if one.paper == paper], paper_label(paper)
-        for table, setting in dict.fromkeys((one.table, one.setting) for one in of_paper):
-            part = [one for one in of_paper if (one.table, one.setting) == (table, setting)]
+    counted = [line for line in comparisons if line.first]
+    for paper in dict.fromkeys(line.paper for line in counted):
+        of_paper, name = [line for line in counted if line.paper == paper], paper_label(paper)
+        for table, setting in dict.fromkeys((line.table, line.setting) for line in of_paper):
+            part = [line for line in of_paper if (line.table, line.setting) == (table, setting)]
             if judged(part):
                 yield f"{name}, {place_label(table)}, {setting}: {_in_words(part)}"
         yield "; ".join([f"{name}: {_in_words(of_paper)}", *_others(of_paper)])
-        if effects := Counter(one.effect for one in of_paper if one.effect):
-            yield f"{name}, effects: " + ", ".join(f"{effects[one]} {one}" for one in EFFECTS)
+        if effects := Counter(line.effect for line in of_paper if line.effect):
+            yield f"{name}, effects: " + ", ".join(f"{effects[effect]} {effect}" for effect in EFFECTS)
         if unknown := unexplained(of_paper):
-            searched = sum(bool(searches_in(one.why)) for one in unknown)
+            searched = sum(bool(searches_in(line.why)) for line in unknown)
             after = f", of which {searched} after a stated search" if searched else ""
             yield f"{name}, unlike for no reason that is known: {len(unknown)}{after}"
 
 
 def _others(comparisons: list[Comparison]) -> Iterator[str]:
     """Yield how many numbers are shown without a verdict that counts, and why."""
-    others = [one for one in comparisons if one.verdict not in COUNTED and one.verdict is not Verdict.NOT_COMPARABLE]
+    others = [
+        line for line in comparisons if line.verdict not in COUNTED and line.verdict is not Verdict.NOT_COMPARABLE
+    ]
     if others:
         yield f"{len(others)} more are not judged (times, figures)"
     if departing := not_comparable(comparisons):
@@ -115,13 +117,13 @@ def _others(comparisons: list[Comparison]) -> Iterator[str]:
 
 def not_comparable(comparisons: Iterable[Comparison]) -> str:
     """Return how many numbers are shown beside runs of another protocol than the paper's; empty if none are."""
-    number = sum(one.first and one.verdict is Verdict.NOT_COMPARABLE for one in comparisons)
+    number = sum(line.first and line.verdict is Verdict.NOT_COMPARABLE for line in comparisons)
     return f"{counted(number, 'number')} more {'is' if number == 1 else 'are'} not comparable" if number else ""
 
 
 def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Return the lines whose number has a verdict: not times in seconds, figures, and runs of another protocol."""
-    return [one for one in comparisons if one.verdict in COUNTED]
+    return [line for line in comparisons if line.verdict in COUNTED]
 
 
 def place_label(table: str) -> str:
@@ -130,18 +132,18 @@ def place_label(table: str) -> str:
 
 
 def _in_words(comparisons: list[Comparison]) -> str:
-    verdicts = [one.verdict for one in judged(comparisons)]
+    verdicts = [line.verdict for line in judged(comparisons)]
     counts, total = Counter(verdicts), max(1, len(verdicts))
     parts = [f"{counts[verdict]} {verdict} ({counts[verdict] / total:.0%})" for verdict in COUNTED]
     return f"{counted(len(verdicts), 'number')}: " + ", ".join(parts)
 
 
-def labels_of(one: Comparison) -> tuple[str, str, str]:
+def labels_of(line: Comparison) -> tuple[str, str, str]:
     """Return data set, kernel and method as tables print them, from the names that published numbers have."""
-    kernel = kernel_label(one.kernel.replace("+", "_")) if one.kernel else "-"
-    of_low_rank = one.paper == low_rank.PAPER["paper"]
-    method = low_rank_label(one.method) if of_low_rank else _METHODS.get(one.method) or method_label(one.method)
-    return dataset_label(one.dataset), kernel, method
+    kernel = kernel_label(line.kernel.replace("+", "_")) if line.kernel else "-"
+    of_low_rank = line.paper == low_rank.PAPER["paper"]
+    method = low_rank_label(line.method) if of_low_rank else _METHODS.get(line.method) or method_label(line.method)
+    return dataset_label(line.dataset), kernel, method
 
 
 def comparison_html(comparisons: list[Comparison]) -> str:
@@ -161,12 +163,12 @@ def comparison_html(comparisons: list[Comparison]) -> str:
 def _by_table(comparisons: list[Comparison]) -> Iterator[tuple[str, list[Comparison], list[Comparison]]]:
     """Yield each printed table in words, its lines that have runs, and those for which nothing was run."""
     tables: dict[tuple[str, str, str], list[Comparison]] = {}
-    for one in comparisons:
-        tables.setdefault((one.paper, one.table, one.setting), []).append(one)
+    for line in comparisons:
+        tables.setdefault((line.paper, line.table, line.setting), []).append(line)
     for (paper, table, setting), lines in tables.items():
         title = f"{paper_label(paper)}, {place_label(table)}, {setting}"
-        absent = [one for one in lines if one.ours in ("", Verdict.NOT_RUN)]
-        yield title, [one for one in lines if one not in absent], absent
+        absent = [line for line in lines if line.ours in ("", Verdict.NOT_RUN)]
+        yield title, [line for line in lines if line not in absent], absent
 
 
 def write_comparisons(comparisons: list[Comparison], stem: Path) -> None:
@@ -204,10 +206,10 @@ def _value(name: str, word: str) -> Any:
     return Verdict(word) if name == "verdict" else word
 
 
-def interval_text(one: Comparison) -> str:
+def interval_text(line: Comparison) -> str:
     """Return the confidence interval in the unit in which the number is printed, or nothing where there is none."""
-    if one.low is None or one.high is None:
+    if line.low is None or line.high is None:
         return ""
     # The KPCA trick prints shares, others per cent.
-    share = one.metric == Metric.ACCURACY and "%" not in one.ours
-    return interval_words("share" if share else one.metric, one.low, one.high)
+    share = line.metric == Metric.ACCURACY and "%" not in line.ours
+    return interval_words("share" if share else line.metric, line.low, line.high)

@@ -150,8 +150,8 @@ def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
         effect_words=effect.words,
         converged_effect=converged.effect,
         converged_words=converged.words,
-        protocol="; ".join(f"{in_unit(one, unit)} ({label})" for label, one in protocol),
-        protocol_verdict="; ".join(str(one.verdict) for _, one in protocol),
+        protocol="; ".join(f"{in_unit(compared_by, unit)} ({label})" for label, compared_by in protocol),
+        protocol_verdict="; ".join(str(compared_by.verdict) for _, compared_by in protocol),
         fitted=number.fitted if number else "",
         why=_why(compared) if compared else NO_EXPERIMENT,
         experiment=ours.label if ours else "",
@@ -231,7 +231,7 @@ def _ours(
     if cell.departure:
         return Ours(name, cell)
     number = cell.published
-    protocol = [(label, Compared(one.ours, number, one.error)) for label, one in entry.protocol]
+    protocol = [(label, Compared(other.ours, number, other.error)) for label, other in entry.protocol]
     if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
         trained = _training(
             groups.get((name, cell.dataset, cell.kernel, cell.method)), cell, config["experiments"][name], partitions
@@ -314,14 +314,14 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, l
     for axes, sources in found:
         number = find_published(**axes)
         lines = []
-        for one in sources:
-            experiment = config["experiments"][one.experiment]
+        for source in sources:
+            experiment = config["experiments"][source.experiment]
             stand_in = axes["dataset"] not in experiment["datasets"]
-            departs = "" if stand_in else departure(experiment, config, axes["dataset"], method=one.method)
-            effect = EffectFound() if stand_in or departs else _effect(axes, one, cells)
-            compared = Compared(one.cell, number, _error(one), departs)
-            lines.append(Ours(one.label, compared, effect, stand_in=stand_in))
-        yield axes, sorted(lines, key=lambda one: bool(one.compared.departure))
+            departs = "" if stand_in else departure(experiment, config, axes["dataset"], method=source.method)
+            effect = EffectFound() if stand_in or departs else _effect(axes, source, cells)
+            compared = Compared(source.cell, number, _error(source), departs)
+            lines.append(Ours(source.label, compared, effect, stand_in=stand_in))
+        yield axes, sorted(lines, key=lambda line: bool(line.compared.departure))
 
 
 def _error(source: low_rank.Source) -> float | None:
@@ -363,16 +363,16 @@ def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
     """Yield how often each version with a kernel is above, level with and below the plain learner."""
     for name in experiments_of(config, KPCA_TRICK):
         cells = kpca_cells(runs[runs["experiment"] == name], config)
-        for one in kpca_published_wdl(cells):
-            axes = {"paper": PAPER, "table": TABLES[one.learner], "setting": SETTING, "dataset": "all"}
-            axes |= {"kernel": one.variant, "method": one.name, "metric": "win_draw_lose"}
-            complete = one.n_cells == one.n_printed
-            verdict = _of_counts(one.printed, one.ours) if complete else Verdict.NOT_RUN
+        for counts in kpca_published_wdl(cells):
+            axes = {"paper": PAPER, "table": TABLES[counts.learner], "setting": SETTING, "dataset": "all"}
+            axes |= {"kernel": counts.variant, "method": counts.name, "metric": "win_draw_lose"}
+            complete = counts.n_cells == counts.n_printed
+            verdict = _of_counts(counts.printed, counts.ours) if complete else Verdict.NOT_RUN
             departs = next((cell.departure for cell in cells.values() if cell.departure), "")
-            words = one.ours if complete else f"{one.ours} of {one.n_cells} data sets"
-            line = _line(axes, words, None, one.n_cells, verdict, name)
+            words = counts.ours if complete else f"{counts.ours} of {counts.n_cells} data sets"
+            line = _line(axes, words, None, counts.n_cells, verdict, name)
             why = _OF_CELLS if verdict in _UNLIKE else line.why
-            line = replace(line, published=one.printed, why=why)
+            line = replace(line, published=counts.printed, why=why)
             yield replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs) if departs else line
 
 
@@ -436,10 +436,10 @@ def _left_out_of(
     skipped = there[there["status"] == str(Status.SKIPPED)]
     if _places(there) <= _places(others) - _places(skipped):
         return ""
-    reasons = [one for one in left_out if one[0] in names and f"{axes['method']} on " in one[1]]
+    reasons = [reason for reason in left_out if reason[0] in names and f"{axes['method']} on " in reason[1]]
     if len(skipped):
         reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
-    return departures_in_words(reasons or [one for one in left_out if one[0] in names])
+    return departures_in_words(reasons or [reason for reason in left_out if reason[0] in names])
 
 
 def _places(rows: pd.DataFrame) -> set[tuple[str, str]]:
@@ -454,9 +454,9 @@ def _ends(number: PublishedNumber) -> tuple[float, float]:
 def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
     """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
     series = [
-        one
-        for one in size_series(steady_times(runs), config)
-        if (one.axis, one.evaluation, one.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
+        each
+        for each in size_series(steady_times(runs), config)
+        if (each.axis, each.evaluation, each.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
     ]
     law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)
     if law is None or number is None or number.value is None:

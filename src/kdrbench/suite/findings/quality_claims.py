@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from kdrbench.errors import counted
 from kdrbench.suite.findings.claim_rows import (
@@ -40,6 +39,7 @@ CONIC, GAUSSIAN, MULTIQUADRIC = "gaussian_polynomial", "gaussian", "multiquadric
 # "Alike", in words of ours: shares within five points, times within a factor of ten.
 ALIKE, WITHIN = 0.05, 10.0
 _SETTINGS = {"supervised": (TABLE_4, TABLE_5), "unsupervised": (TABLE_4_CLUSTERS, TABLE_5_CLUSTERS)}
+LOST = "for missing or failed runs"
 # Means by kernel or method; ``None`` where runs are missing.
 Means = dict[str, float | None]
 
@@ -57,7 +57,7 @@ def accuracy_above(coverage: Coverage) -> Finding:
     """
     means = {cell.name: cell.mean() for cell in coverage.cells}
     below = [
-        f"{name} " + ("lost for missing or failed runs" if mean is None else f"{mean:.1%}")
+        f"{name} " + (f"lost {LOST}" if mean is None else f"{mean:.1%}")
         for name, mean in means.items()
         if mean is None or mean < LEAST_ACCURACY
     ]
@@ -66,9 +66,12 @@ def accuracy_above(coverage: Coverage) -> Finding:
     evidence += f"; below: {listed(below)}" if below else ""
     extreme = f"at least {min(_known(means)):.1%}" if _known(means) else ""
     printed = list(_printed_below())
-    note = f"The paper itself prints less: {listed(printed)}." if printed else ""
-    note = f"{note} {_of_training(coverage)}".strip()
-    return decided_by_share(above, len(means), evidence, note, extreme=extreme)
+    notes = [f"The paper itself prints less: {listed(printed)}."] if printed else []
+    fitted = {cell.name: cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs}
+    if known := _known(fitted):
+        above_fitted = sum(mean >= LEAST_ACCURACY for mean in known)
+        notes.append(f"On training samples {share_of(above_fitted, len(known), 'cell')} do.")
+    return decided_by_share(above, len(means), evidence, " ".join(notes), extreme=extreme)
 
 
 def _printed_below() -> Iterator[str]:
@@ -82,41 +85,30 @@ def _printed_below() -> Iterator[str]:
                 yield f"{method_label(axes['method'])} on {dataset_label(data)}, {kernel_label(kernel)}, {number.text}"
 
 
-def _of_training(coverage: Coverage) -> str:
-    means = {cell.name: cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs}
-    if not (known := _known(means)):
-        return ""
-    return f"On training samples {share_of(sum(mean >= LEAST_ACCURACY for mean in known), len(known), 'cell')} do."
-
-
 def _known(means: Means) -> list[float]:
     return [mean for mean in means.values() if mean is not None]
 
 
-@dataclass(frozen=True)
-class _Contest:
-    """How one candidate does against the others of its case; ``sign`` is 1 where a higher mean is better, else -1."""
+def _best_on_each(
+    cases: Mapping[str, Means], ours: str, sign: int, label: Callable[[str], str], beaten: str
+) -> tuple[int, str, float]:
+    """Return on how many data sets a candidate is best or level, where it is not, and how far it is behind at most.
 
-    ours: str
-    sign: int
-    label: Callable[[str], str]
-
-    def behind(self, means: Means) -> float:
-        """Return how far the candidate is behind the best; 0 where its own mean is lost."""
-        ours = means.get(self.ours)
-        return 0.0 if ours is None else max(self.sign * (mean - ours) for mean in _known(means))
-
-    def beaten_by(self, means: Means, words: Callable[[str, float, float], str]) -> str:
-        """Return ``words`` of the best other and both means, or which runs are lost; empty where ours is best."""
-        ours = means.get(self.ours)
-        if ours is not None and self.behind(means) > LEVEL:
-            known = {name: mean for name, mean in means.items() if mean is not None}
-            best = max(known, key=lambda name: self.sign * known[name])
-            return words(best, known[best], ours)
-        lost = [self.label(name) for name, mean in means.items() if mean is None]
-        if ours is None:
-            return " for missing or failed runs"
-        return f" for missing or failed runs of {', '.join(lost)}" if lost else ""
+    ``sign`` is 1 where a higher mean is better, else -1. ``beaten`` is the text on a better one, by its name ``best``
+    and both means. A data set on which runs are missing is lost.
+    """
+    texts, behind = [], 0.0
+    for dataset, means in cases.items():
+        known, mean = {name: mean for name, mean in means.items() if mean is not None}, means.get(ours)
+        best = max(known, key=lambda name: sign * known[name], default="")
+        gap = sign * (known[best] - mean) if best and mean is not None else 0.0
+        behind = max(behind, gap)
+        lost = [label(name) for name in means if name not in known]
+        if gap > LEVEL:
+            texts.append(dataset_label(dataset) + beaten.format(best=label(best), theirs=known[best], ours=mean))
+        elif mean is None or lost:
+            texts.append(f"{dataset_label(dataset)} {LOST}" + (f" of {', '.join(lost)}" if mean is not None else ""))
+    return len(cases) - len(texts), listed(texts), behind
 
 
 @claim_on(
@@ -130,26 +122,13 @@ def lowest_error(coverage: Coverage) -> Finding:
     errors: dict[str, Means] = {}
     for cell in coverage.cells:
         errors.setdefault(cell.dataset, {})[cell.method] = cell.mean()
-    beaten, behind = _contest(
-        errors,
-        _Contest("ism", -1, method_label),
-        lambda best, theirs, ours: f", ISM {ours:.1%} against {theirs:.1%} of {method_label(best)}",
-    )
-    lowest = len(errors) - len(beaten)
+    text = ", ISM {ours:.1%} against {theirs:.1%} of {best}"
+    lowest, beaten, behind = _best_on_each(errors, "ism", -1, method_label, text)
     evidence = f"lowest or level in {share_of(lowest, len(errors), 'data set')}"
-    evidence += f"; not on {listed(beaten)}" if beaten else ""
+    evidence += f"; not on {beaten}" if beaten else ""
     note = "Errors are of the samples that were fitted, as the table prints them."
     extreme = f"at most {100 * behind:.1f} points higher" if behind >= LEVEL else ""
     return decided_by_share(lowest, len(errors), evidence, note, "data set", extreme=extreme)
-
-
-def _contest(
-    cases: Mapping[str, Means], contest: _Contest, words: Callable[[str, float, float], str]
-) -> tuple[list[str], float]:
-    """Return on which data sets the candidate is beaten, in words, and how far it is behind at most."""
-    beaten = {dataset: contest.beaten_by(means, words) for dataset, means in cases.items()}
-    behind = max(map(contest.behind, cases.values()), default=0.0)
-    return [f"{dataset_label(dataset)}{text}" for dataset, text in beaten.items() if text], behind
 
 
 def _cells_of_rules(records: Records) -> Coverage:
@@ -165,22 +144,18 @@ def _cells_of_rules(records: Records) -> Coverage:
 )
 def rule_of_q(coverage: Coverage) -> Finding:
     """Compare the q that it chooses by the Gaussian kernel with that which the printed costs fit."""
-    wanted = {
-        (rule, dataset): q
-        for rule, setting in RULES_OF_Q.items()
-        for dataset, q in printed_components("ismplus", setting).items()
-    }
-    chosen = {(cell.source, cell.dataset): cell.mean("n_components") for cell in coverage.cells}
-    others = [
-        f"{dataset_label(data)}, {RULES_OF_Q[rule]}: {'lost' if q is None else f'{q:g}'} for {wanted[rule, data]}"
-        for (rule, data), q in chosen.items()
-        if q != wanted[rule, data]
-    ]
-    equal = len(chosen) - len(others)
-    evidence = f"equal in {share_of(equal, len(chosen), 'case')}" + (f"; {listed(others, 8)}" if others else "")
-    off = max((abs(q - wanted[place]) for place, q in chosen.items() if q is not None), default=0.0)
-    extreme = f"off by at most {off:g}" if off else ""
-    return decided_by_share(equal, len(chosen), evidence, unit="case", extreme=extreme)
+    others, off = [], 0.0
+    for cell in coverage.cells:
+        setting, q = RULES_OF_Q[cell.source], cell.mean("n_components")
+        printed = printed_components("ismplus", setting)[cell.dataset]
+        off = max(off, 0.0 if q is None else abs(q - printed))
+        if q != printed:
+            chosen = "lost" if q is None else f"{q:g}"
+            others.append(f"{dataset_label(cell.dataset)}, {setting}: {chosen} for {printed}")
+    n_cells = len(coverage.cells)
+    equal = n_cells - len(others)
+    evidence = f"equal in {share_of(equal, n_cells, 'case')}" + (f"; {listed(others, 8)}" if others else "")
+    return decided_by_share(equal, n_cells, evidence, unit="case", extreme=f"off by at most {off:g}" if off else "")
 
 
 @claim_on(
@@ -195,14 +170,10 @@ def conic_is_best(coverage: Coverage) -> Finding:
     Supervised cells only, since the paper prints the combination for these. Half the last printed digit is level.
     """
     cases = {dataset: means for (_, dataset), means in _by_kernel(coverage).items() if CONIC in means}
-    beaten, behind = _contest(
-        cases,
-        _Contest(CONIC, 1, kernel_label),
-        lambda best, theirs, ours: f" by {kernel_label(best)}, {theirs:.3f} against {ours:.3f}",
-    )
-    best = len(cases) - len(beaten)
+    text = " by {best}, {theirs:.3f} against {ours:.3f}"
+    best, beaten, behind = _best_on_each(cases, CONIC, 1, kernel_label, text)
     evidence = f"best or level in {share_of(best, len(cases), 'data set')}" if cases else "no combination was run"
-    evidence += f"; beaten on {listed(beaten)}" if beaten else ""
+    evidence += f"; beaten on {beaten}" if beaten else ""
     extreme = f"at most {behind:.3f} behind" if behind > LEVEL else ""
     return decided_by_share(best, len(cases), evidence, unit="data set", extreme=extreme)
 
@@ -242,30 +213,26 @@ def kernels_alike(records: Records) -> Finding:
         timed += timed_cells(records, tables, ("ism",))
 
     def judge(_: Coverage) -> Finding:
-        seconds, unlike, spreads = _by_kernel(timed, "time_s", whole=False), [], []
+        seconds, unlike, spreads, ratios = _by_kernel(timed, "time_s", whole=False), [], [], []
         cases = {place: means for place, means in _by_kernel(coverage).items() if place in seconds}
         for (setting, dataset), means in cases.items():
             if None in means.values():
-                unlike.append(f"{dataset_label(dataset)}, {setting}, lost for missing or failed runs")
+                unlike.append(f"{dataset_label(dataset)}, {setting}, lost {LOST}")
                 continue
-            spread, ratio = max(_known(means)) - min(_known(means)), _ratio(_known(seconds[setting, dataset]))
-            spreads.append((spread, ratio))
-            if spread > ALIKE or ratio > WITHIN:
-                unlike.append(f"{dataset_label(dataset)}, {setting}: {spread:.3f} apart, times {factor(ratio)} to 1")
+            times = [time for time in _known(seconds[setting, dataset]) if time]
+            spreads.append(max(_known(means)) - min(_known(means)))
+            ratios.append(max(times) / min(times) if times else float("inf"))
+            if spreads[-1] > ALIKE or ratios[-1] > WITHIN:
+                apart = f"{spreads[-1]:.3f} apart, times {factor(ratios[-1])} to 1"
+                unlike.append(f"{dataset_label(dataset)}, {setting}: {apart}")
         alike = len(cases) - len(unlike)
         evidence = f"alike in {share_of(alike, len(cases), 'case')}" if cases else "no case has both"
         evidence += "".join(f"; {text}" for text in unlike)
-        most = [max(one) for one in zip(*spreads, strict=True)]
-        extreme = f"at most {most[0]:.3f} apart, times {factor(most[1])} to 1" if most else ""
+        extreme = f"at most {max(spreads):.3f} apart, times {factor(max(ratios))} to 1" if spreads else ""
         return decided_by_share(alike, len(cases), evidence, unit="case", extreme=extreme)
 
     missing = tuple(dict.fromkeys(coverage.missing + timed.missing))
     return decided_on(Coverage(coverage.cells, missing), judge)
-
-
-def _ratio(times: list[float]) -> float:
-    positive = [time for time in times if time]
-    return max(positive) / min(positive) if positive else float("inf")
 
 
 def _qualities(records: Records, setting: str) -> Coverage:

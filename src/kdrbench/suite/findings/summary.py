@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -20,25 +19,22 @@ from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
 from kdrbench.suite.findings.ledger import COUNTED, judged, labels_of, names_no_reason, place_label, unexplained
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.findings.outcome import ended, stopped
+from kdrbench.suite.findings.outcome import stopped
 from kdrbench.suite.findings.source import Source
 from kdrbench.suite.reports.dashboard.rendering import slug
 from kdrbench.suite.reports.outputs import SUMMARY_PAGES, summary_pages
-from kdrbench.suite.reports.records import ALTERNATIVE, IKDR, Metric, experiments_of, of_papers
-from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.reports.records import IKDR, of_papers
 from kdrbench.suite.reports.tables.cells import SADDLE
-from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.labels import NO_CELL, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label
-from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.ikdr.partitions import Partitions, spread_table
 from kdrbench.suite.systems.ikdr.scores import CURVED
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ, and what was searched without finding a reason: this many are named, those of most numbers first.
 _MOST_REASONS, _MOST_SEARCHES = 8, 2
 _ISM = "ism"
-_QUALITIES = (str(Metric.ACCURACY), str(Metric.ERROR), str(Metric.NMI))
 _NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
 _SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
@@ -178,52 +174,6 @@ class Summary:
         papers = set(of_papers(self.source.config)["run"])
         return [self.source.answers[name] for name in self.source.experiments if (name in papers) is not beyond]
 
-    def runs_by_ending(self) -> Table:
-        """Return how many rows each experiment has, how their runs ended, and the minutes of their processes."""
-        rows = [entries(_by_ending(name, self.source.runs(name))) for name in self.source.experiments]
-        columns = ["Experiment", "rows", "ended by their method", "stopped at a limit", "others", "process minutes"]
-        return Table("endings", "How the runs ended", columns, [rows])
-
-    def printed(self) -> Table:
-        """Return what is printed of ISM and of baselines in tables of dimension reduction, beside ours."""
-        cells: dict[tuple[str, ...], dict[str, Comparison]] = {}
-        names = experiments_of(self.source.made, IKDR)
-        for line in judged(self._first):
-            # Baselines have no kernel.
-            of_method = line.method == _ISM or not line.kernel
-            if of_method and line.metric in ("cost", *_QUALITIES) and line.experiment in names:
-                cells.setdefault((_place_of(line), *labels_of(line)), {})[line.metric] = line
-        rows = [entries([*axes, *_both(of_cell)]) for axes, of_cell in cells.items()]
-        columns = ["Table", "Data", "Kernel", "Method", "cost", "printed", "quality", "printed"]
-        return Table("printed", "ISM and baselines, printed and ours", columns, [rows], n_labels=4)
-
-    def protocols(self) -> Table:
-        """Return the printed numbers that ours do not reproduce, and runs by the published protocol do."""
-        rows = [
-            entries((_place_of(line), *labels_of(line), line.metric, line.published, line.ours, "; ".join(reproducing)))
-            for line in judged(self._first)
-            if line.verdict is not Verdict.REPRODUCED and (reproducing := _reproducing(line))
-        ]
-        columns = ["Table", "Data", "Kernel", "Method", "number", "printed", "ours", "by the published protocol"]
-        return Table("protocols", "What the published protocol brings", columns, [rows], n_labels=5)
-
-    def spreads(self) -> Table:
-        """Return how far the means of ISM as published move when the folds are drawn again."""
-        runs = self.source.rows_of(IKDR)
-        return spread_table(Partitions(runs[runs["method"] == _ISM] if len(runs) else runs, self.source.made))
-
-    def alternatives(self) -> Table:
-        """Return how much the clusterings that were found agree with the given ones, and with those that are sought."""
-        experiments = self.source.config["experiments"]
-        rows = [
-            row
-            for name in experiments_of(self.source.made, IKDR)
-            if experiments[name]["paradigm"] == ALTERNATIVE
-            for row in _alternative(name, self.source.runs(name))
-        ]
-        columns = ["Experiment", "Data", "Kernel", "Method", "NMI with the given", "NMI with the sought"]
-        return Table("alternatives", "Alternative clusterings", columns, [rows], n_labels=4)
-
 
 def _seconds_of_processes(runs: pd.DataFrame) -> float:
     """Return the seconds of the processes of some rows, several of which may be of one."""
@@ -254,45 +204,13 @@ def _saddles(stationary: pd.DataFrame) -> str:
 
 
 def _cycles(ism: pd.DataFrame) -> str:
-    used_up, own_rule = (int((ism["status"] == str(one)).sum()) for one in (Status.MAX_ITERATIONS, Status.CONVERGED))
+    used_up, own_rule = (
+        int((ism["status"] == str(status)).sum()) for status in (Status.MAX_ITERATIONS, Status.CONVERGED)
+    )
     return (
         f"{share_of(used_up, len(ism), 'run')} used up their iterations, as a cycle does; its own rule ended "
         f"{counted(own_rule, 'run')}, a limit {counted(int(stopped(ism).sum()), 'run')}."
     )
-
-
-def _place_of(line: Comparison) -> str:
-    return f"{paper_label(line.paper)}, {place_label(line.table)}, {line.setting}"
-
-
-def _by_ending(name: str, runs: pd.DataFrame) -> tuple[object, ...]:
-    n_ended, n_stopped = int(ended(runs).sum()), int(stopped(runs).sum())
-    minutes = f"{_seconds_of_processes(runs) / 60:.1f}"
-    return name, len(runs), n_ended, n_stopped, len(runs) - n_ended - n_stopped, minutes
-
-
-def _both(of_cell: Mapping[str, Comparison]) -> Iterator[str]:
-    """Yield cost and quality, each with the printed number behind it."""
-    for metrics in (("cost",), _QUALITIES):
-        line = next((of_cell[metric] for metric in metrics if metric in of_cell), None)
-        yield from (line.ours, line.published) if line else (NO_CELL, NO_CELL)
-
-
-def _reproducing(line: Comparison) -> list[str]:
-    """Return those of the runs by the published protocol that give the printed number."""
-    both = zip(line.protocol.split("; "), line.protocol_verdict.split("; "), strict=True)
-    return [words for words, verdict in both if verdict == str(Verdict.REPRODUCED)]
-
-
-def _alternative(name: str, runs: pd.DataFrame) -> Iterator[list[Any]]:
-    for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False):
-        words = (name, dataset_label(str(dataset)), kernel_label(str(kernel)), method_label(str(method)))
-        yield entries([*words, *(_mean(cell[column], numbers.agreement) for column in ("nmi_given", "quality"))])
-
-
-def _mean(values: pd.Series, written: Callable[[float], str]) -> str:
-    known = values.dropna()
-    return written(float(known.mean())) if len(known) else NO_CELL
 
 
 class Markdown(str):

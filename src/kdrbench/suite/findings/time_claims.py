@@ -7,7 +7,7 @@ own: the papers do not name theirs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from kdrbench.suite.findings.finding import (
     undecided,
 )
 from kdrbench.suite.findings.outcome import steady_times, stopped
-from kdrbench.suite.findings.solver_claims import PairOfCells, endings, pairs_of
+from kdrbench.suite.findings.solver_claims import CellPair, endings, pairs_of
 from kdrbench.suite.reports.tables.labels import dataset_label, method_label
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
@@ -71,7 +71,7 @@ def times_faster(records: Records) -> Finding:
     rivals = (*RIVALS, "ism_2018")
     coverage = timed_cells(records, _TIMED, ("ism", *rivals), bounds=True)
     known = _with_ratio(coverage, "ism", rivals)
-    pairs = [pair for pair in known if pair.ours_ended]
+    pairs = [pair for pair in known if pair.has_ended(pair.solver)]
 
     def judge(_: Coverage) -> Finding:
         if not pairs:
@@ -79,7 +79,7 @@ def times_faster(records: Records) -> Finding:
         best, median = max(pairs, key=lambda pair: pair.ratio), float(np.median([pair.ratio for pair in pairs]))
         evidence = f"first solves: at most {factor(best.ratio)} times ({best.rival.name}), median {factor(median)} of "
         evidence += counted(len(pairs), "cell")
-        if bounded := sum(not pair.ended for pair in pairs):
+        if bounded := sum(not pair.has_ended() for pair in pairs):
             evidence += f"; lower bounds, since runs were stopped at their limit: {counted(bounded, 'ratio')}"
         if len(known) > len(pairs):
             evidence += f"; left out: {counted(len(known) - len(pairs), 'cell')} in which ISM itself was stopped"
@@ -93,7 +93,9 @@ def times_faster(records: Records) -> Finding:
 def _fair_ratio(records: Records) -> str:
     """Say how the same ratio comes out between solvers run to the same accuracy."""
     fair = timed_cells(records, _TIMED, ("ism_converged", *CONVERGED_RIVALS), bounds=True)
-    ratios = [pair.ratio for pair in _with_ratio(fair, "ism_converged", CONVERGED_RIVALS) if pair.ours_ended]
+    ratios = [
+        pair.ratio for pair in _with_ratio(fair, "ism_converged", CONVERGED_RIVALS) if pair.has_ended(pair.solver)
+    ]
     if not ratios:
         return "Converged rivals have no records."
     words = (
@@ -103,7 +105,7 @@ def _fair_ratio(records: Records) -> str:
     return f"{words} {endings(fair.of(*CONVERGED_RIVALS))}".strip()
 
 
-def _with_ratio(coverage: Coverage, solver: str, rivals: Sequence[str]) -> list[PairOfCells]:
+def _with_ratio(coverage: Coverage, solver: str, rivals: Sequence[str]) -> list[CellPair]:
     pairs = pairs_of(coverage, "time_s", solver, rivals)
     return [pair for pair in pairs if len(pair.ours) and pair.ours.mean() > 0]
 
@@ -150,32 +152,82 @@ def series_of(records: Records) -> list[SizeSeries]:
     return [] if clean.empty else size_series(clean, records.config)
 
 
+# Exponents by method and the letter of the size in which time grows; ``None`` where none could be fitted.
+Laws = Mapping[tuple[str, str], PowerLaw | None]
+
+
+def decided_by_exponents(
+    laws: Laws,
+    holds: Callable[[str, str, PowerLaw], bool],
+    lacking: str,
+    unit: str = "exponent",
+    *,
+    is_clear: Callable[[str, PowerLaw], bool] = lambda letter, law: True,
+    bound: str = "at most",
+    note: str = "",
+) -> Finding:
+    """Return a claim on exponents, decided by the share for which it ``holds``; undecided unless all are there.
+
+    Also undecided where one is not clear. ``bound`` is that of the measure: "at most", "at least" or "range".
+    """
+    fitted = {place: law for place, law in laws.items() if law is not None}
+    evidence = "; ".join(exponent_text(method_label(name), letter, law) for (name, letter), law in fitted.items())
+    missing = [
+        f"{letter} of {method_label(name)}"
+        for (name, letter), law in laws.items()
+        if law is None or not is_clear(letter, law)
+    ]
+    if missing:
+        known = f"Of what is there: {evidence}." if evidence else ""
+        return undecided(f"exponents by {lacking} at three sizes: {', '.join(missing)}", f"{known} {note}".strip())
+    n_holding = sum(holds(name, letter, law) for (name, letter), law in fitted.items())
+    return decided_by_share(n_holding, len(fitted), evidence, note, unit, extreme=_extreme(fitted, bound))
+
+
+def _extreme(fitted: Mapping[tuple[str, str], PowerLaw], bound: str) -> str:
+    exponents: dict[str, list[float]] = {}
+    for (_, letter), law in fitted.items():
+        exponents.setdefault(letter, []).append(law.exponent)
+    if bound == "range":
+        return ", ".join(f"{letter}^{min(each):.2f} to {letter}^{max(each):.2f}" for letter, each in exponents.items())
+    choose = max if bound == "at most" else min
+    return f"{bound} " + ", ".join(f"{letter}^{choose(each):.2f}" for letter, each in exponents.items())
+
+
+def exponent_text(name: str, letter: str, law: PowerLaw) -> str:
+    """Return an exponent with its interval."""
+    return f"{name} {letter}^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
+
+
+def comes_near(law: PowerLaw, exponent: float) -> bool:
+    """Return whether the interval comes near an exponent."""
+    return law.low <= exponent + NEAR_EXPONENT and law.high >= exponent - NEAR_EXPONENT
+
+
+def _is_clear(letter: str, law: PowerLaw) -> bool:
+    """Return whether the interval is narrow enough, and a law in n is of sizes at which sums take the time."""
+    return law.high - law.low <= _WIDEST and (letter != "n" or law.smallest >= MANY_SAMPLES)
+
+
 @claim("The disparity of times between ISM and its rivals grows with the number of features.", NEURIPS, "Table 4")
 def disparity_grows(records: Records) -> Finding:
     """Fit the rival's time over ISM's against d: the 95 % interval of the exponent must be above 0.
 
     Stopped runs enter no ratio.
     """
-    series = [one for one in series_of(records) if one.axis == "n_features" and one.evaluation == ALL_PAIRS]
-    ours = next((one for one in series if one.method == "ism"), None)
-    laws = {
-        one.method: law
-        for one in series
-        if ours is not None and one.place == ours.place and one.method in RIVALS
-        if (law := _law_of_ratio(one, ours)) is not None
+    in_d = {
+        series.method: series
+        for series in series_of(records)
+        if (series.axis, series.evaluation) == ("n_features", ALL_PAIRS)
     }
-    evidence = "; ".join(
-        f"{method_label(name)} d^{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})" for name, law in laws.items()
-    )
-    if missing := [method_label(name) for name in RIVALS if name not in laws]:
-        note = f"Of what is there: {evidence}." if evidence else ""
-        return undecided(f"first solves of ISM and {', '.join(missing)} at three numbers of features", note)
-    growing = sum(law.low > 0 for law in laws.values())
-    extreme = f"at least d^{min(law.exponent for law in laws.values()):.2f}"
-    return decided_by_share(growing, len(laws), f"ratio of times: {evidence}", unit="rival", extreme=extreme)
+    laws = {(name, "d"): _law_of_ratio(in_d.get(name), in_d.get("ism")) for name in RIVALS}
+    lacking = "ratios of first solves to those of ISM"
+    return decided_by_exponents(laws, lambda *place: place[2].low > 0, lacking, "rival", bound="at least")
 
 
-def _law_of_ratio(theirs: SizeSeries, ours: SizeSeries) -> PowerLaw | None:
+def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLaw | None:
+    if theirs is None or ours is None or theirs.place != ours.place:
+        return None
     seconds = dict(ours.ended)
     points = [(size, time / seconds[size]) for size, time in theirs.ended if size in seconds]
     return fit_power_law([size for size, _ in points], [ratio for _, ratio in points])
@@ -189,23 +241,22 @@ def quadratic_time(records: Records) -> Finding:
     the middle of all. Undecided if ISM or a rival was not run, if some solver ended at fewer than three sizes of 1000
     or more, below which a run is made of calls, or if its interval is wider than 1.
     """
-    in_n = [one for one in series_of(records) if one.axis == "n_train"]
-    pairs = [one for one in in_n if one.evaluation == ALL_PAIRS]
-    if not pairs:
-        return undecided("first solves of a scaling experiment that sums over all pairs, at three sizes or more")
-    evidence, others = "; ".join(map(_slope, pairs)), [_slope(one) for one in in_n if one.evaluation != ALL_PAIRS]
-    note = f"With the library's own evaluation, which needs no pairs: {'; '.join(others)}." if others else ""
-    if missing := [method_label(name) for name in ("ism", *RIVALS) if name not in {one.method for one in pairs}]:
-        return undecided(f"first solves of {', '.join(missing)} that sum over all pairs: {evidence}", note)
-    laws = [law for one in pairs if (law := one.law) is not None and _says_something("n_train", law)]
-    if len(laws) < len(pairs):
-        sizes = f"sizes enough, of {MANY_SAMPLES:g} and more, for an exponent of every solver"
-        return undecided(f"{sizes}: {evidence}", note)
-    exponents = [law.exponent for law in laws]
-    middle = 0.5 * (min(exponents) + max(exponents))
-    like = sum(comes_near(law, 2.0) and abs(law.exponent - middle) <= NEAR_EXPONENT for law in laws)
-    extreme = f"n^{min(exponents):.2f} to n^{max(exponents):.2f}"
-    return decided_by_share(like, len(laws), evidence, note, "solver", extreme=extreme)
+    in_n = [series for series in series_of(records) if series.axis == "n_train"]
+    laws = dict.fromkeys((name, "n") for name in ("ism", *RIVALS))
+    laws |= {(series.method, "n"): series.law for series in in_n if series.evaluation == ALL_PAIRS}
+    exponents = [law.exponent for law in laws.values() if law is not None]
+    middle = 0.5 * (min(exponents) + max(exponents)) if exponents else math.nan
+    own = [(series.method, series.law) for series in in_n if series.evaluation != ALL_PAIRS and series.law is not None]
+    texts = "; ".join(exponent_text(method_label(name), "n", law) for name, law in own)
+    return decided_by_exponents(
+        laws,
+        lambda name, letter, law: comes_near(law, 2.0) and abs(law.exponent - middle) <= NEAR_EXPONENT,
+        f"first solves that sum over all pairs of {MANY_SAMPLES:g} samples and more",
+        "solver",
+        is_clear=_is_clear,
+        bound="range",
+        note=f"With the library's own evaluation, which needs no pairs: {texts}." if texts else "",
+    )
 
 
 @claim(
@@ -219,46 +270,15 @@ def complexity(records: Records) -> Finding:
     It holds for an exponent of 2 if the 95 % interval comes within 0.25 of it, and for one of at most 1 if it is not
     above 1.25. Every solver must have all three.
     """
-    laws = {
-        (one.axis, one.method): law
-        for one in series_of(records)
-        if one.evaluation == ALL_PAIRS
-        if (law := one.law_of_an_iteration) is not None and _says_something(one.axis, law)
+    fitted = {
+        (series.method, LETTERS[series.axis]): series.law_of_an_iteration
+        for series in series_of(records)
+        if series.evaluation == ALL_PAIRS
     }
-    wanted = [(axis, method) for axis in LETTERS for method in ("ism", *RIVALS)]
-    known = {place: laws[place] for place in wanted if place in laws}
-    evidence = "; ".join(_exponent(*place, law) for place, law in known.items())
-    if missing := [
-        f"{LETTERS[axis]} of {method_label(method)}" for axis, method in wanted if (axis, method) not in laws
-    ]:
-        note = f"Of what is there: {evidence}." if evidence else ""
-        return undecided(f"an iteration's first solves at three sizes of {', '.join(missing)}", note)
-    holding = sum(
-        comes_near(law, 2.0)
-        if axis == "n_train" or (axis == "n_components" and method != "ism")
-        else law.exponent <= 1 + NEAR_EXPONENT
-        for (axis, method), law in known.items()
-    )
-    largest = {axis: max(law.exponent for (one, _), law in known.items() if one == axis) for axis in LETTERS}
-    extreme = "at most " + ", ".join(f"{LETTERS[axis]}^{exponent:.2f}" for axis, exponent in largest.items())
-    return decided_by_share(holding, len(known), evidence, unit="exponent", extreme=extreme)
+    laws = {(name, letter): fitted.get((name, letter)) for letter in LETTERS.values() for name in ("ism", *RIVALS)}
 
+    def holds(name: str, letter: str, law: PowerLaw) -> bool:
+        is_quadratic = letter == "n" or (letter == "q" and name != "ism")
+        return comes_near(law, 2.0) if is_quadratic else law.exponent <= 1 + NEAR_EXPONENT
 
-def _says_something(axis: str, law: PowerLaw) -> bool:
-    """Return whether the interval is narrow enough, and a law in n is of sizes at which sums take the time."""
-    return law.high - law.low <= _WIDEST and (axis != "n_train" or law.smallest >= MANY_SAMPLES)
-
-
-def comes_near(law: PowerLaw, exponent: float) -> bool:
-    """Return whether the interval comes near an exponent."""
-    return law.low <= exponent + NEAR_EXPONENT and law.high >= exponent - NEAR_EXPONENT
-
-
-def _slope(one: SizeSeries) -> str:
-    if one.law is None:
-        return f"{method_label(one.method)} ended at {counted(len(one.ended), 'size')}"
-    return _exponent(one.axis, one.method, one.law)
-
-
-def _exponent(axis: str, method: str, law: PowerLaw) -> str:
-    return f"{method_label(method)} {LETTERS[axis]}^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
+    return decided_by_exponents(laws, holds, "an iteration's first solves", is_clear=_is_clear)

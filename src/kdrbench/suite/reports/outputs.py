@@ -40,7 +40,7 @@ from kdrbench.suite.systems.league.rules import FIXED, TUNED
 
 TABLE_KINDS = ("tex", "html", "csv", "json")
 # The pages of a summary: those on papers, and each other page with the table that it shows, and the system of that.
-_PAGES_ON_PAPERS = ("what_we_found", "experiments")
+_PAGES_ON_PAPERS = ("what_we_found",)
 _PAGES_OF_TABLES = {
     "metric_learning": ("kpca_table1", KPCA_TRICK),
     "low_rank": ("low_rank_text", "low_rank_text"),

@@ -30,8 +30,8 @@ def progress_lines(progress: list[BatchProgress]) -> Iterator[str]:
     width = max((len(cell) for cell, _ in cells), default=0)
     waiting = 0
     for cell, batches in cells:
-        ended, total = sum(one.n_ended for one in batches), sum(len(one.batch.runs) for one in batches)
-        if not ended and not any(one.begun for one in batches):
+        ended, total = sum(state.n_ended for state in batches), sum(len(state.batch.runs) for state in batches)
+        if not ended and not any(state.begun for state in batches):
             waiting += 1
             continue
         parts = [_in_words(batches), *_outdated(batches), *_running(batches)]
@@ -55,13 +55,13 @@ def claim_lines(claims: Path) -> list[str]:
     """
     if not claims.is_file():
         return []
-    counts = Counter(one["verdict"] for one in json.loads(claims.read_text(encoding="utf-8")))
+    counts = Counter(claim["verdict"] for claim in json.loads(claims.read_text(encoding="utf-8")))
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return [f"claims of the papers: {words} ({claims.with_suffix('.html')} has the measure of each)"] if words else []
 
 
-def _cell(one: BatchProgress) -> str:
-    batch = one.batch
+def _cell(state: BatchProgress) -> str:
+    batch = state.batch
     return "/".join((batch.experiment, batch.dataset, *batch.cell))
 
 
@@ -71,33 +71,33 @@ def _in_words(batches: list[BatchProgress]) -> str:
         f"{counts[name]} {_SHOWN.get(name, name.value.replace('_', ' '))}" for name in Status if counts[name]
     )
     # A run of some systems leaves several rows, each of which has ended in its own way.
-    several = counts.total() != sum(one.n_ended for one in batches)
+    several = counts.total() != sum(state.n_ended for state in batches)
     return f"{counted(counts.total(), 'row')}: {words}" if several else words
 
 
 def _outdated(batches: list[BatchProgress]) -> Iterator[str]:
-    if runs := sum(one.n_ended for one in batches if one.outdated):
+    if runs := sum(state.n_ended for state in batches if state.outdated):
         yield f"{runs} out of date: {'; '.join(dict.fromkeys(why for one in batches for why in one.reasons))}"
 
 
 def _running(batches: list[BatchProgress]) -> Iterator[str]:
-    for one in batches:
-        if run := one.running:
+    for state in batches:
+        if run := state.running:
             seen = "" if run.best_cost is None else f", lowest cost {quantity(run.best_cost)}"
             since = f"running for {duration(run.time_s)}" if run.time_s else "has begun"
             yield f"run {run.run} {since}{seen}"
-        elif one.begun:
-            yield f"runs {one.batch.runs_label} begun, but no process here works on them"
+        elif state.begun:
+            yield f"runs {state.batch.runs_label} begun, but no process here works on them"
 
 
 def _summary(progress: list[BatchProgress]) -> str:
-    ended, left = sum(one.n_ended for one in progress), sum(one.left for one in progress)
-    text = f"{ended} of {counted(sum(len(one.batch.runs) for one in progress), 'run')} ended"
+    ended, left = sum(state.n_ended for state in progress), sum(state.left for state in progress)
+    text = f"{ended} of {counted(sum(len(state.batch.runs) for state in progress), 'run')} ended"
     if counts := _in_words(progress):
         text += f" ({counts})"
-    if outdated := sum(one.n_ended for one in progress if one.outdated):
+    if outdated := sum(state.n_ended for state in progress if state.outdated):
         text += f", {outdated} of them out of date"
-    if running := sum(one.running is not None for one in progress):
+    if running := sum(state.running is not None for state in progress):
         text += f", {running} running"
     if left:
         work = work_in_words(Costs(progress).core_s_left(progress))

@@ -45,7 +45,9 @@ def departure(
     """
     if "paper" not in experiment.get("published", {}):
         return ""
-    reasons = [reason for one in _protocols_of(experiment) for reason in _differences(experiment, one, dataset)]
+    reasons = [
+        reason for protocol in _protocols_of(experiment) for reason in _differences(experiment, protocol, dataset)
+    ]
     if dataset in config.get("datasets", {}):
         reasons.append(f"{dataset} is a data set of your own")
     reasons += _redefined(config, "kernels", kernel)
@@ -99,8 +101,10 @@ def by_protocol(runs: pd.DataFrame, config: Config) -> tuple[pd.DataFrame, list[
 
 def printed_components(paper: str, setting: str) -> Mapping[str, int]:
     """Return by data set the number of components that a paper's tables of a setting are printed with."""
-    asked = (one for one in _declared()["protocol"] if one["of"] == {"paper": paper, "setting": setting})
-    return dict(next(asked)["of_data"]["components"])
+    required = (
+        protocol for protocol in _declared()["protocol"] if protocol["of"] == {"paper": paper, "setting": setting}
+    )
+    return dict(next(required)["of_data"]["components"])
 
 
 def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
@@ -112,48 +116,48 @@ def departures_in_words(left_out: Sequence[tuple[str, str]]) -> str:
 
 def _protocols_of(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     published = {**experiment["published"], "system": system_name(experiment)}
-    for one in _declared()["protocol"]:
-        imitation = published.get("protocol", False) and not _OWN.isdisjoint(one["of"])
+    for protocol in _declared()["protocol"]:
+        imitation = published.get("protocol", False) and not _OWN.isdisjoint(protocol["of"])
         # An experiment that names no table of the paper reproduces none.
-        named = _OWN.isdisjoint(one["of"]) or "table" in published
-        if named and not imitation and all(published.get(key) == value for key, value in one["of"].items()):
-            yield one
+        named = _OWN.isdisjoint(protocol["of"]) or "table" in published
+        if named and not imitation and all(published.get(key) == value for key, value in protocol["of"].items()):
+            yield protocol
 
 
 def _differences(experiment: Mapping[str, Any], protocol: Mapping[str, Any], dataset: str) -> Iterator[str]:
-    for key, asked in protocol.get("asks", {}).items():
-        ours = _value(experiment, key, asked)
-        if ours != asked:
-            yield f"{ours} {key}, printed of {asked}" if key.endswith("folds") else _unlike(key, ours, asked)
+    for key, required in protocol.get("asks", {}).items():
+        ours = _value(experiment, key, required)
+        if ours != required:
+            yield f"{ours} {key}, printed of {required}" if key.endswith("folds") else _unlike(key, ours, required)
     for key, by_data in protocol.get("of_data", {}).items():
-        ours, asked = (_of_data(values, dataset) for values in (experiment.get(key, {}), by_data))
-        if None not in (ours, asked) and ours != asked:
-            yield _unlike(f"{_WORDS.get(key, key)} of {dataset_label(dataset)}", ours, asked)
+        ours, required = (_of_data(values, dataset) for values in (experiment.get(key, {}), by_data))
+        if None not in (ours, required) and ours != required:
+            yield _unlike(f"{_WORDS.get(key, key)} of {dataset_label(dataset)}", ours, required)
     for key, least in protocol.get("at_least", {}).items():
         if experiment.get(key, least) < least:
             yield f"{experiment[key]} {key}, at least {least} are asked for"
 
 
-def _value(experiment: Mapping[str, Any], key: str, asked: Any) -> Any:
+def _value(experiment: Mapping[str, Any], key: str, required: Any) -> Any:
     """Return what an experiment says, or what holds where it says nothing."""
-    usual = _declared()["usual"].get(key, asked)
-    if not isinstance(asked, Mapping):
+    usual = _declared()["usual"].get(key, required)
+    if not isinstance(required, Mapping):
         # What says nothing of its split and has no folds is a part of an experiment.
-        return experiment.get(key, asked if key == "split" and "folds" not in experiment else usual)
-    return {**{name: usual[name] for name in asked if name in usual}, **experiment.get(key, {})}
+        return experiment.get(key, required if key == "split" and "folds" not in experiment else usual)
+    return {**{name: usual[name] for name in required if name in usual}, **experiment.get(key, {})}
 
 
 def _of_data(values: Mapping[str, Any], dataset: str) -> Any:
     return values.get(dataset, values.get("default"))
 
 
-def _unlike(what: str, ours: Any, asked: Any) -> str:
-    return f"{what} is {_text(ours)}, printed with {_text(asked)}"
+def _unlike(what: str, ours: Any, required: Any) -> str:
+    return f"{what} is {_text(ours)}, printed with {_text(required)}"
 
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(one)}" for key, one in value.items()) or "none"
+        return ", ".join(f"{key} {_text(part)}" for key, part in value.items()) or "none"
     return f"{len(value)} values" if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
@@ -165,21 +169,23 @@ def _sections(experiment: Mapping[str, Any], kernel: str) -> Sequence[str]:
 
 def _redefined(config: Config, section: str, name: str) -> Iterator[str]:
     """Yield how a kernel or method differs from the one that the papers' name means."""
-    asked = (NAMED if section == "solvers" else _declared()[section]).get(name)
+    required = (NAMED if section == "solvers" else _declared()[section]).get(name)
     ours = config.get(section, {}).get(name)
-    if asked is None or not ours:
+    if required is None or not ours:
         return
-    for key in {**asked, **ours}:
-        if key != "settings" and ours.get(key) != asked.get(key):
-            yield _unlike(f"{key} of {name}", ours.get(key, "not given"), asked.get(key, "none"))
+    for key in {**required, **ours}:
+        if key != "settings" and ours.get(key) != required.get(key):
+            yield _unlike(f"{key} of {name}", ours.get(key, "not given"), required.get(key, "none"))
 
 
 def _stopped_early(cell: pd.DataFrame, experiment: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
     limits = (
-        [one["limits"] for one in _protocols_of(experiment) if "limits" in one] if "published" in experiment else []
+        [limit["limits"] for limit in _protocols_of(experiment) if "limits" in limit]
+        if "published" in experiment
+        else []
     )
     for key, (status, column, unit) in _LIMITS.items():
-        for most in (one[key] for one in limits if column in cell):
+        for most in (limit[key] for limit in limits if column in cell):
             stopped = cell.loc[cell["status"] == str(status), column]
             if (stopped < most).any():
                 at = f"{stopped.min():g} {unit}, at most {most:g} {unit} are allowed"

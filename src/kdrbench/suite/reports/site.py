@@ -19,7 +19,7 @@ import pandas as pd
 
 from kdrbench.errors import DamagedError, counted, in_words
 from kdrbench.files import write_text
-from kdrbench.status import BY_METHODS, Status
+from kdrbench.status import Status
 from kdrbench.suite.engine.record import Provenance
 from kdrbench.suite.findings.answers import Answer, answers_of
 from kdrbench.suite.findings.claim_rows import Records
@@ -58,14 +58,10 @@ _MADE_WITH = (
     *("time_limit_s", "memory_limit_mib"),
     *(field.name for field in fields(Provenance) if field.name.endswith("_version")),
 )
-_RESULTS = (
-    *("Experiment", "Data", "Cell"),
-    *("Largest change of cost", "Change of quality", "Time, second / first", "Ended"),
-)
+_RESULTS = ("Experiment", "Data", "Cell", "Largest change of cost", "Change of quality", "Ended")
 _RESULTS_MEAN = (
     "Changes of costs are relative, the largest over runs; those of quality (accuracy, NMI, error or sweeps) are of "
-    "the mean. The ratio of times is the median over runs that came to their own end in both records; between unlike "
-    "machines it compares these. Below 1e-9 a change is rounding."
+    "the mean. Below 1e-9 a change is rounding."
 )
 
 
@@ -103,7 +99,9 @@ def site_record(name: str, results: Results, folder: Path) -> SiteRecord:
     if results.left_out:
         remarks.append(f"Left out, being of systems of its own: {', '.join(results.left_out)}.")
     claims = _claims(systems, config)
-    answers = [one for rows in systems.values() for one in answers_of(rows, config, traces_of(rows, store / TRACES))]
+    answers = [
+        answer for rows in systems.values() for answer in answers_of(rows, config, traces_of(rows, store / TRACES))
+    ]
     tables = [make_table(report, config, folder, store)[0] for report in tables_of(config).values()]
     parts = Parts(charts, tables, claims)
     page = render_dashboard(runs, config, store / TRACES, compare(dict(systems), config), parts, answers)
@@ -195,7 +193,9 @@ def _claims_by_record(records: Sequence[SiteRecord]) -> list[dict[str, Any]]:
             row = claims.setdefault(key, {**claim, "by": dict.fromkeys((each.name for each in records), None)})
             row["by"][record.name] = claim
     for row in claims.values():
-        verdicts = [one["verdict"] for one in row["by"].values() if one and one["verdict"] != Decision.UNDECIDED]
+        verdicts = [
+            claim["verdict"] for claim in row["by"].values() if claim and claim["verdict"] != Decision.UNDECIDED
+        ]
         row |= {"decided": len(verdicts), "differ": len(set(verdicts)) > 1}
     return list(claims.values())
 
@@ -214,19 +214,21 @@ class Changes:
 
 def changes(first: SiteRecord, second: SiteRecord) -> Changes:
     """Return what changed; of results that of the runs which both have of the same definition and data."""
-    mine, theirs = ({row.axes: row for rows in one.results.records.values() for row in rows} for one in (first, second))
+    mine, theirs = (
+        {row.axes: row for rows in record.results.records.values() for row in rows} for record in (first, second)
+    )
     shared = [axes for axes in mine if axes in theirs]
-    alike = [axes for axes in shared if same_definition(mine[axes], theirs[axes])]
-    rows = list(_results([(mine[axes], theirs[axes]) for axes in alike]))
-    n_changed = sum(any(entry.value for entry in row[3:5]) or row[6].text != "-" for row in rows)
+    pairs = [(mine[axes], theirs[axes]) for axes in shared if same_definition(mine[axes], theirs[axes])]
+    rows = list(_changed_cells(pairs))
+    n_changed = sum(any(entry.value for entry in row[3:]) for row in rows)
     sentences = (
         f"{counted(len(shared), 'result')} are in both records, {len(mine) - len(shared)} in {first.name} alone, "
         f"{len(theirs) - len(shared)} in {second.name} alone.",
-        f"{len(alike)} of those in both were made for the same definition and data, and are compared below.",
+        f"{len(pairs)} of those in both were made for the same definition and data, and are compared below.",
         f"Results or endings differ in {n_changed} of {counted(len(rows), 'cell')}, by more than rounding.",
     )
     columns = [(column, _values(first.runs, column), _values(second.runs, column)) for column in _MADE_WITH]
-    made_with = [entries((column.replace("_", " "), one, other)) for column, one, other in columns if one != other]
+    made_with = [entries((column.replace("_", " "), ours, other)) for column, ours, other in columns if ours != other]
     return Changes(
         first.name,
         second.name,
@@ -241,48 +243,35 @@ def _values(runs: pd.DataFrame, column: str) -> str:
     return ", ".join(sorted({str(value) for value in runs[column].dropna()})) or "unknown"
 
 
-def _results(pairs: Iterable[tuple[Any, Any]]) -> Iterator[list[Entry]]:
+def _changed_cells(pairs: Iterable[tuple[Any, Any]]) -> Iterator[list[Entry]]:
+    """Yield each cell with the changes of its costs, quality and endings between two records."""
     cells: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
-    for one, other in pairs:
-        names = [name for name in one.axis_names() if name != "run"]
-        cells.setdefault(tuple(getattr(one, name) for name in names), []).append((one, other))
+    for ours, other in pairs:
+        names = [name for name in ours.axis_names() if name != "run"]
+        cells.setdefault(tuple(getattr(ours, name) for name in names), []).append((ours, other))
     for (experiment, dataset, *cell), both in cells.items():
-        labels = entries([experiment, dataset_label(dataset), "/".join(map(str, cell)) or "-"])
-        yield [*labels, _cost(both), _quality(both), _time(both), Entry(_endings(both))]
+        costs = _numbers(both, "cost")
+        relative = (costs[:, 1] - costs[:, 0]) / np.maximum(np.abs(costs).max(axis=1), np.finfo(float).tiny)
+        qualities = next((numbers for name in _QUALITIES if len(numbers := _numbers(both, name))), np.zeros((0, 2)))
+        ended = Counter(f"{ours.status} to {other.status}" for ours, other in both if ours.status != other.status)
+        texts = "; ".join(f"{count} {text.replace('_', ' ')}" for text, count in ended.most_common()) or "-"
+        yield [
+            *entries([experiment, dataset_label(dataset), "/".join(map(str, cell)) or "-"]),
+            _change(relative[[np.abs(relative).argmax()]] if len(relative) else relative, ".2g"),
+            _change(qualities[:, 1] - qualities[:, 0], "+.3f"),
+            Entry(texts, float(ended.total())),
+        ]
 
 
 def _numbers(pairs: list[tuple[Any, Any]], name: str) -> np.ndarray:
     """Return the numbers of a column that both have, a pair a line."""
-    values = [(getattr(one, name, None), getattr(other, name, None)) for one, other in pairs]
+    values = [(getattr(ours, name, None), getattr(other, name, None)) for ours, other in pairs]
     return np.array([pair for pair in values if None not in pair], dtype=float).reshape(-1, 2)
 
 
-def _cost(pairs: list[tuple[Any, Any]]) -> Entry:
-    costs = _numbers(pairs, "cost")
-    if not len(costs):
+def _change(changes: np.ndarray, form: str) -> Entry:
+    """Return the mean of some changes, "none" below rounding, and a dash where there are none."""
+    if not len(changes):
         return Entry("-")
-    relative = (costs[:, 1] - costs[:, 0]) / np.maximum(np.abs(costs).max(axis=1), np.finfo(float).tiny)
-    return _change(float(relative[np.abs(relative).argmax()]), ".2g")
-
-
-def _quality(pairs: list[tuple[Any, Any]]) -> Entry:
-    both = next((numbers for name in _QUALITIES if len(numbers := _numbers(pairs, name))), None)
-    return Entry("-") if both is None else _change(float(both[:, 1].mean() - both[:, 0].mean()), "+.3f")
-
-
-def _change(change: float, shown: str) -> Entry:
-    return Entry("none", 0.0) if abs(change) < _ROUNDING else Entry(format(change, shown), change)
-
-
-def _time(pairs: list[tuple[Any, Any]]) -> Entry:
-    times = _numbers([pair for pair in pairs if all(one.status in BY_METHODS for one in pair)], "time_s")
-    times = times[(times > 0).all(axis=1)]
-    if not len(times):
-        return Entry("-")
-    ratio = float(np.median(times[:, 1] / times[:, 0]))
-    return Entry(f"{ratio:.3g}", ratio)
-
-
-def _endings(pairs: list[tuple[Any, Any]]) -> str:
-    changed = Counter(f"{one.status} to {other.status}" for one, other in pairs if one.status != other.status)
-    return "; ".join(f"{count} {words.replace('_', ' ')}" for words, count in changed.most_common()) or "-"
+    change = float(changes.mean())
+    return Entry("none", 0.0) if abs(change) < _ROUNDING else Entry(format(change, form), change)

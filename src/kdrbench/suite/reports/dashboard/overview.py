@@ -13,7 +13,7 @@ from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, REFERENCE, Config, n_runs
+from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, Config, n_runs
 from kdrbench.suite.reports.tables.cells import endings_found
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
@@ -42,8 +42,8 @@ class Bar:
 
 def touched(comparisons: list[Comparison]) -> list[Comparison]:
     """Return the lines of those papers of which an experiment that was run has a number."""
-    papers = {one.paper for one in comparisons if one.verdict is not Verdict.NOT_RUN and one.experiment}
-    return [one for one in comparisons if one.paper in papers]
+    papers = {line.paper for line in comparisons if line.verdict is not Verdict.NOT_RUN and line.experiment}
+    return [line for line in comparisons if line.paper in papers]
 
 
 def shares_of(comparisons: list[Comparison]) -> list[Bar]:
@@ -51,30 +51,32 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
 
     Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
     """
-    counted = judged(one for one in comparisons if one.first)
+    counted = judged(line for line in comparisons if line.first)
     verdicts = [str(verdict) for verdict in COUNTED]
     bars = []
-    for paper in dict.fromkeys(one.paper for one in counted):
+    for paper in dict.fromkeys(line.paper for line in counted):
         name = paper_label(paper)
-        groups = {name: [one for one in counted if one.paper == paper]}
-        for one in groups[name]:
-            groups.setdefault(f"{name}, {place_label(one.table)}, {one.setting}", []).append(one)
+        groups = {name: [line for line in counted if line.paper == paper]}
+        for line in groups[name]:
+            groups.setdefault(f"{name}, {place_label(line.table)}, {line.setting}", []).append(line)
         run = {
-            title: group for title, group in groups.items() if any(one.verdict is not Verdict.NOT_RUN for one in group)
+            title: group
+            for title, group in groups.items()
+            if any(line.verdict is not Verdict.NOT_RUN for line in group)
         }
         shown = {name: groups[name]} | (run if len(groups) > 2 else {})
-        bars += [bar_of(title, [str(one.verdict) for one in group], verdicts) for title, group in shown.items()]
+        bars += [bar_of(title, [str(line.verdict) for line in group], verdicts) for title, group in shown.items()]
     return bars
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:
     """Return whether the differences that the papers' tables show come out, a paper at a time."""
-    shown = [one for one in comparisons if one.first and one.effect]
+    shown = [line for line in comparisons if line.first and line.effect]
     order = [str(effect) for effect in EFFECTS]
     groups: dict[str, list[str]] = {}
-    for one in shown:
-        what = "ratios of times" if one.metric == "time_s" else "other effects"
-        groups.setdefault(f"{paper_label(one.paper)}, {what}", []).append(str(one.effect))
+    for line in shown:
+        what = "ratios of times" if line.metric == "time_s" else "other effects"
+        groups.setdefault(f"{paper_label(line.paper)}, {what}", []).append(str(line.effect))
     return [bar_of(title, effects, order) for title, effects in groups.items()]
 
 
@@ -103,50 +105,35 @@ def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
-    """Return what there is, as "2 runs"; results are rows, of which a run may leave several.
-
-    It is said how many of the runs, results and methods are of a reference beside them.
-    """
+    """Return what there is, as "2 runs"; results are rows, of which a run may leave several."""
     of_ikdr = runs[runs["system"] == IKDR]
-    included = runs[runs["method"].astype(str).str.endswith(REFERENCE)]
-    counts = [
-        _with(included, counted(n_runs(runs), "run"), n_runs(included)),
-        _with(included, counted(len(runs), "result"), len(included)),
-        counted(runs["experiment"].nunique(), "experiment"),
-        counted(runs["dataset"].nunique(), "data set"),
-    ]
-    if of_ikdr.empty:
-        return counts
-    baselines = of_ikdr["kernel"] == NO_KERNEL
-    solvers, others = (of_ikdr.loc[chosen, "method"].unique() for chosen in (~baselines, baselines))
-    return [
-        *counts,
-        counted(of_ikdr.loc[~baselines, "kernel"].nunique(), "kernel"),
-        *(
-            _with(included, counted(len(names), word), sum(str(name).endswith(REFERENCE) for name in names))
-            for names, word in ((solvers, "solver"), (others, "baseline"))
-        ),
-    ]
-
-
-def _with(included: pd.DataFrame, said: str, count: int) -> str:
-    return said if included.empty else f"{said}, {count} of the reference"
+    is_baseline = of_ikdr["kernel"] == NO_KERNEL
+    numbers = {
+        "run": n_runs(runs),
+        "result": len(runs),
+        "experiment": runs["experiment"].nunique(),
+        "data set": runs["dataset"].nunique(),
+        "kernel": of_ikdr.loc[~is_baseline, "kernel"].nunique(),
+        "solver": of_ikdr.loc[~is_baseline, "method"].nunique(),
+        "baseline": of_ikdr.loc[is_baseline, "method"].nunique(),
+    }
+    return [counted(number, name) for name, number in numbers.items() if number]
 
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
     found = pd.DataFrame({"experiment": runs["experiment"], "ending": endings_found(runs)})
     groups = [("All results", found), *found.groupby("experiment", sort=False)]
-    endings = [one for one in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == one).any()]
+    endings = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == name).any()]
     return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
 
 
 def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, list[Answer]]:
     """Return each question once with its answers, without the leading one, which pages show above the others."""
     asked: dict[str, list[Answer]] = {}
-    for one in answers:
-        if one is not leading:
-            asked.setdefault(one.question, []).append(one)
+    for answer in answers:
+        if answer is not leading:
+            asked.setdefault(answer.question, []).append(answer)
     repeated = leading.question if leading else ""
     return {_ASKED_AGAIN if words == repeated else words: found for words, found in asked.items()}
 
@@ -155,9 +142,9 @@ def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]
     """Return which experiments have no run, and how many printed numbers belong to no experiment that was run."""
     absent = [name for name in config["run"] if name not in set(runs["experiment"])]
     lines = [f"No run of {name}." for name in absent]
-    for paper in dict.fromkeys(one.paper for one in comparisons):
-        printed = [one for one in comparisons if one.paper == paper and one.first]
-        missing = sum(one.verdict is Verdict.NOT_RUN for one in printed)
+    for paper in dict.fromkeys(line.paper for line in comparisons):
+        printed = [line for line in comparisons if line.paper == paper and line.first]
+        missing = sum(line.verdict is Verdict.NOT_RUN for line in printed)
         if missing:
             lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'printed number')} not run.")
     return lines

@@ -8,26 +8,24 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from kdrbench import __version__
 from kdrbench.errors import InputError
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
 from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.findings.matrix import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.findings.pairwise import DISTURBED, MATRIX_MEANS
 from kdrbench.suite.reports.dashboard import overview
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
 from kdrbench.suite.reports.dashboard.rendering import environment
-from kdrbench.suite.reports.dashboard.runs import environment_of, run_data
+from kdrbench.suite.reports.dashboard.runs import run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.making import provenance
@@ -35,14 +33,13 @@ from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, 
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
-from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
-# Of one check; a reader looks at the first, and thousands slow a browser down.
-_MOST_FINDINGS = 500
+# Of one check.
+_MOST_CASES = 50
 # Tables of more rows are unpacked when they are opened.
 _LONG = 40
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
@@ -116,8 +113,7 @@ def render_dashboard(
             late=Late(),
             long_rows=_LONG,
             pack_data=pack_data,
-            most_findings=_MOST_FINDINGS,
-            citation=citation_of(comparisons),
+            most_cases=_MOST_CASES,
             counts=overview.counts_of(runs),
             endings=overview.endings_of(runs),
             converged_means=CONVERGED_MEANS,
@@ -139,9 +135,7 @@ def render_dashboard(
                 "data": pack_data(
                     {
                         "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
-                        "config": config,
-                        "environment": environment_of(runs),
-                        "runs": run_data(runs.assign(status=endings_found(runs)), traces),
+                        "runs": run_data(runs.assign(status=endings_found(runs))),
                     }
                 ),
             },
@@ -194,32 +188,3 @@ def packed_libraries() -> dict[str, str]:
         "tables": pack(tables.read_text(encoding="utf-8")),
         "style": pack(style.read_text(encoding="utf-8")),
     }
-
-
-_TITLE = "kdrbench: solvers and a benchmark for learning projections and kernels"
-_ADDRESS = "Repository"
-
-
-def citation_of(comparisons: list[Comparison]) -> str:
-    """Return the software as an entry of BibTeX, and which papers to cite beside it.
-
-    Author and address are those of the installed package, and are left out where it has none. It has no year: a
-    version that is not released has no date.
-    """
-    papers = dict.fromkeys(paper_label(one.paper) for one in comparisons)
-    beside = f"\n\nCite beside it the papers whose methods you use: {', '.join(papers)}." if papers else ""
-    author, address = _installed()
-    # Two pairs of braces: the name of a group is not split into first and last names.
-    fields = {"author": author and f"{{{author}}}", "title": _TITLE, "version": __version__, "url": address}
-    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
-    return "@software{kdrbench,\n" + ",\n".join(lines) + f"\n}}{beside}"
-
-
-def _installed() -> tuple[str, str]:
-    """Return author and address of the package's code, empty where it is not installed or does not say."""
-    try:
-        said = metadata("kdrbench")
-    except PackageNotFoundError:
-        return "", ""
-    urls = dict(line.split(", ", 1) for line in said.get_all("Project-URL", []))
-    return (said.get_all("Author") or [""])[0], urls.get(_ADDRESS, "")

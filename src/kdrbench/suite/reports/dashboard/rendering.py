@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
-from kdrbench.suite.findings.matrix import gap_text, meaning, ratio_text, wins_text
+from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.dashboard.overview import percent_label
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS

@@ -1,21 +1,18 @@
-"""What the page knows of each run: its row, in the order in which a reader asks, and its trace, thinned."""
+"""What the page knows of each run: its row, in the order in which a reader asks."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdrbench.suite.reports.dashboard.cells import run_labels
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL, read_traces
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, learner_name
-from kdrbench.suite.reports.tables.numbers import brief, rounded
+from kdrbench.suite.reports.tables.numbers import brief
 
-# A small plot cannot show more points of a trace than this.
-POINTS_OF_A_TRACE = 16
 # Costs of solvers are close to each other.
 _EXACT = {"cost", "mean_cost"}
 _SHARES = {"quality", "accuracy", "train_accuracy", "test_accuracy"}
@@ -42,8 +39,6 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 _PROVENANCE = "Provenance"
-# A column of more values is no property of the environment.
-_FEW = 20
 # What the details show apart, in their heading.
 _RESULTS = {"cost", "quality", "time_s"}
 _HEADING = {"system", "experiment", "dataset", "kernel", "method", "run", "status", "message", "quality_metric"}
@@ -59,12 +54,12 @@ def all_runs(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([runs, pd.DataFrame(None, runs.index, lacking, dtype=object)], axis=1)
 
 
-def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
-    """Return columns, groups of columns and traces, as the page's script reads them.
+def run_data(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return columns and groups of columns, as the page's script reads them.
 
     ``values`` are those of each column, one below the other, which compresses better than rows do; words that are
     repeated are kept once (:func:`_words`). ``names`` are three more columns: the labels of data set, kernel and
-    method. ``traces`` of a run are lists of seconds, costs and stationarities of equal length, or ``None``.
+    method.
     """
     columns = [str(name) for name in runs.columns]
     named = {name for group in _GROUPS.values() for name in group} | _HEADING
@@ -76,15 +71,7 @@ def run_data(runs: pd.DataFrame, traces: Path) -> dict[str, Any]:
         "values": [_column(name, runs[name]) for name in columns],
         "names": [_words(list(labels)) for labels in zip(*map(_labels, runs[axes].to_dict("records")), strict=True)],
         "metrics": METRIC_TITLES,
-        "traces": _thin_traces(runs, traces),
     }
-
-
-def environment_of(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """Return where and with what runs were made: by column of their provenance the values that occur."""
-    named = {name for group in _GROUPS.values() for name in group} | _HEADING | {"trace_file", "started_at", "drift"}
-    columns = [str(name) for name in runs.columns if name not in named]
-    return {name: sorted(set(map(str, runs[name].dropna()))) for name in columns if runs[name].nunique() <= _FEW}
 
 
 def run_name(row: Mapping[Hashable, Any]) -> str:
@@ -99,32 +86,6 @@ def _labels(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
     named = learner_name(row["learner"], row["variant"]) if row["system"] == KPCA_TRICK else row["method"]
     kernel, method = (word if isinstance(word, str) else "" for word in (row["kernel"], named))
     return run_labels(row["system"], row["dataset"], kernel, method)
-
-
-def _thin_traces(runs: pd.DataFrame, folder: Path) -> list[list[list[float | None]] | None]:
-    """Return each run's trace, but for those of redrawn partitions, which are many; files are read once each."""
-    traces: list[list[list[float | None]] | None] = [None] * len(runs)
-    redrawn = runs["partition"].to_numpy(dtype=float) > 0 if "partition" in runs else np.zeros(len(runs), dtype=bool)
-    # A record of another may have come without its traces.
-    there = {name: (folder / str(name)).is_file() for name in runs["trace_file"].unique()}
-    shown = np.flatnonzero(~redrawn & runs["trace_file"].map(there).to_numpy(dtype=bool))
-    for place, points in read_traces(runs.iloc[shown], folder):
-        lines = [(point["time_s"], point["cost"], point["stationarity"]) for point in points]
-        traces[shown[place]] = _thin(np.array(lines, dtype=float))
-    return traces
-
-
-def _thin(points: np.ndarray) -> list[list[float | None]]:
-    """Return the columns of at most :data:`POINTS_OF_A_TRACE` lines, evenly over log time, with first and last."""
-    if len(points) > POINTS_OF_A_TRACE:
-        # Times are in order; the first may be zero.
-        logarithms = np.log(np.maximum(points[:, 0], points[1, 0] / 2 or 1e-9))
-        places = np.linspace(logarithms[0], logarithms[-1], POINTS_OF_A_TRACE)
-        points = points[np.unique(np.searchsorted(logarithms, places).clip(max=len(points) - 1))]
-    digits = (3, 6, 2)
-    return [
-        [rounded(value, digit) for value in column] for column, digit in zip(points.T.tolist(), digits, strict=True)
-    ]
 
 
 def _column(name: str, values: pd.Series) -> Any:

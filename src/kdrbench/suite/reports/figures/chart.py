@@ -45,7 +45,7 @@ class Line(StrEnum):
         """Lengths of strokes and gaps in pixels of a thin line; none of others."""
         if "px" not in self or self in (Line.TWO_DASHES, Line.DASH_TWO_DOTS):
             return ()
-        return tuple(int(one.removesuffix("px")) for one in self.split(","))
+        return tuple(int(length.removesuffix("px")) for length in self.split(","))
 
 
 class Symbol(StrEnum):
@@ -129,7 +129,7 @@ class Series:
         count = len(self.x)
         if count <= most:
             return self
-        places = [round(one * (count - 1) / (most - 1)) for one in range(most)]
+        places = [round(place * (count - 1) / (most - 1)) for place in range(most)]
         parts = ("x", "y", "lower", "upper", "words", "absolute")
         there = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
         kept: dict[str, Any] = {name: [values[place] for place in places] for name, values in there.items()}

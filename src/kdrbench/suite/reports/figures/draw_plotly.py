@@ -49,7 +49,9 @@ class LegendEntry:
 def legend_of(chart: Chart) -> list[LegendEntry]:
     """Return the chart's keys in the order they come, each once."""
     entries: dict[str, LegendEntry] = {}
-    for series in sorted((one for panel in chart.panels for one in panel.series), key=lambda one: one.faint):
+    for series in sorted(
+        (series for panel in chart.panels for series in panel.series), key=lambda series: series.faint
+    ):
         entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
         entries.setdefault(series.key, entry)
     return list(entries.values())
@@ -60,7 +62,7 @@ def plotly_panels(chart: Chart) -> list[dict[str, Any]]:
     return [
         _picture(panel)
         if panel.picture
-        else {"data": [trace for one in panel.series for trace in _traces(one, panel)], "layout": _layout(panel)}
+        else {"data": [trace for series in panel.series for trace in _traces(series, panel)], "layout": _layout(panel)}
         for panel in chart.panels
     ]
 
@@ -114,20 +116,7 @@ def _common(series: Series, panel: Panel) -> dict[str, Any]:
         "y": _rounded(series.y),
         "hovertemplate": shown + ("<br>%{text}" if series.words else "") + "<extra></extra>",
     }
-    common |= {"faint": True} if series.faint else {}
-    common |= {"absolute": _absolute(series.y, series.absolute)} if series.absolute else {}
     return common | ({"text": [_plain(word) for word in series.words]} if series.words else {})
-
-
-def _absolute(relative: list[float], absolute: list[float]) -> float | list[Any]:
-    """Return the one factor that makes relative numbers absolute, as of a run it does; else the absolute numbers."""
-    at = max(range(len(relative)), key=relative.__getitem__)
-    factor = absolute[at] / relative[at]
-    alike = all(
-        math.isclose(one, factor * other, rel_tol=1e-3, abs_tol=factor * 1e-11)
-        for one, other in zip(absolute, relative, strict=True)
-    )
-    return float(f"{factor:.6g}") if alike else _rounded(absolute)
 
 
 def _marker(series: Series) -> dict[str, Any]:
@@ -150,7 +139,6 @@ def _band(series: Series, line: dict[str, Any]) -> list[dict[str, Any]]:
         "legendgroup": series.key,
         "x": _rounded(series.x),
         "hoverinfo": "skip",
-        "band": True,
     }
     fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
     return [{**edge, "y": _rounded(series.lower)}, {**edge, **fill, "y": _rounded(series.upper)}]

@@ -65,7 +65,7 @@ function draw(place, panel) {
   place.dataset.drawn = "yes";
   // A finger that drags scrolls the page; a mouse zooms.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
-  const { data, layout } = themed(chosen(panel));
+  const { data, layout } = themed(panel);
   return Plotly.react(place, data, { ...layout, dragmode }, PLOT);
 }
 
@@ -80,22 +80,6 @@ function themed({ data, layout }, dark = isDark()) {
     data: data.map((trace) => ({ ...trace, ...(trace.line && { line: recoloured(trace.line) }), ...(trace.marker && { marker: recoloured(trace.marker) }) })),
     layout: { ...layout, ...axes, modebar, font: { ...layout.font, color: ink }, plot_bgcolor: ground, hoverlabel: { bgcolor: ground, font: { color: ink } } },
   };
-}
-
-// The toggles above the figures: relative or absolute costs, axes, single runs. A panel without a choice stays as it is.
-function chosen({ data, layout }) {
-  const { state } = readAddress();
-  const absolute = state.get("cost") === "absolute" && data.some((trace) => trace.absolute !== undefined);
-  const shown = data
-    .filter((trace) => !(absolute && trace.band))
-    .filter((trace) => !(state.get("runs") === "median" && trace.faint && data.some((other) => !other.faint)))
-    .map((trace) => (absolute && trace.absolute !== undefined ? { ...trace, y: absoluteOf(trace) } : trace));
-  const axis = (name, choice) => (layout[name]?.type === "log" && state.get(choice) === "linear" ? { ...layout[name], type: "linear", tickvals: undefined, ticktext: undefined, dtick: undefined } : { ...layout[name] });
-  const [xaxis, yaxis] = [axis("xaxis", "time"), axis("yaxis", "scale")];
-  if (absolute && yaxis.title) yaxis.title = { ...yaxis.title, text: "cost above best, absolute" };
-  // A zoom is kept while the axes stay what they are.
-  const uirevision = ["cost", "scale", "time"].map((name) => state.get(name)).join();
-  return { data: shown, layout: { ...layout, xaxis, yaxis, uirevision } };
 }
 
 // A plot that is not shown gets the size of its place when its chapter is opened: the window may have changed.
@@ -119,35 +103,13 @@ function prepareFigures(charts) {
     places.forEach((place, count) => {
       // A chart may be shown twice, and Plotly writes into what it draws.
       panels.set(place, structuredClone(charts[figure.dataset.chart].panels[count]));
-      place.addEventListener("keydown", moveByKey);
       seen.observe(place);
     });
     prepareLegend(figure, places, panels);
-    prepareFigureForms(figure, places, panels);
   }
   const redraw = () => [...panels].filter(([place]) => place.dataset.drawn).forEach(([place, panel]) => draw(place, panel));
-  prepareChoices(redraw);
   prepareTheme(redraw);
 }
-
-function prepareChoices(redraw) {
-  for (const group of all("[data-choice]")) {
-    const name = group.dataset.choice;
-    const buttons = all("button", group);
-    const show = () => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.value === (readAddress().state.get(name) || buttons[0].value))));
-    for (const button of buttons) {
-      button.addEventListener("click", () => {
-        keep(name, button === buttons[0] ? "" : button.value);
-        show();
-        redraw();
-      });
-    }
-    show();
-  }
-}
-
-// Absolute costs are listed, or are the relative ones times a factor.
-const absoluteOf = ({ y, absolute }) => (typeof absolute === "number" ? y.map((value) => value * absolute) : absolute);
 
 // A panel that is not drawn yet remembers what is switched off.
 function prepareLegend(figure, places, panels) {
@@ -170,27 +132,6 @@ function prepareLegend(figure, places, panels) {
   }
   one(".legend .all", figure)?.addEventListener("click", () => show(() => true));
   one(".legend .none", figure)?.addEventListener("click", () => show(() => false));
-}
-
-// Arrows move by a tenth of the axis, + and - zoom about the middle, 0 goes back.
-function moveByKey(event) {
-  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
-  const zooms = { "+": 0.8, "=": 0.8, "-": 1.25 };
-  const place = event.currentTarget;
-  // Rows of a picture are counted from the top.
-  const upwards = place.data[0]?.type === "image" ? "reversed" : true;
-  if (event.key === "0") Plotly.relayout(place, { "xaxis.autorange": true, "yaxis.autorange": upwards });
-  else if (moves[event.key] || zooms[event.key]) {
-    const change = {};
-    ["xaxis", "yaxis"].forEach((axis, count) => {
-      const [low, high] = place.layout[axis].range;
-      const middle = (low + high) / 2 + ((moves[event.key] || [0, 0])[count] * (high - low)) / 10;
-      const half = ((high - low) / 2) * (zooms[event.key] || 1);
-      change[axis + ".range"] = [middle - half, middle + half];
-    });
-    Plotly.relayout(place, change);
-  } else return;
-  event.preventDefault();
 }
 
 // Tables: columns of few different words are filtered by a list of them, others by what is typed.
@@ -244,11 +185,7 @@ function makeTables(DataTable, within = document) {
   for (const table of all("table.data", within).filter(wanted)) {
     table.dataset.made = "yes";
     const title = table.closest("article")?.querySelector("h2")?.textContent;
-    addTableForms(table, new DataTable(table, tableOptions(table, title || nameOf(table))));
-  }
-  for (const table of all("main table.matrix, main table.bars", within).filter(wanted)) {
-    table.dataset.made = "yes";
-    addTableForms(table);
+    new DataTable(table, tableOptions(table, title || nameOf(table)));
   }
 }
 

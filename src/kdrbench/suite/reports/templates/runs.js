@@ -42,9 +42,7 @@ function makeRuns(DataTable, runs) {
   options.columns[6].createdCell = (cell, shown) => cell.replaceChildren(make("span", shown, "badge " + slug(shown)));
   options.data = runs.rows.map((_, index) => columns.map((shown) => shown(index)));
   options.createdRow = (line, row) => (line.dataset.run = row[0]);
-  const made = new DataTable(table, options);
-  addTableForms(table, made);
-  followAddress(made);
+  followAddress(new DataTable(table, options));
 }
 
 // Lists of runs and of what was found lead to the details of a run.
@@ -57,36 +55,17 @@ function prepareDetails(runs) {
   });
 }
 
-// The address names the runs that are shown, by the columns' words, and what is typed into the field above them.
+// The address names the runs that are shown, by the columns' words.
 function followAddress(table) {
   const columns = { experiment: 1, data: 2, kernel: 3, method: 4 };
   const follow = () => {
     const { place, state } = readAddress();
     if (place !== "runs") return;
     Object.entries(columns).forEach(([name, column]) => table.column(column).search(state.get(name) || "", { exact: state.has(name) }));
-    table.search(state.get("q") || "");
-    const [column, direction] = (state.get("sort") || "").split("-");
-    if (/^\d+$/.test(column) && Number(column) < 12) table.order([Number(column), direction === "desc" ? "desc" : "asc"]);
     table.draw();
   };
   follow();
   window.addEventListener("hashchange", follow);
-  table.on("search.dt order.dt", () => {
-    if (readAddress().place !== "runs") return;
-    keep("q", table.search());
-    const [[column, direction] = []] = table.order();
-    keep("sort", direction ? `${column}-${direction}` : "");
-  });
-}
-
-// The records, the configuration and the environment of the page, as files.
-function prepareRecords({ runs, config, environment }) {
-  const files = {
-    records: () => save("records.csv", csv([runs.columns, ...runs.rows]), "text/csv"),
-    config: () => save("config.json", JSON.stringify(config, null, 2) + "\n", "application/json"),
-    environment: () => save("environment.json", JSON.stringify(environment, null, 2) + "\n", "application/json"),
-  };
-  all("[data-file]").forEach((button) => button.addEventListener("click", files[button.dataset.file]));
 }
 
 function duration(seconds) {
@@ -111,7 +90,6 @@ function showRun(runs, value, index) {
   const dialog = one("#run");
   dialog.showModal();
   dialog.scrollTop = 0;
-  drawTrace(runs.traces[index], `time, ${runs.metrics.time_s.toLowerCase()}`);
 }
 
 // Names end in their units.
@@ -132,36 +110,10 @@ function factsOf([title, names], runs, value, index) {
   return group;
 }
 
-function drawTrace(trace, time) {
-  const shown = trace ? [["cost", trace[1], "linear"], ["stationarity", trace[2], "log"]] : [];
-  const plots = shown.filter(([, values]) => values.some((one) => one !== null)).map(([name, y, type]) => {
-    const place = make("div", "", "plot");
-    Object.entries({ role: "img", "aria-label": `${name} against ${time}` }).forEach((pair) => place.setAttribute(...pair));
-    const axis = { showline: true, zeroline: false, automargin: true };
-    const panel = {
-      data: [{ x: trace[0], y, mode: "lines+markers", line: { color: "#0072B2", shape: "hv" }, marker: { size: 4 }, hovertemplate: `${time} %{x:.3~s}s: %{y:.6~g}<extra></extra>` }],
-      layout: {
-        font: { family: "system-ui, sans-serif", size: 12 },
-        margin: { l: 60, r: 12, t: 8, b: 44 },
-        paper_bgcolor: "rgba(0,0,0,0)",
-        xaxis: { ...axis, title: { text: time }, exponentformat: "SI", ticksuffix: "s" },
-        yaxis: { ...axis, title: { text: name }, type, exponentformat: "power", nticks: 6 },
-      },
-    };
-    return { place, panel };
-  });
-  one("#run-plots").replaceChildren(...plots.map(({ place }) => place));
-  if (!plots.length) one("#run-plots").append(make("p", "This run left no trace.", "small"));
-  plots.forEach(({ place, panel }) => draw(place, panel));
-}
-
 async function start() {
   applyTheme();
   showChapter(false);
-  window.addEventListener("hashchange", () => {
-    carryOver(kept);
-    showChapter(true);
-  });
+  window.addEventListener("hashchange", () => showChapter(true));
   window.addEventListener("resize", hintAtWidth);
   // Of tables that are made: before the page's own style, which has the last word.
   document.head.prepend(make("style", await unpack("style")));
@@ -169,11 +121,10 @@ async function start() {
   await prepareCells();
   prepareTips();
   const [, { default: DataTable }, data] = await Promise.all([unpackScript("plotly"), unpackScript("tables"), unpack("data")]);
-  const { charts, runs, ...records } = JSON.parse(data);
+  const { charts, runs } = JSON.parse(data);
   runs.rows = rowsOf(runs.values);
   runs.names = rowsOf(runs.names);
   prepareDetails(runs);
-  prepareRecords({ runs, ...records });
   const made = new Set();
   prepareChapter = (chapter) => {
     if (made.has(chapter)) return;

@@ -1,6 +1,4 @@
-// What is shown is kept in the address, "#chapter?name=value", so that it can be sent to somebody else.
-const KEPT = ["theme", "cost", "scale", "time", "runs"];
-
+// The address after # names a chapter or an entry of one, and which runs are listed: "#runs?method=ISM".
 function readAddress() {
   const [place, query = ""] = location.hash.slice(1).split("?");
   try {
@@ -10,45 +8,21 @@ function readAddress() {
   }
 }
 
-let kept = readAddress().state;
-
-function writeAddress(change) {
-  const { place, state } = readAddress();
-  change(state);
-  const query = String(state);
-  history.replaceState(null, "", "#" + (place || "overview") + (query ? "?" + query : ""));
-  kept = state;
-}
-
-const keep = (name, value) => writeAddress((state) => (value ? state.set(name, value) : state.delete(name)));
-
-// A link names its place alone: what was chosen for the whole page stays.
-const carryOver = (before) =>
-  writeAddress((state) => KEPT.filter((name) => before.has(name) && !state.has(name)).forEach((name) => state.set(name, before.get(name))));
-
-// Light, dark, or as the system has it. Paper is light.
+// Light or dark, as the system has it. Paper is light.
 const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => "dark" in document.documentElement.dataset;
 
 function applyTheme() {
-  const theme = readAddress().state.get("theme");
-  const dark = !printing.matches && (theme === "dark" || (theme !== "light" && systemDark.matches));
+  const dark = !printing.matches && systemDark.matches;
   document.documentElement.toggleAttribute("data-dark", dark);
   document.documentElement.classList.toggle("dark", dark);
-  const button = one("#theme");
-  if (button) button.textContent = `Colours: ${["dark", "light"].includes(theme) ? theme : "system"}`;
 }
 
 function prepareTheme(redraw) {
-  const order = ["", "dark", "light"];
   const change = () => {
     applyTheme();
     redraw();
   };
-  one("#theme")?.addEventListener("click", () => {
-    keep("theme", order[(order.indexOf(readAddress().state.get("theme") || "") + 1) % order.length]);
-    change();
-  });
   for (const media of [systemDark, printing]) media.addEventListener("change", change);
 }
 
@@ -105,9 +79,9 @@ function prepareTips() {
     const cell = event.target.matches?.("[data-tip]") ? event.target : null;
     if (event.key === "Escape") hide();
     if (!cell) return;
-    if (event.key === "Enter" && cell.dataset.command) {
+    if (event.key === "Enter" && cell.dataset.experiment) {
       event.preventDefault();
-      showCell(cell);
+      showRunsOf(cell);
     }
     const next = neighbour(cell, event.key);
     if (next) {
@@ -116,9 +90,8 @@ function prepareTips() {
     }
   });
   document.addEventListener("click", (event) => {
-    const cell = event.target.closest("[data-tip][data-command]");
-    if (cell) showCell(cell);
-    if (event.target.closest("#cell a")) one("#cell").close();
+    const cell = event.target.closest("[data-tip][data-experiment]");
+    if (cell) showRunsOf(cell);
   });
 }
 
@@ -131,37 +104,10 @@ function neighbour(cell, key) {
   return rows[line]?.cells[column] || null;
 }
 
-// A cell's runs, its figure, and the command that makes it again.
-function showCell(cell) {
-  const { tip, command, ...axes } = cell.dataset;
-  const { experiment, data, kernel, method } = axes;
-  one("#cell-title").textContent = [method, data, kernel].filter(Boolean).join(", ");
-  one("#cell-meaning").textContent = tip;
-  one("#cell-command").textContent = command;
-  const wanted = new URLSearchParams(Object.entries({ experiment, data, kernel, method }).filter(([, value]) => value));
-  one("#cell-runs").href = `#runs?${wanted}`;
-  showTraces(one("#cell-trace"), axes);
+// The list of runs, filtered by what a cell is of.
+function showRunsOf(cell) {
+  const { experiment, data, kernel, method } = cell.dataset;
+  const wanted = Object.entries({ experiment, data, kernel, method }).filter(([, value]) => value);
   one("#tip").hidden = true;
-  one("#cell").showModal();
+  location.hash = `runs?${new URLSearchParams(wanted)}`;
 }
-
-// The curves of a cell: its method alone in its experiment's figure, at its panel. Baselines have none.
-function showTraces(link, { experiment, data, kernel, method }) {
-  const figure = document.getElementById(`figure-${slug(experiment)}_cost_against_time`);
-  const buttons = figure ? all(".legend [data-key]", figure) : [];
-  const button = buttons.find(({ dataset }) => dataset.key === method);
-  link.hidden = !figure || (buttons.length > 0 && !button);
-  if (link.hidden) return;
-  link.href = "#" + figure.id;
-  link.onclick = () => {
-    if (button) {
-      one(".legend .none", figure).click();
-      button.click();
-    }
-    const panel = all("h3", figure).find((title) => title.textContent === `${data}, ${kernel} kernel`);
-    // After the chapter is shown.
-    window.addEventListener("hashchange", () => panel?.scrollIntoView({ block: "center" }), { once: true });
-  };
-}
-
-{% include "take.js" %}

@@ -1,24 +1,34 @@
-"""A matrix of solvers by data sets and kernels: how soon and how near each came to the best known cost."""
+"""Methods compared run by run: gaps, ratios, wins and sign tests of two, and a matrix of all solvers.
+
+A difference of costs below 1e-6, relative, is a tie. P values are those of Wilcoxon's signed ranks, corrected by Holm.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.findings.nearness import COARSE, FINE, column, ratios
-from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, stopped
+from kdrbench.suite.findings.outcome import ENDED, LIMITS, WITHOUT_RESULT, clean_times, stopped, warning_of
 from kdrbench.suite.paired import holm, signed_rank_p
-from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.records import REFERENCE, Metric
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FIRST_SOLVE, by_method, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import SIGNIFICANT
-from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
+from kdrbench.suite.systems.ikdr.paired_tests import CELL, FEWEST_PAIRS, TESTED, without_ties
 
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+
+UNCALIBRATED = "times of a reference are not known without a calibration beside its rows and yours"
+# A smaller difference of two costs, relative to the second, is a tie.
+TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 _TIMES_OF_REFERENCE = (
@@ -36,6 +46,37 @@ DISTURBED = (
     "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
     "indication only."
 )
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """How often the first of two methods is better, worse and tied, with ``p`` of Wilcoxon's signed ranks.
+
+    ``p`` is ``None`` where it is not tested.
+    """
+
+    wins: int
+    ties: int
+    losses: int
+    p: float | None
+
+    @classmethod
+    def of(cls, gains: FloatArray, *, fewest: int = 1) -> SignTest:
+        """Test gains over runs: positive where the first method is better, zero for ties; ``fewest`` are needed."""
+        wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
+        p = signed_rank_p(gains) if len(gains) >= fewest else None
+        return cls(wins, len(gains) - wins - losses, losses, p)
+
+
+def holm_over(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return the p values as Holm corrects them over those that there are."""
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(corrected) for p in p_values]
+
+
+def relative_gaps(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Return (ours - theirs) / |theirs|."""
+    return (ours - theirs) / np.maximum(np.abs(theirs), np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -132,7 +173,11 @@ def matrix_of(experiment: str, near: pd.DataFrame, controls: Collection[str] = (
     overall = [_standing(solver, "", "", near[near["method"] == solver]) for solver in solvers]
     overall.sort(key=lambda standing: (-standing.share, standing.fine_ratio or np.inf))
     places = tuple(near[["dataset", "kernel"]].drop_duplicates().itertuples(index=False, name=None))
-    cells = [cell for place in places for cell in corrected(list(_cells(near, place, solvers, overall[0].solver)))]
+    cells = []
+    for place in places:
+        tested = list(_cells(near, place, solvers, overall[0].solver))
+        corrected = holm_over([cell.p for cell in tested])
+        cells += [replace(cell, p=p) for cell, p in zip(tested, corrected, strict=True)]
     return Matrix(experiment, places, tuple(solvers), tuple(overall), tuple(cells), bool(near["disturbed"].any()))
 
 
@@ -177,17 +222,8 @@ def _cells(near: pd.DataFrame, place: tuple[str, str], solvers: list[str], refer
             yield standing
             continue
         both = costs[[solver, reference]].dropna().to_numpy(dtype=float)
-        gained = without_ties(both[:, 1], both[:, 0])
-        wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
-        p = signed_rank_p(gained) if len(gained) >= FEWEST_PAIRS else None
-        yield replace(standing, wins=wins, losses=losses, ties=len(gained) - wins - losses, p=p)
-
-
-def corrected(cells: list[Standing]) -> Iterator[Standing]:
-    """Yield the cells of a place with p values that Holm's rule corrects over them."""
-    p_values = iter(holm([cell.p for cell in cells if cell.p is not None]))
-    for cell in cells:
-        yield cell if cell.p is None else replace(cell, p=next(p_values))
+        test = SignTest.of(without_ties(both[:, 1], both[:, 0]), fewest=FEWEST_PAIRS)
+        yield replace(standing, **asdict(test))
 
 
 def factor(ratio: float) -> str:
@@ -225,3 +261,83 @@ def meaning(standing: Standing, reference: str) -> str:
         parts.append(f"{wins_text(standing)} wins/ties/losses against {method_label(reference)}{p}")
     parts += [f"{count} ended at {status.replace('_', ' ')}" for status, count in standing.endings]
     return "; ".join(parts) + "."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One metric of two solvers in one cell, over the ``runs`` in which both have a number.
+
+    ``wins`` and ``losses`` are the first one's; the rest are ties. ``ratio`` is the median of first / second, ``None``
+    where a number is not positive (of costs that of F = -cost). ``p`` is that of Wilcoxon's signed rank test, ``holm``
+    the same after Holm's correction over all cells of the metric; ``None`` where all differences are zero.
+    """
+
+    experiment: str
+    dataset: str
+    kernel: str
+    metric: str
+    runs: int
+    wins: int
+    losses: int
+    ratio: float | None
+    p: float | None
+    holm: float | None = None
+
+
+def compare_solvers(runs: pd.DataFrame, first: str, second: str) -> list[Pair]:
+    """Return each metric of each cell in which both solvers have runs; times only of runs that came to their own end.
+
+    Runs that failed or were skipped have no numbers: where no others are left, nothing is returned. Raises
+    ``InputError`` for a solver without runs, and when the two have no run of a cell in common.
+    """
+    methods = sorted(str(name) for name in runs["method"].unique())
+    for name in (first, second):
+        if name not in methods:
+            raise InputError(unknown_name("method", name, methods))
+    cells = list(runs[~runs["status"].isin(WITHOUT_RESULT)].groupby(CELL, sort=False))
+    pairs: list[Pair] = []
+    for metric in TESTED:
+        tested = [pair for cell in cells if (pair := _pair(*cell, first, second, metric))]  # type: ignore[arg-type]
+        corrected = holm_over([pair.p for pair in tested])
+        pairs += [replace(pair, holm=p) for pair, p in zip(tested, corrected, strict=True)]
+    if not pairs and not without_result(runs, (first, second)):
+        raise InputError(f"{first!r} and {second!r} have no run with the same number in a cell")
+    return pairs
+
+
+def without_result(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
+    """Return how many runs of each method have no result, as "of 'dg' 2 of 3 runs failed"."""
+    words = []
+    for method in methods:
+        endings = runs.loc[runs["method"] == method, "status"]
+        counts = [(int((endings == status).sum()), status) for status in WITHOUT_RESULT]
+        words += [f"of {method!r} {number} of {counted(len(endings), 'run')} {how}" for number, how in counts if number]
+    return words
+
+
+def without_time(runs: pd.DataFrame, methods: Iterable[str]) -> list[str]:
+    """Return why no time of a method counts, for each of which none does."""
+    words = []
+    for method in methods:
+        rows = runs[runs["method"] == method]
+        unknown = method.endswith(REFERENCE) and rows["time_s"].isna().all()
+        if unknown or clean_times(rows).empty:
+            words.append(f"of {method!r}, {UNCALIBRATED if unknown else warning_of(rows)}")
+    return words
+
+
+def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: str, metric: str) -> Pair | None:
+    if metric == "time_s":
+        # The time of a run that was stopped is only a bound.
+        cell = clean_times(cell[cell["status"].isin(ENDED)])
+    numbers = cell.pivot(index="run", columns="method", values=metric)
+    both = numbers.reindex(columns=[first, second]).dropna()
+    if both.empty:
+        return None
+    ours, theirs = both.to_numpy(dtype=float).T
+    lower_is_better = metric != "quality" or str(cell["quality_metric"].iloc[0]) == Metric.ERROR
+    gains = without_ties(theirs, ours) if metric == "cost" else theirs - ours if lower_is_better else ours - theirs
+    sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
+    ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
+    test = SignTest.of(gains)
+    return Pair(*place, metric, len(ours), test.wins, test.losses, ratio, test.p if gains.any() else None)

@@ -1,0 +1,277 @@
+"""Claims on the KPCA trick (Chatpatanasiri et al. 2010): ten data sets, three learners, 40 splits; its figures' data.
+
+A learner without an accuracy for every split of a data set that was run counts as lost; one of which a limit stopped a
+split is open, and so is a setting of a figure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import pandas as pd
+
+from kdrbench.errors import counted
+from kdrbench.suite.findings.claim_rows import KPCA, Records, papers_datasets
+from kdrbench.suite.findings.finding import (
+    Decision,
+    Finding,
+    claim,
+    decided_by_rows,
+    decision_of,
+    listed,
+    only_decision,
+    open_in_words,
+    reached,
+    share_of,
+    undecided,
+)
+from kdrbench.suite.findings.outcome import clean_times, is_open
+from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
+from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_trick.cells import FIGURE_DATA, PAPER, TABLES
+
+SPLITS = 40
+PLAIN, CROSS_VALIDATED, ALIGNED = "plain", "cross_validated", "aligned"
+# Of the figures.
+VARIED = {"degree": (2, 3, 4, 5), "n": (50, 100, 150), "k": (1, 2, 3, 4, 5)}
+# What the printed tables give: cells that cross-validated and aligned kernels win, and those lost by the latter.
+WON, WON_ALIGNED, LOST_ALIGNED = 28, 24, 2
+# What is close, of an accuracy, and half a printed digit of it.
+CLOSE, READS_THE_SAME = 0.02, 0.005
+QUICKER = 10.0
+# From here on K is singular to rounding: rank and ridge decide.
+ILL_CONDITIONED, SAME_PLANE = 1e13, 1e-6
+# Of Figure 2: made sets and learners, and what failing and succeeding is.
+MADE_SETS = ("disc-and-ring", "cone")
+FAILS, SUCCEEDS, DEGREES = 0.85, 0.95, (1.0, 2.0)
+_CELL = ["dataset", "learner"]
+
+
+def papers_rows(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return the rows of the KPCA trick on the paper's data, learners and splits, each once."""
+    if kpca.empty:
+        return kpca
+    chosen = kpca["dataset"].isin(papers_datasets(PAPER, *TABLES.values()))
+    chosen &= kpca["learner"].isin(TABLES) & kpca["variant"].isin(variants) & (kpca["run"] < SPLITS)
+    return kpca[chosen].drop_duplicates([*_CELL, "variant", "run"])
+
+
+def cells_of(kpca: pd.DataFrame, *variants: str) -> pd.DataFrame:
+    """Return the mean accuracy of each variant in the 30 cells, NaN where a split has none.
+
+    ``splits`` is how many were made of each variant at least, and ``open`` whether a limit stopped one.
+    """
+    index = pd.MultiIndex.from_product([sorted(papers_datasets(PAPER, *TABLES.values())), TABLES], names=_CELL)
+    rows, columns = papers_rows(kpca, *variants), list(variants)
+    if rows.empty:
+        return pd.DataFrame(index=index, columns=columns, dtype=float).assign(splits=0, open=False)
+    groups = rows.groupby([*_CELL, "variant"])
+    means = groups["accuracy"].mean().where(groups["accuracy"].count() == SPLITS).unstack("variant")
+    made = groups["run"].nunique().unstack("variant").reindex(index=index, columns=columns).fillna(0)
+    opened = rows.assign(open=is_open(rows)).groupby(_CELL)["open"].any()
+    cells = means.reindex(index=index, columns=columns).astype(float)
+    return cells.assign(splits=made.min(axis=1), open=opened.reindex(index, fill_value=False))
+
+
+def _missing_splits(cells: pd.DataFrame) -> str:
+    """Return on which of the paper's data sets some learner was not run on all splits; empty if on none."""
+    splits = cells["splits"].groupby("dataset").min().astype(int)
+    short = splits[splits < SPLITS]
+    return listed([f"{dataset_label(str(name))} has {count} of {SPLITS} splits" for name, count in short.items()])
+
+
+def _names(index: pd.Index, variant: str = PLAIN) -> list[str]:
+    return [f"{dataset_label(str(data))} {learner_name(str(learner), variant).upper()}" for data, learner in index]
+
+
+@claim("The KPCA trick's versions beat the plain learners in 28 of 30 cells.", KPCA, "Tables 1 to 3")
+def kernel_versions_win(records: Records) -> Finding:
+    """Compare mean accuracies over the splits, rounded to two digits as the tables print them.
+
+    The kernel is that chosen by cross validation. So counted, the published tables themselves give 28.
+    """
+    cells = cells_of(records.kpca, PLAIN, CROSS_VALIDATED)
+    found = _wins(cells, CROSS_VALIDATED, WON, len(cells))
+    return found if found.is_undecided else found.with_note(_chosen_on_the_test_set(records.kpca, cells[PLAIN]))
+
+
+@claim("With aligned kernels 24 cells are won, 4 level and 2 lost against the plain learners.", KPCA, "Tables 1 to 3")
+def aligned_versions_win(records: Records) -> Finding:
+    """Count in the same way, on the printed tables as well."""
+    return _wins(cells_of(records.kpca, PLAIN, ALIGNED), ALIGNED, WON_ALIGNED, LOST_ALIGNED)
+
+
+def _wins(cells: pd.DataFrame, variant: str, won_printed: int, lost_printed: int) -> Finding:
+    """Return a decision: confirmed with as many wins, and as few losses, as printed; mostly with 80 % of the wins."""
+    gains = (cells[variant].round(2) - cells[PLAIN].round(2)).round(4)
+    if missing := _missing_splits(cells):
+        known = gains.dropna()
+        return undecided(f"{missing} (kpca_trick.csv); of {len(known)} complete cells {(known > 0).sum()} are won")
+    gains, n_open = gains[~cells["open"]], int(cells["open"].sum())
+    won, level = int((gains > 0).sum()), int((gains == 0).sum())
+    lost = len(gains) - won - level
+    evidence = f"won {won}, level {level}, lost {lost} of {counted(len(cells), 'cell')}"
+    if names := _names(gains[~(gains >= 0)].index, variant):
+        evidence += f"; lost: {listed(names)}"
+
+    def decision(wins: int, losses: int) -> Decision:
+        by_wins = decision_of(reached(wins, least=won_printed))
+        return Decision.MOSTLY if by_wins is Decision.CONFIRMED and losses > lost_printed else by_wins
+
+    # At best all that are open are won, at worst all are lost.
+    decided = only_decision({decision(won + n_open, lost), decision(won, lost + n_open)})
+    measure = f"won {share_of(won, len(cells), 'cell')}; lost {lost}" + (f", and {n_open} open" if n_open else "")
+    return Finding(decided, evidence + open_in_words(n_open, "cell"), "", measure)
+
+
+def _chosen_on_the_test_set(kpca: pd.DataFrame, plain: pd.Series) -> str:
+    """Return what comes out when sigma is chosen by the accuracy on the test set: an oracle, no result."""
+    if "test_selected" not in kpca:
+        return ""
+    rows = kpca[(kpca["variant"] == CROSS_VALIDATED) & (kpca["test_selected"].fillna("") != "")]
+    if rows.empty:
+        return ""
+    best = [max(json.loads(text)) for text in rows["test_selected"]]
+    tuned = rows.assign(best=best).groupby(_CELL, sort=False)["best"].mean().round(2)
+    won = int((tuned - plain.reindex(tuned.index).round(2) > 0.001).sum())
+    return f"With the kernel that is best on the test set itself, {won} of {len(tuned)} are won."
+
+
+@claim("Cross-validated kernels are slightly better than aligned ones.", KPCA, "Tables 1 to 3")
+def cross_validated_slightly_better(records: Records) -> Finding:
+    """Take the mean difference over the 30 cells: confirmed between half a printed digit (.005) and .02."""
+    gains, missing = _gains(records.kpca)
+    if missing:
+        return undecided(f"{missing} (kpca_trick.csv)")
+    better, worse = int((gains.round(2) > 0).sum()), int((gains.round(2) < 0).sum())
+    mean = f"{gains.mean():+.3f}"
+    evidence = f"{mean} in the mean of {counted(len(gains), 'cell')}, better in {better}, worse in {worse}"
+    decision = decision_of(reached(float(gains.mean()), least=READS_THE_SAME, most=CLOSE))
+    return Finding(decision, evidence, "The printed tables give +0.010.", mean)
+
+
+@claim("Aligned kernels come close to cross-validated ones, in minutes instead of hours.", KPCA, "Tables 1 to 3")
+def aligned_come_close(records: Records) -> Finding:
+    """Compare mean accuracies, at most 0.02 lower, and the times of choosing the kernel, at most a tenth.
+
+    Times are of splits that were timed on cores of their own without drift.
+    """
+    gains, missing = _gains(records.kpca)
+    if missing:
+        return undecided(f"{missing} (kpca_trick.csv)")
+    timed = papers_rows(clean_times(records.kpca), CROSS_VALIDATED, ALIGNED)
+    spent = timed.pivot_table(index=_CELL, columns="variant", values="tuning_wall_s", aggfunc="mean")
+    if not {CROSS_VALIDATED, ALIGNED} <= set(spent.columns) or not spent[ALIGNED].sum() > 0:
+        return undecided("tuning times of both kinds of kernels that nothing disturbed (kpca_trick.csv)")
+    seconds = spent.dropna().sum()
+    ratio, lower = float(seconds[CROSS_VALIDATED] / seconds[ALIGNED]), f"{-gains.mean():+.3f}"
+    evidence = (
+        f"accuracy {lower} against cross-validated kernels over {counted(len(gains), 'cell')}; choosing takes "
+        f"{seconds[ALIGNED]:.3g} s against {seconds[CROSS_VALIDATED]:.3g} s for a split of "
+        f"{counted(len(spent.dropna()), 'cell')}"
+    )
+    decision = decision_of(min(reached(float(gains.mean()), most=CLOSE), reached(ratio, least=QUICKER)))
+    return Finding(decision, evidence, "", f"{lower}; {ratio:.3g} times as quick")
+
+
+def _gains(kpca: pd.DataFrame) -> tuple[pd.Series, str]:
+    """Return the accuracy of cross-validated kernels less that of aligned ones by cell, and which splits are missing.
+
+    A cell without either is left out.
+    """
+    cells = cells_of(kpca, CROSS_VALIDATED, ALIGNED)
+    missing, opened = _missing_splits(cells), cells[cells["open"]]
+    if not missing and len(opened):
+        missing = f"splits that were not stopped at a limit, of {listed(_names(opened.index))}"
+    return (cells[CROSS_VALIDATED] - cells[ALIGNED]).dropna(), missing
+
+
+@claim("Where plain learners fail, kernels of degree 2 succeed.", KPCA, "Figure 2")
+def kernels_succeed(records: Records) -> Finding:
+    """Count made sets and learners with accuracies of at most .85 and at least .95 along the leading direction."""
+    rows = records.tricks
+    if not rows.empty:
+        rows = rows[(rows["figure"] == 2) & rows["dataset"].isin(MADE_SETS)]
+        tried = rows[rows["series"].isin(TABLES) & rows["value"].isin(DEGREES)]
+    n_wanted = len(MADE_SETS) * len(TABLES) * len(DEGREES)
+    if rows.empty or len(tried.groupby(["dataset", "series", "value"])) < n_wanted:
+        learners = ", ".join(map(str.upper, TABLES))
+        return undecided(f"Figure 2 with {learners} on {_labels(MADE_SETS)} (kpca_figures.csv)")
+    both = rows.pivot_table(index=["dataset", "series"], columns="value", values="accuracy", dropna=False)
+    plain, squared = (both.reindex(columns=list(DEGREES))[degree] for degree in DEGREES)
+    opened = both.index.isin(tried[is_open(tried)].set_index(["dataset", "series"]).index)
+    evidence = f"plain at most {plain.max():.2f}, degree 2 at least {squared.min():.2f}"
+    extreme = f"plain {plain.max():.2f}, degree 2 {squared.min():.2f}"
+    return decided_by_rows((plain <= FAILS) & (squared >= SUCCEEDS), opened, evidence, "case", extreme)
+
+
+def _figure_rows(tricks: pd.DataFrame, figure: int) -> pd.DataFrame:
+    """Return the rows of a figure on the paper's data."""
+    if tricks.empty:
+        return tricks
+    return tricks[(tricks["figure"] == figure) & tricks["dataset"].isin(FIGURE_DATA[figure])]
+
+
+@claim("Both tricks find the same plane.", KPCA, "Figure 3")
+def same_plane(records: Records) -> Finding:
+    """Compare distances, to 1e-6 of the largest, and accuracies, which must be equal."""
+    rows = _figure_rows(records.tricks, 3)
+    both = beside_kpca(rows) if not rows.empty else rows
+    if both.empty:
+        return undecided(f"Figure 3 on {_labels(FIGURE_DATA[3])} (kpca_figures.csv)")
+    opened = _either_open(both)
+    n_open, both = int(opened.sum()), both[~opened]
+    if both.empty:
+        return undecided("Figure 3 by runs that were not stopped at a limit (kpca_figures.csv)")
+    disagreement = float(both["disagreement"].fillna(float("inf")).max())
+    apart = float((both["accuracy"] - both["accuracy_kpca"]).abs().fillna(1.0).max())
+    evidence = f"distances differ by {disagreement:.1e} of the largest, accuracies by {apart:.3f}"
+    decision = decision_of(min(reached(disagreement, most=SAME_PLANE), reached(apart, most=0.0)))
+    if n_open and decision is not Decision.CONTRADICTED:
+        decision = Decision.UNDECIDED
+    measure = f"{disagreement:.1e}; accuracies {apart:.3f}"
+    return Finding(decision, evidence + open_in_words(n_open, "setting"), "", measure)
+
+
+@claim("The kernel trick and the KPCA trick agree unless K is ill-conditioned.", KPCA, "Figures 4 and 5")
+def tricks_agree(records: Records) -> Finding:
+    """Compare accuracies of KDNE: where K's condition number is at most 1e13, to less than half a printed digit (.005).
+
+    Over the paper's data, degrees, n and k of both figures, and each way to solve the kernel trick.
+    """
+    parts = {figure: _figure_rows(records.tricks, figure) for figure in (4, 5)}
+    lacking = {figure: _missing_settings(rows, figure) for figure, rows in parts.items()}
+    if missing := [f"Figure {figure}: {settings}" for figure, settings in lacking.items() if settings]:
+        return undecided(f"{'; '.join(missing)} (kpca_figures.csv)")
+    points = beside_kpca(pd.concat([rows[rows["varied"].isin(VARIED)] for rows in parts.values()]))
+    apart, beyond = (points["accuracy"] - points["accuracy_kpca"]).abs(), points["condition"] > ILL_CONDITIONED
+    regular, opened = apart[~beyond], _either_open(points)[~beyond]
+    if regular[~opened].empty:
+        return undecided(f"kernels of condition {ILL_CONDITIONED:g} or less, among {len(points)}")
+    extreme = f"at most {regular[~opened].max():.3f}"
+    evidence = f"accuracies differ by {extreme} up to condition {ILL_CONDITIONED:g}"
+    if beyond.any():
+        differ = int((apart[beyond] > READS_THE_SAME).sum())
+        evidence += f", beyond it by up to {apart[beyond].max():.3f} (in {differ} of {int(beyond.sum())})"
+    return decided_by_rows(regular <= READS_THE_SAME, opened, evidence, "setting", extreme)
+
+
+def _missing_settings(rows: pd.DataFrame, figure: int) -> str:
+    """Return which of the paper's data sets lack settings; empty if none does."""
+    wanted, lacking = {(varied, float(value)) for varied, values in VARIED.items() for value in values}, []
+    for dataset in FIGURE_DATA[figure]:
+        there = rows[rows["dataset"] == dataset] if len(rows) else rows
+        absent = wanted - (set(zip(there["varied"], there["value"], strict=True)) if len(there) else set())
+        if absent:
+            lacking.append(f"{len(absent)} of {len(wanted)} settings of {dataset_label(dataset)}")
+    return listed(lacking)
+
+
+def _either_open(points: pd.DataFrame) -> pd.Series:
+    """Return which points of :func:`.beside_kpca` had a run, by either trick, that a limit stopped."""
+    return pd.Series(is_open(points) | is_open(points, "status_kpca"), points.index)
+
+
+def _labels(names: Iterable[str]) -> str:
+    return " and ".join(map(dataset_label, names))
