@@ -333,7 +333,7 @@ def test_a_figure_goes_to_the_reports_of_its_configuration(named):
 def test_of_several_configurations_none_is_chosen(named):
     (named.parent / "mine").mkdir()
     (named.parent / "mine" / "config.json").write_text("{}")
-    for words in (["where"], ["claims"], ["figure", "none"], ["verify"], ["audit"], ["compare", "a", "b"]):
+    for words in (["where"], ["claims"], ["figure", "none"], ["verify"], ["verify", "--rerun"], ["compare", "a", "b"]):
         done = kdrbench(*words)
         assert done.exit_code == 2
         assert "those with a name: demo, mine (--name demo)" in done.stderr

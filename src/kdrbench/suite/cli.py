@@ -36,12 +36,11 @@ _SECTIONS = {
         "where": ("records", "Say how runs ended, and where their tables and figures are."),
     },
     "Ship": {
-        "audit": ("audit", "Make random runs of a record again, and compare."),
         "merge-results": ("records", "Merge records of several machines into one."),
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
         "site": ("records", "Write a static site of several records."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
-        "verify": ("verify", "Recompute the numbers of a record from its projections and data."),
+        "verify": ("verify", "Recompute the numbers of a record, or make random runs of it again."),
     },
 }
 # Steps of the Snakemake workflow and of `make`, which `--help` does not list.

@@ -82,46 +82,25 @@ class NearChoice(click.Choice):  # type: ignore[type-arg]
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word."""
         if value not in self.choices:
-            raise InputError(unknown_name(_said(param), value, list(self.choices)))
+            what = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "word"
+            raise InputError(unknown_name(what, value, list(self.choices)))
         return value
 
 
-class Number(click.ParamType):  # type: ignore[type-arg]
-    """A finite number of at least ``least``, or greater than ``above``; ``whole`` for integers alone."""
-
-    name = "number"
-
-    def __init__(self, *, least: float | None = None, above: float | None = None, whole: bool = False) -> None:
-        self._least, self._above, self._whole = least, above, whole
-        bounds = [f"of at least {least}"] * (least is not None) + [f"greater than {above}"] * (above is not None)
-        self._allowed = " ".join(["an integer" if whole else "a finite number", *bounds])
+class Number(click.FloatRange):
+    """A finite number of at least ``min``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; ``InputError`` with what was given, what is allowed and what to do."""
-        number = self._read(value)
-        low = number is None or (self._least is not None and number < self._least)
-        if number is None or low or (self._above is not None and number <= self._above):
-            otherwise = "give such a number" if param and param.required else "give such a number, or leave it out"
-            raise InputError(f"{_said(param)} is {value}; it must be {self._allowed}: {otherwise}")
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
-    def _read(self, value: Any) -> float | None:
-        try:
-            number = int(value) if self._whole else float(value)
-        except ValueError:
-            return None
-        return number if math.isfinite(number) else None
 
-
-def _said(param: click.Parameter | None) -> str:
-    """Return an option or an argument as it is written."""
-    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "value"
-
-
+Whole = click.IntRange
 # Eager, so that a packed record is opened by as many.
-processes = click.option(
-    "--jobs", type=Number(least=1, whole=True), default=1, show_default=True, is_eager=True, help="Processes."
-)
+processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 results_folder = click.option(
     "--results",

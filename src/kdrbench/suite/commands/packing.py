@@ -13,7 +13,7 @@ from kdrbench.licences import DEFAULT
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
 from kdrbench.suite.commands.options import (
     FILE,
-    Number,
+    Whole,
     configuration_name,
     frozen_configuration,
     grid_of,
@@ -37,7 +37,7 @@ _PACKED = ".kdrbench-packed"
 @click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
 @click.option(
     "--cell-kib",
-    type=Number(least=0, whole=True),
+    type=Whole(0),
     help="Extra projections to store per cell, beside that of its first run (default budget: 28 KiB).",
 )
 @click.option(
@@ -128,7 +128,7 @@ def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[s
 
     if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
         raise InputError(f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out")
-    most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
+    most = MOST_OF_A_CELL if cell_kib is None else cell_kib * 1024
     return {"whole": whole, "most_of_a_cell": most, "licence": licence}
 
 

@@ -116,7 +116,7 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
 @click.argument("plugin")
 @click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
-@click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@click.option("--time-limit", type=Number(0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
 @as_json
 def check(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
+@click.option("--watch", type=Number(0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
 

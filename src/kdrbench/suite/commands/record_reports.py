@@ -59,7 +59,7 @@ def report(results: Path, name: str, out: Path | None, jobs: int) -> None:
         raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
     out = out or reports_of(results, config)
     source = _Source(without_code({**config, "run": merged}), frozen.parent, results, out)
-    click.echo(f"{counted(source.make(int(jobs)), 'table and figure', 'tables and figures')}, and pages -> {out}")
+    click.echo(f"{counted(source.make(jobs), 'table and figure', 'tables and figures')}, and pages -> {out}")
 
 
 @dataclass(frozen=True)

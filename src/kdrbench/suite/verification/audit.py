@@ -33,17 +33,19 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
-from kdrbench.errors import KdrbenchError
+from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.identity import Step, steps_of
+from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
+from kdrbench.suite.engine.recomputed import Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
+from kdrbench.suite.engine.rows import now
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification.comparison import Arrays, Finding
-from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.record import Finding, Record
 from kdrbench.suite.verification.verify import place_of
 
 _MIB = 2**20
@@ -361,3 +363,22 @@ def _shape(array: NDArray[Any] | None) -> str:
 
 def _word(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def attest(results: Path, found: Audit, seed: int) -> str:
+    """Append what was found to the attestations beside the results, and return it in a line."""
+    made = software_and_machine()
+    append_attestation(
+        results,
+        Attestation(
+            now(),
+            seed,
+            len(found.runs),
+            sum(bool(run.findings) for run in found.runs),
+            **{name: made[name] for name in ("machine", "processor", "git_commit")},
+            **write_evidence(results),
+            steps=found.steps,
+        ),
+    )
+    safe = sum(not step.differing for step in found.steps)
+    return f"attested: {safe} of {counted(len(found.steps), 'component')}, in {results / ATTESTATIONS}"
