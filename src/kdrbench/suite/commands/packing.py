@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from kdrbench.licences import DEFAULT
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
 from kdrbench.suite.commands.options import (
     FILE,
+    RECORD,
     Whole,
     configuration_name,
     frozen_configuration,
@@ -24,8 +26,8 @@ from kdrbench.suite.commands.options import (
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
 
-# By this file a folder is known as made by `kdrbench pack`, which may then replace it.
-_PACKED = ".kdrbench-packed"
+# By these files a folder is known as made by its command, which may then replace it.
+_PACKED, _MERGED = ".kdrbench-packed", ".kdrbench-merged"
 
 
 @click.command()
@@ -172,3 +174,26 @@ def unpack(packed: Path, out: Path) -> None:
     complete = unpacked(record, out)
     begun = len(record.manifest["experiments"]) - len(complete)
     click.echo(f"{counted(len(complete), 'experiment')}, and {begun} that are not complete -> {out}")
+
+
+@click.command("merge-results")
+@click.argument("results", type=RECORD, nargs=-1, required=True)
+@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
+def merge_results(results: tuple[Path, ...], out: Path) -> None:
+    """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
+
+    Identical rows are kept once. Refused are records of different definitions, runs that were measured twice, and an
+    experiment whose rows come from unlike machines, versions or limits; the message says which rows and columns.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.experiments import merging
+    from kdrbench.suite.experiments.results import read_results, write_results
+
+    if len(results) < 2:
+        raise InputError(f"{results[0]} is a single record; name at least two to merge")
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", out.absolute().name)[:100]
+    merged = merging.merge_results([read_results(place) for place in results], name)
+    with replacing_folder(out, _MERGED) as folder:
+        write_results(folder, merged)
+    n_rows = sum(map(len, merged.records.values()))
+    click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")
