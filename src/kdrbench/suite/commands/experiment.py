@@ -18,8 +18,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
-from kdrbench.suite.conformance.subject import find_subject
-from kdrbench.suite.conformance.trial import try_apart
+from kdrbench.suite.conformance.subject import find_subject, try_apart
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
 

@@ -153,7 +153,7 @@ def named_record(results: Path, name: str) -> tuple[Path, str]:
 
 def grid_of(config: Path) -> Grid:
     """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
-    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.conformance.subject import places_in, try_apart
     from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import read_config_file
 
@@ -170,7 +170,7 @@ def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
     import json
 
     from kdrbench.errors import KdrbenchError
-    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.conformance.subject import places_in, try_apart
     from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import present_configuration
 

@@ -43,7 +43,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
     from kdrbench.solvers.registry import check_meanings
-    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.conformance.subject import places_in, try_apart
     from kdrbench.suite.engine.forecast import data_bytes, forecast
     from kdrbench.suite.experiments.config import load_grid
 

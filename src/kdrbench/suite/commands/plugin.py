@@ -131,7 +131,7 @@ def check(
     from kdrbench.suite.conformance import check as findings_of
     from kdrbench.suite.conformance import find_subject
     from kdrbench.suite.conformance.check import all_checks
-    from kdrbench.suite.conformance.trial import places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_of, try_apart
 
     read = read_options(options)
     try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]).values())

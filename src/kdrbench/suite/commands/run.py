@@ -72,7 +72,7 @@ def run(
     """
     from kdrbench.datasets import load_defined
     from kdrbench.datasets.tables import table_of
-    from kdrbench.suite.conformance.trial import places_in, places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
     from kdrbench.suite.engine.isolation.core_lock import leave_when_told
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.experiments.config import check_part, load_grid

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive.arrays import NOT_STORED
-from kdrbench.suite.conformance.trial import places_in
+from kdrbench.suite.conformance.subject import places_in
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Attested, attested_in
