@@ -31,8 +31,8 @@ _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_conve
 
 def new_experiment(
     name: str, parts: Sequence[str], into: Path, *, drop: Sequence[str] = (), drop_missing: bool = False
-) -> tuple[str, str]:
-    """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
+) -> dict[str, str]:
+    """Return by name the file to write, and its text: an overlay that runs the files ``parts`` under the name of each.
 
     A part may be the name of a registered data set or of a solver, which needs no definition.
     Of tables the columns ``drop`` are left out, and with ``drop_missing`` rows that lack a value. Raises ``InputError``
@@ -61,16 +61,19 @@ def new_experiment(
     file = f"config.{name}.yaml"
     words = {section: json.dumps(names) for section, names in named.items()}
     text = files("kdrbench.suite").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
-    return file, text.format(
+    of_papers = set(named["datasets"]) <= set(_printed())
+    filled = text.format(
         name=name,
         title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
         command=command_of(into / file),
         sections="".join(f"\n{_block(section, own)}" for section, own in sections.items()),
         components=_components(named["datasets"], sections),
-        folds=_folds(named["datasets"]),
-        why=_OF_PAPERS if _of_papers(named["datasets"]) else "",
+        # Classes of other data may be too small for as many.
+        folds=FOLDS if of_papers else _FOLDS,
+        why=_OF_PAPERS if of_papers else "",
         **words,
     )
+    return {file: filled}
 
 
 def command_of(path: Path) -> str:
@@ -113,15 +116,6 @@ def _flow(value: object) -> str:
 def _printed() -> Mapping[str, int]:
     """Return q of the papers' data sets, by which the record of the papers has rows of the same problems."""
     return printed_components(TABLE_4.paper, TABLE_4.setting)
-
-
-def _folds(datasets: Sequence[str]) -> int:
-    """Return the papers' folds for their data; classes of other data may be too small for as many."""
-    return FOLDS if _of_papers(datasets) else _FOLDS
-
-
-def _of_papers(datasets: Sequence[str]) -> bool:
-    return set(datasets) <= set(_printed())
 
 
 def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.licences import DEFAULT
+from kdrbench.licences import DEFAULT, check_licence
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
 from kdrbench.suite.commands.options import (
     FILE,
@@ -19,7 +19,6 @@ from kdrbench.suite.commands.options import (
     configuration_name,
     frozen_configuration,
     grid_of,
-    read_licence,
     root_and_name,
 )
 
@@ -44,7 +43,7 @@ _PACKED, _MERGED = ".kdrbench-packed", ".kdrbench-merged"
 )
 @click.option(
     "--licence",
-    callback=read_licence,
+    callback=lambda _, __, word: word and check_licence(word),
     help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {DEFAULT}).",
 )
 @click.option(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,8 +16,8 @@ from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
 from kdrbench.suite.commands.options import (
-    ANNOUNCED_RECORD,
     FILE,
+    RECORD,
     configuration_name,
     frozen_configuration,
     processes,
@@ -62,7 +60,7 @@ def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | 
         return
     if len(results) > 1:
         raise click.UsageError("one record at a time; --site shows several")
-    place = ANNOUNCED_RECORD.convert(results[0] if results else PAPERS, None, ctx)
+    place = RECORD.convert(results[0] if results else PAPERS, None, ctx)
     if not place.exists():
         raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
     from kdrbench.suite.experiments.results import read_frozen, without_code
@@ -136,28 +134,20 @@ def _dashboard(runs: Runs, out: Path, answers: list[Answer]) -> None:
 
 @dataclass
 class _Work:
-    """Calls in other processes, with a line that says how many of ``n_calls`` have ended and which are under way."""
+    """Calls in other processes, with a line that says how many of ``n_calls`` have ended."""
 
     pool: Executor
     n_calls: int
     n_ended: int = 0
-    began_s: float = field(default_factory=monotonic)
     line: ProgressLine = field(default_factory=lambda: ProgressLine(_LINE_S, _TERMINAL_S))
 
     def all(self, *calls: tuple[Any, ...]) -> list[Any]:
         """Return what functions with their arguments give, in this order; the first that fails raises its error."""
-        # Called what they make: a figure or a table by its name, or the name of the page.
-        titles = [next((word for word in given if isinstance(word, str)), work.__name__[1:]) for work, *given in calls]
-        begun = {self.pool.submit(*call): title for call, title in zip(calls, titles, strict=True)}
-        open_calls = set(begun)
-        while open_calls:
-            next_ones = ", ".join(islice((title for call, title in begun.items() if call in open_calls), 2))
-            seconds = monotonic() - self.began_s
-            self.line.show(f"kdrbench: {self.n_ended} of {self.n_calls} reports, {seconds:.0f} s: {next_ones}")
-            ended, open_calls = wait(open_calls, timeout=1.0, return_when=FIRST_COMPLETED)
-            for call in ended:
-                call.result()
-            self.n_ended += len(ended)
+        begun = [self.pool.submit(*call) for call in calls]
+        for ended in as_completed(begun):
+            ended.result()
+            self.n_ended += 1
+            self.line.show(f"kdrbench: {self.n_ended} of {self.n_calls} reports")
         return [call.result() for call in begun]
 
 
