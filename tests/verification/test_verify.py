@@ -17,7 +17,8 @@ from kdrbench.suite.systems.ikdr.recompute import RunSamples, RunToVerify
 from kdrbench.suite.verification import verify as verifying
 from kdrbench.suite.verification.record import Finding, Record
 from kdrbench.suite.verification.verify import verify, within_budget
-from support.tampering import FOLD, archive, change_array, change_config, last_digit, place_of, put, value, write
+from support import tampering
+from support.tampering import FOLD, archive, change_array, change_config, last_digit, place_of, put, write
 
 KINDS = ["record", "packed_record"]
 
@@ -51,7 +52,7 @@ def row(place, *found, **columns):
 
 
 def scaled(place, column, factor):
-    return [(place, column, lambda r, p: put(r, p, **{column: repr(factor * float(value(r, p, column)))}))]
+    return [(place, column, lambda r, p: tampering.scaled(r, p, column, factor))]
 
 
 def array(place, column, kind, work):

@@ -110,9 +110,8 @@ def _threads() -> Iterator[Answer]:
 
     from kdrbench.suite.engine.isolation.memory import CGROUPS, delegated
 
-    set_here = [
-        f"{name}={os.environ[name]}" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ
-    ]
+    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    set_here = [f"{name}={os.environ[name]}" for name in variables if name in os.environ]
     cores = f"{counted(len(os.sched_getaffinity(0)), 'core')} of {os.cpu_count()} for this process"
     limits = ", ".join(set_here) or "no limit on BLAS threads in the environment"
     yield Answer("threads", True, f"{cores}; {limits}. Timed runs set their own: timing.threads")

@@ -26,7 +26,6 @@ from kdrbench.suite.commands.options import (
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
     from kdrbench.suite.engine.progress import BatchProgress
-    from kdrbench.suite.engine.record import Record
 
 
 @click.command()
@@ -52,19 +51,14 @@ def status(results: Path, name: str, watch: float | None) -> None:
         progress = progress_of(grid, results)
         if watch and sys.stdout.isatty():
             click.clear()
-        losing = losing_cells(_rows_of_ikdr(progress), grid.config)
+        rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
+        losing = losing_cells(rows, grid.config)
         lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
         click.echo("\n".join(map(tinted_counts, lines)))
         if not watch or not any(one.left for one in progress):
             echo_answers(merged_answers(results, frozen), matrices=False)
             return
         time.sleep(watch)
-
-
-def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
-    for one in progress:
-        if one.batch.system == "ikdr":
-            yield from one.ended
 
 
 @click.command()
@@ -81,7 +75,7 @@ def why(place: str, results: Path, name: str) -> None:
     results, name = root_and_name(results, name)
     grid, _ = present_grid(results, name)
     chosen = _chosen(progress_of(grid, results), place, grid)
-    lines = [line for cell in _cells(chosen) if (line := _in_words(cell))]
+    lines = [line for _, cell in groupby(chosen, _cell) if (line := _in_words(list(cell)))]
     click.echo("\n".join(lines or [f"{counted(sum(one.n_ended for one in chosen), 'run')} up to date, none to make"]))
 
 
@@ -99,11 +93,6 @@ def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[B
     if not chosen:
         raise InputError(unknown_name("experiment, cell or target", place, sorted({*targets, *map(_cell, progress)})))
     return chosen
-
-
-def _cells(progress: Sequence[BatchProgress]) -> Iterator[list[BatchProgress]]:
-    for _, batches in groupby(progress, _cell):
-        yield list(batches)
 
 
 def _cell(one: BatchProgress) -> str:
