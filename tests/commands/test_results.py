@@ -211,13 +211,6 @@ def test_show_takes_the_name_of_a_configuration(results):
     assert "config.json: unknown experiment 'f'; allowed: e" in said
 
 
-def test_without_results_the_workflow_is_named(tmp_path):
-    assert (
-        "run the workflow first, or name its folder with --results"
-        in kdrbench("compare", "a", "b", "--results", tmp_path).stderr
-    )
-
-
 def test_show_takes_the_record_that_was_made_last(results):
     seconds = {"time_s": 0.5, "cpu_s": 0.25, "warm_s": 0.125, "warm_iqr_s": 0.0625, "repeats": 3}
     newer = record("wine", "a", 0, message="again", started_at="2026-01-01T00:00:00+00:00", **seconds)

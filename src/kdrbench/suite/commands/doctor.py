@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
@@ -108,20 +107,12 @@ def _is_there(module: str) -> bool:
 def _threads() -> Iterator[Answer]:
     from threadpoolctl import threadpool_info
 
-    from kdrbench.suite.engine.isolation.memory import CGROUPS, delegated
-
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    set_here = [f"{name}={os.environ[name]}" for name in variables if name in os.environ]
     cores = f"{counted(len(os.sched_getaffinity(0)), 'core')} of {os.cpu_count()} for this process"
-    limits = ", ".join(set_here) or "no limit on BLAS threads in the environment"
-    yield Answer("threads", True, f"{cores}; {limits}. Timed runs set their own: timing.threads")
+    yield Answer("threads", True, f"{cores}; timed runs set their own: timing.threads")
     import_module("scipy.linalg")
     libraries = {f"{one['internal_api']} {one['version']}" for one in threadpool_info() if one["user_api"] == "blas"}
     to_do = "threads cannot be limited: times are not comparable; install numpy from PyPI or conda-forge"
     yield Answer("BLAS", bool(libraries), "; ".join(sorted(libraries)) or "none that threadpoolctl knows", to_do)
-    group = delegated(CGROUPS)
-    found = f"control groups below {group}" if group else "sampled: no control group (cgroup v2) is lent to this user"
-    yield Answer("memory meter", True, found)
 
 
 def _data() -> Iterator[Answer]:
@@ -145,8 +136,6 @@ def _data() -> Iterator[Answer]:
         there = next(parent for parent in (cache, *cache.parents) if parent.exists())
         to_do = "downloads cannot be kept: set XDG_CACHE_HOME"
         yield Answer("cache", os.access(there, os.W_OK), str(cache), to_do, needed=not mirror)
-    free_gib = shutil.disk_usage(Path.cwd()).free / 2**30
-    yield Answer("disk", free_gib > 1.0, f"{free_gib:.1f} GiB free here", "results and prepared data want a few GiB")
 
 
 def _plugins() -> Iterator[Answer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,18 +119,18 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    names_of_run = run.split("/")
+    experiment, *rest = run.split("/")
     if name:
-        _check_experiment(results / name / "config.json", names_of_run[0])
-    left = _records(results, names_of_run[0], name)
+        _check_experiment(results / name / "config.json", experiment)
+    left = _records(results, experiment, name)
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
-    if len(names_of_run) != len(axes):
-        raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
-    for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
+    if len(rest) != len(axes) - 1:
+        raise InputError(f"a run of {experiment!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, word in enumerate(rest, 1):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
-            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")
+            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axes[place], word, names)}")
     # Files of an earlier configuration, which shared jobs in another way, may be there too.
     return max(left, key=lambda record: record.provenance.started_at)
 
@@ -144,38 +145,29 @@ def _check_experiment(frozen: Path, experiment: str) -> None:
 
 
 def _records(results: Path, experiment: str, name: str) -> list[Record]:
-    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none."""
-    from kdrbench.suite.engine.record import RecordError, read_records
+    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none.
 
-    # A job's file is in the folder of its data set, or below that.
-    paths = sorted((results / "runs" / experiment).rglob("*.jsonl")) if experiment else []
-    if not any(path.stat().st_size for path in paths):
-        if experiment and (results / "runs" / experiment).is_dir():
-            raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
-        names = sorted(path.name for path in (results / "runs").glob("*/"))
+    Its system is that of the frozen configuration with the ``name``, or of another one; otherwise each is tried.
+    """
+    from kdrbench.suite.engine.record import RecordError, read_records
+    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
+
+    names = sorted(path.name for path in (results / "runs").glob("*/"))
+    if experiment not in names:
         raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
+    # A job's file is in the folder of its data set, or below that.
+    paths = sorted((results / "runs" / experiment).rglob("*.jsonl"))
+    if not any(path.stat().st_size for path in paths):
+        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
+    frozen = (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json")))
+    defined = [one[experiment] for one in map(_experiments, frozen) if experiment in one]
     faults = []
-    for kind in _kinds(results, experiment, name):
+    for system in chain(map(system_of, defined), map(build_system, SYSTEMS)):
         try:
-            return [record for path in paths for record in read_records(path, kind)]
+            return [record for path in paths for record in read_records(path, system.record)]
         except RecordError as fault:
             faults.append(fault)
     raise faults[0]
-
-
-def _kinds(results: Path, experiment: str, name: str) -> Iterator[type[Record]]:
-    """Yield the class of an experiment's records by the frozen configurations, then those of all systems.
-
-    The configuration with the ``name`` comes first.
-    """
-    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
-
-    for path in (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json"))):
-        definitions = _experiments(path)
-        if experiment in definitions:
-            yield system_of(definitions[experiment]).record
-    for system in SYSTEMS:
-        yield build_system(system).record
 
 
 def _experiments(path: Path) -> Mapping[str, Any]:
@@ -192,9 +184,8 @@ def _trace(results: Path, record: Record) -> list[dict[str, float]]:
     path = results / "traces" / record.provenance.trace_file
     points = read_points(path) if path.is_file() else {}
     cell = "/".join(str(getattr(record, name)) for name in ("dataset", *record.CELL))
-    return [
-        {key: point[key] for key in ("time_s", "cost", "stationarity")} for point in points.get((cell, record.run), [])
-    ]
+    columns = ("time_s", "cost", "stationarity")
+    return [{key: point[key] for key in columns} for point in points.get((cell, record.run), [])]
 
 
 def _trace_in_words(trace: list[dict[str, float]]) -> str:
