@@ -87,9 +87,7 @@ def pack(
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = (
-        _over(out, layer, grid, whole, cell_kib) if layer else (out, _alone(out, whole, cell_kib, licence or DEFAULT))
-    )
+    place, how = _how(out, layer, grid, whole, cell_kib, licence or DEFAULT)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     with replacing_folder(place, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
@@ -97,7 +95,15 @@ def pack(
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
-    held, rest = _of_layer(packed) if layer else _of_record(packed, grid)
+    if layer:
+        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
+        rest = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
+    else:
+        experiments = packed["experiments"].values()
+        rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
+        jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
+        held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
+        rest = f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
     click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
     if rest:
         click.echo(rest)
@@ -123,42 +129,30 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
     click.echo(f"{counted(n_rows, 'row')} of {experiments}, {counted(n_files, 'file')} -> {out}")
 
 
-def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[str, Any]:
-    """Return how a record is packed; ``InputError`` where it would replace that of the papers, or one with layers."""
+def _how(
+    out: Path, layer: str | None, grid: Grid, whole: bool, cell_kib: int | None, licence: str
+) -> tuple[Path, dict[str, Any]]:
+    """Return the folder that is written, and how: alone, or as a layer over its base, as that was packed.
+
+    Raises ``InputError`` where a record would replace that of the papers, or one with layers.
+    """
     from kdrbench.suite.archive.arrays import MOST_OF_A_CELL
-
-    if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
-        raise InputError(f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out")
-    most = MOST_OF_A_CELL if cell_kib is None else cell_kib * 1024
-    return {"whole": whole, "most_of_a_cell": most, "licence": licence}
-
-
-def _over(out: Path, layer: str, grid: Grid, whole: bool, cell_kib: int | None) -> tuple[Path, dict[str, Any]]:
-    """Return the folder of a layer, and how it is packed: over its base, and as that was."""
     from kdrbench.suite.archive.layers import new_layer, record_at
 
+    if not layer:
+        if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
+            raise InputError(
+                f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out"
+            )
+        most = MOST_OF_A_CELL if cell_kib is None else cell_kib * 1024
+        return out, {"whole": whole, "most_of_a_cell": most, "licence": licence}
     below = record_at(out)
     if whole or cell_kib is not None:
         raise InputError("a layer is packed as its base was: leave out --whole and --cell-kib")
     if (known := str(below.config.get("name", ""))) != grid.name:
         raise InputError(f"{out} is of the configuration {known!r}, and these results of {grid.name!r}; see --name")
-    said = below.base.manifest
-    return new_layer(below, layer), {"whole": said["whole"], "most_of_a_cell": said["most_of_a_cell"], "below": below}
-
-
-def _of_record(packed: dict[str, Any], grid: Grid) -> tuple[str, str]:
-    """Return what a record holds, and what it lacks."""
-    experiments = packed["experiments"].values()
-    rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
-    jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
-    held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
-    return held, f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
-
-
-def _of_layer(packed: dict[str, Any]) -> tuple[str, str]:
-    """Return what a layer holds, and what it drops of the record."""
-    dropped = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
-    return f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", dropped
+    base = below.base.manifest
+    return new_layer(below, layer), {"whole": base["whole"], "most_of_a_cell": base["most_of_a_cell"], "below": below}
 
 
 @click.command()

@@ -113,12 +113,11 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 @click.argument("place", default="")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
 @click.option(
     "--disturbed", "which", flag_value="disturbed", help="Only timed runs whose cores changed speed or were shared."
 )
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
-def forget(place: str, results: Path, name: str, reports: Path | None, which: str | None) -> None:
+def forget(place: str, results: Path, name: str, which: str | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
     The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
@@ -138,7 +137,7 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
             restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
-        for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
+        for path in _reports_of(Path(one).parts[0], results):
             path.unlink(missing_ok=True)
         what = "the runs" if runs is None else counted(len(runs), "run")
         click.echo(f"the workflow will make {what} of {one} again")
@@ -146,14 +145,13 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
         click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
 
 
-def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
+def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
     from kdrbench.suite.experiments.results import frozen_that_run
     from kdrbench.suite.reports.outputs import experiment_outputs
 
     for _, config in frozen_that_run(results, experiment):
-        outputs = experiment_outputs(config, experiment, typeset=True)
-        yield from (reports / Path(path).relative_to("reports") for path in outputs)
+        yield from (results.parent / path for path in experiment_outputs(config, experiment, typeset=True))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

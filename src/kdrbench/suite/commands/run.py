@@ -174,10 +174,6 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
     )
 
 
-def _repeated(row: Mapping[str, Any]) -> str:
-    return f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
-
-
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return how a run ended, why, and what it has found."""
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
@@ -188,8 +184,9 @@ def _in_words(row: Mapping[str, Any]) -> str:
         return f"{ending}; it left no result"
     # Without held-out samples the error is that of the samples which were learned from.
     metric = "training error" if row["quality_metric"] == "error" else row["quality_metric"]
+    repeats = f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{repeats}"
     forms = {"cost": "cost {:.8g}", "quality": f"{metric} {{:.4g}}"}
-    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
     words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]

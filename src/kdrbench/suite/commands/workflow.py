@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.suite.commands.options import (
-    FILE,
-    Number,
-    Whole,
-    grid_of,
-)
+from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,15 +29,12 @@ def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> 
     from kdrbench.datasets import load_defined, save_prepared
 
     for name in names:
-        dataset, path = load_defined(name, json.loads(definition), mirror or None), _file_of(name, out)
+        dataset = load_defined(name, json.loads(definition), mirror or None)
+        path = out if out.suffix == ".npz" else out / f"{name}.npz"
         save_prepared(dataset, path)
         n_samples, n_features = dataset.features.shape
         size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
         click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {path}")
-
-
-def _file_of(name: str, out: Path) -> Path:
-    return out if out.suffix == ".npz" else out / f"{name}.npz"
 
 
 @click.command()
