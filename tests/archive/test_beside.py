@@ -131,14 +131,13 @@ def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
 def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_results(tmp_path / "results", own_config() | {"include": str(packed)})
-    assert kdrbench("table", "mine", "--out", tmp_path).exit_code == 0
+    assert kdrbench("reports", "mine", "--out", tmp_path).exit_code == 0
     text = (tmp_path / "mine.csv").read_text()
     assert "wine,gaussian,ism_reference,time_s" in text
     assert "times of a reference, scaled by the calibration kernel" in text
     assert not [line for line in text.splitlines() if "reference,time_s" in line and line.endswith("True")]
-    assert kdrbench("claims", "--out", tmp_path / "claims").exit_code == 0
-    assert kdrbench("published-vs-ours", "--out", tmp_path / "ledger").exit_code == 0
-    for name in ("claims.json", "ledger.csv"):
+    assert kdrbench("papers", "--out", tmp_path).exit_code == 0
+    for name in ("claims.json", "published_vs_ours.csv"):
         assert "reference" not in (tmp_path / name).read_text()
 
 

@@ -166,7 +166,7 @@ def test_a_folder_with_results_is_not_written_over(results, packed):
         ("compare", "ism", "gm", "--results"),
         ("compare", "--results"),
         ("show", "first/wine/gaussian/gm/1", "--results"),
-        ("table", "first", "--out", "OUT", "--results"),
+        ("reports", "first", "--out", "OUT", "--results"),
         ("summary", "--out", "OUT", "--results"),
     ],
     ids=lambda words: words[0],
@@ -190,7 +190,7 @@ def test_all_reports_of_a_record_are_made_without_data(packed, results, tmp_path
     wanted = {"first.tex", "second.html", "claims.json", "dashboard.html", "published_vs_ours.csv"}
     assert wanted | {"figures/performance_profile.pdf", "figures/first_cost_against_time.png"} <= set(made)
     # Those of the results themselves.
-    assert kdrbench("table", "first", "--out", tmp_path, "--results", packed).exit_code == 0
+    assert kdrbench("reports", "first", "--out", tmp_path, "--results", packed).exit_code == 0
     assert made["first.csv"] == (tmp_path / "first.csv").read_bytes()
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.solvers import build_solver
 from kdrbench.suite.cli import main
-from kdrbench.suite.conformance.trial import places_in, try_apart
+from kdrbench.suite.conformance.subject import places_in, try_apart
 from kdrbench.suite.systems.registry import build_system
 from support.own_methods import DATA, SOLVER
 from support.small_grid import Workflow

@@ -44,7 +44,7 @@ def test_help_loads_nothing():
     ("words", "allowed"),
     [
         (["merge", "{}/config.json", "first", "--results", "{}", "--out", "{}/again.csv"], {*ALGEBRA, "jsonschema"}),
-        (["table", "first", "--results", "{}", "--out", "{}/reports"], {*ALGEBRA, "pandas"}),
+        (["reports", "first", "--results", "{}", "--out", "{}/reports"], {*ALGEBRA, "pandas"}),
         (["status", "--results", "{}"], {*ALGEBRA, "jsonschema", "pandas"}),
         (
             ["reports", "figures/first_cost_against_time", "first", "--results", "{}", "--out", "{}/reports"],

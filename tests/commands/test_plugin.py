@@ -17,8 +17,10 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.suite.cli import main
+from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.plugin import render
 from kdrbench.suite.conformance import check, find_subject
+from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -53,16 +55,7 @@ def test_nothing_is_written_over(tmp_path):
     done = kdrbench("new", "solver", "mine", "--into", tmp_path)
     assert done.exit_code == 2
     assert f"{tmp_path / 'test_mine.py'} is there already; choose another name, or move it away" in done.output
-    assert [path.name for path in tmp_path.iterdir()] == ["test_mine.py"]
-    assert (tmp_path / "test_mine.py").read_text() == "mine"
-
-
-def test_a_name_must_be_a_modules(tmp_path):
-    for name in ["My", "a-b", "../a", "1a", ""]:
-        done = kdrbench("new", "solver", name, "--into", tmp_path)
-        assert done.exit_code == 2
-        assert "small letters, digits and '_', beginning with a letter" in done.output
-        assert not list(tmp_path.iterdir())
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"test_mine.py": "mine"}
 
 
 def test_a_sound_plug_in_ends_with_0_and_a_broken_one_with_1(tmp_path):
@@ -139,107 +132,90 @@ def test_the_message_of_an_optimiser_is_no_verdict(tmp_path):
         solve(build_solver(broken), problem, start, IterationMonitor())
 
 
-def test_only_solvers_are_written_around_something(tmp_path):
-    done = kdrbench("new", "kernel", "mine", "--around", "scipy", "--into", tmp_path)
-    assert done.exit_code == 2
-    assert "--around scipy is for solvers; this is a kernel" in done.output
-
-
 def known_problem():
     features, labels = load_wine(return_X_y=True)
     features = StandardScaler().fit_transform(features)
     return supervised_problem(features, labels, build_kernel({"family": "gaussian"}, features, 2))
 
 
-def grid_of(folder, name, monkeypatch):
-    from kdrbench.suite.commands.options import read_configs
-    from kdrbench.suite.experiments.config import load_grid
-
-    monkeypatch.chdir(folder)
-    return load_grid(read_configs((ROOT / "config.yaml", folder / f"config.{name}.yaml")))
-
-
-def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, monkeypatch):
+@pytest.fixture
+def experiment(tmp_path, monkeypatch):
+    """What makes an experiment in an empty folder, and returns its grid."""
     monkeypatch.chdir(tmp_path)
+
+    def made(name, *words):
+        done = kdrbench("new", "experiment", name, *words)
+        assert done.exit_code == 0, done.output
+        assert f"--cores 2 --configfile config.{name}.yaml" in done.output
+        return load_grid(read_configs((ROOT / "config.yaml", tmp_path / f"config.{name}.yaml")))
+
+    return made
+
+
+def woods(folder, *columns, more=""):
+    """Write a table of three classes with columns made of a number."""
+    rows = "".join(f"{','.join(str(column(n)) for column in columns)},{n % 3}\n" for n in range(30))
+    (folder / "woods.csv").write_text(f"{','.join('abc'[: len(columns)])},kind\n{rows}{more}")
+
+
+def test_a_new_experiment_runs_ones_own_files_and_nothing_else(tmp_path, experiment):
     (tmp_path / "my_solver.py").write_text(SOLVER)
-    (tmp_path / "flowers.csv").write_text("width,kind\n" + "".join(f"{n},{n % 3}\n" for n in range(30)))
-    done = kdrbench("new", "experiment", "mine", "my_solver.py", "flowers.csv:kind")
-    assert done.exit_code == 0, done.output
-    assert "--cores 2 --configfile config.mine.yaml" in done.output
-    grid = grid_of(tmp_path, "mine", monkeypatch)
+    woods(tmp_path, lambda n: n)
+    grid = experiment("mine", "my_solver.py", "woods.csv:kind")
     assert grid.experiments == ["mine"]
     cells = {(batch.dataset, *batch.cell) for batch in grid.batches()}
-    assert cells == {("flowers", "gaussian", solver) for solver in ("my_solver", "ism_converged", "random")}
-    assert grid.config["experiments"]["mine"]["components"] == {"flowers": 1}
+    assert cells == {("woods", "gaussian", solver) for solver in ("my_solver", "ism_converged", "random")}
+    assert grid.config["experiments"]["mine"]["components"] == {"woods": 1}
     again = kdrbench("new", "experiment", "mine")
-    assert again.exit_code == 2
-    assert "config.mine.yaml is there already" in again.output
+    assert (again.exit_code, "config.mine.yaml is there already" in again.output) == (2, True)
 
 
-def test_a_new_experiment_has_the_papers_problems(tmp_path, monkeypatch):
-    assert kdrbench("new", "experiment", "mine", "--into", tmp_path).exit_code == 0
-    config = grid_of(tmp_path, "mine", monkeypatch).config
-    mine, papers = config["experiments"]["mine"], config["experiments"]["table4_supervised"]
-    assert mine["folds"] == papers["folds"]
-    assert mine["components"] == {"wine": papers["components"]["wine"]}
-
-
-def test_a_new_experiment_takes_registered_data_by_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_new_experiment_has_the_papers_problems_of_their_data(tmp_path, experiment):
     (tmp_path / "my_solver.py").write_text(SOLVER)
-    done = kdrbench("new", "experiment", "mine", "my_solver.py", "Wine", "cancer")
-    assert done.exit_code == 0, done.output
-    grid = grid_of(tmp_path, "mine", monkeypatch)
-    mine, papers = (grid.config["experiments"][name] for name in ("mine", "table4_supervised"))
-    assert mine["datasets"] == ["wine", "cancer"]
-    assert mine["components"] == {name: papers["components"][name] for name in ("wine", "cancer")}
-    assert mine["folds"] == papers["folds"]
-    assert "Table 4, as in the record of the papers" in (tmp_path / "config.mine.yaml").read_text()
-    assert kdrbench("new", "experiment", "other", "my_solver.py", "wine", "iris").exit_code == 0
-    other = grid_of(tmp_path, "other", monkeypatch).config["experiments"]["other"]
+    for name, words, datasets in (
+        ("mine", [], ["wine"]),
+        ("named", ["my_solver.py", "Wine", "cancer"], ["wine", "cancer"]),
+    ):
+        experiments = experiment(name, *words).config["experiments"]
+        mine, papers = experiments[name], experiments["table4_supervised"]
+        assert (mine["datasets"], mine["folds"]) == (datasets, papers["folds"])
+        assert mine["components"] == {one: papers["components"][one] for one in datasets}
+        assert "Table 4, as in the record of the papers" in (tmp_path / f"config.{name}.yaml").read_text()
+    other = experiment("other", "my_solver.py", "wine", "iris").config["experiments"]["other"]
     assert (other["datasets"], other["folds"], other["components"]["iris"]) == (["wine", "iris"], 5, 3)
     assert "record of the papers" not in (tmp_path / "config.other.yaml").read_text()
 
 
-def test_a_new_experiment_has_fewer_components_than_features(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_new_experiment_has_fewer_components_than_features(tmp_path, experiment):
     # Three classes of three features: with q = 3 all solvers would tie.
-    (tmp_path / "woods.csv").write_text("a,b,c,kind\n" + "".join(f"{n},{n * n},{-n},{n % 3}\n" for n in range(30)))
-    assert kdrbench("new", "experiment", "mine", "woods.csv:kind").exit_code == 0
-    grid = grid_of(tmp_path, "mine", monkeypatch)
+    woods(tmp_path, lambda n: n, lambda n: n * n, lambda n: -n)
+    grid = experiment("mine", "woods.csv:kind")
     assert grid.config["experiments"]["mine"]["components"] == {"woods": 2}
 
 
-def test_a_new_experiment_may_leave_out_rows_with_missing_values(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{n},{n * n},{n % 3}\n" for n in range(30))
-    (tmp_path / "woods.csv").write_text(f"a,b,kind\n{rows},1,2\n")
+def test_a_new_experiment_may_leave_out_columns_of_text_and_rows_with_missing_values(tmp_path, experiment):
+    woods(tmp_path, lambda n: n, lambda n: n * n, lambda _: "north", more=",1,north,2\n")
     refused = kdrbench("new", "experiment", "mine", "woods.csv:kind")
     assert refused.exit_code == 2
-    assert "missing in 1 row" in refused.output
-    assert "kdrbench new experiment: --drop-missing" in refused.output
-    done = kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop-missing")
-    assert done.exit_code == 0, done.output
-    grid = grid_of(tmp_path, "mine", monkeypatch)
-    assert grid.config["datasets"]["woods"]["missing"] == "drop"
-
-
-def test_a_new_experiment_may_leave_out_columns_of_text(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{n},{n * n},north,{n % 3}\n" for n in range(30))
-    (tmp_path / "woods.csv").write_text(f"a,b,island,kind\n{rows},1,north,2\n")
-    refused = kdrbench("new", "experiment", "mine", "woods.csv:kind")
     # Both faults at once.
     assert "values are missing in 1 row" in refused.output
-    assert "column 'island' holds 'north' in row 1" in refused.output
-    assert "kdrbench new experiment: --drop island" in refused.output
-    done = kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop", "island", "--drop-missing")
-    assert done.exit_code == 0, done.output
-    assert grid_of(tmp_path, "mine", monkeypatch).config["datasets"]["woods"]["drop"] == ["island"]
+    assert "column 'c' holds 'north' in row 1" in refused.output
+    assert "kdrbench new experiment: --drop c" in refused.output
+    assert (
+        "kdrbench new experiment: --drop-missing"
+        in kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop", "c").output
+    )
+    definition = experiment("mine", "woods.csv:kind", "--drop", "c", "--drop-missing").config["datasets"]["woods"]
+    assert (definition["drop"], definition["missing"]) == (["c"], "drop")
 
 
-def test_what_is_no_part_of_an_experiment_is_said(tmp_path, monkeypatch):
+def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for words, said in [
+        *(
+            (["solver", name], "small letters, digits and '_', beginning with a letter")
+            for name in ("My", "a-b", "../a", "1a", "")
+        ),
         (["experiment", "a b"], "an experiment is named by letters"),
         (["experiment", "a", "data.csv"], "there is no file data.csv"),
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
@@ -247,14 +223,11 @@ def test_what_is_no_part_of_an_experiment_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
         (["experiment", "a", "ism", "--drop", "b"], "--drop is for tables of data, and none is among"),
         (["experiment", "a", "ism", "--drop-missing"], "--drop-missing is for tables of data, and none is among"),
-        (
-            ["solver", "a", "--drop-missing"],
-            "--drop-missing is for an experiment with tables of data; this is a sol",
-        ),
+        (["solver", "a", "--drop-missing"], "--drop-missing is for an experiment with tables of data; this is a sol"),
         (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
+        (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),
         (["experimet", "a"], "Did you mean 'experiment'"),
     ]:
-        monkeypatch.chdir(tmp_path)
         done = kdrbench("new", *words)
         assert done.exit_code == 2
         assert said in done.output

@@ -211,13 +211,6 @@ def test_show_takes_the_name_of_a_configuration(results):
     assert "config.json: unknown experiment 'f'; allowed: e" in said
 
 
-def test_without_results_the_workflow_is_named(tmp_path):
-    assert (
-        "run the workflow first, or name its folder with --results"
-        in kdrbench("compare", "a", "b", "--results", tmp_path).stderr
-    )
-
-
 def test_show_takes_the_record_that_was_made_last(results):
     seconds = {"time_s": 0.5, "cpu_s": 0.25, "warm_s": 0.125, "warm_iqr_s": 0.0625, "repeats": 3}
     newer = record("wine", "a", 0, message="again", started_at="2026-01-01T00:00:00+00:00", **seconds)
@@ -283,57 +276,46 @@ def named(results, tmp_path, monkeypatch):
     return folder
 
 
+CHOSEN = [["show"], ["papers"], ["compare", "a", "b"]]
+
+
 def test_in_the_usual_folder_no_options_are_needed(named):
-    for words, said in [
-        (["compare", "a", "b"], "metric"),
-        (["claims"], ""),
-        (["published-vs-ours"], ""),
-        (["where"], "runs: "),
-    ]:
+    for words, said in zip(CHOSEN, ["runs: ", "", "metric"], strict=True):
         done = kdrbench(*words)
         assert done.exit_code == 0, done.output
         assert said in done.stdout
         assert "kdrbench: of results/demo, the only configuration with results" in done.stderr
-        if words[0] in ("claims", "published-vs-ours"):
-            place = f"reports/demo/{words[0].replace('-', '_')}"
-            assert f"writing {place}.*" in done.stderr
-            assert (named.parents[1] / f"{place}.html").is_file()
+    done = kdrbench("papers")
+    assert "kdrbench: writing to reports/demo\n" in done.stderr
+    assert {"claims.html", "published_vs_ours.html"} <= {path.name for path in Path("reports/demo").iterdir()}
+    # A figure is asked for among those of the configuration that was chosen.
+    done = kdrbench("reports", "figures/none")
+    assert (done.exit_code, "writing to reports/demo\n" in done.stderr) == (2, True)
 
 
-def test_where_counts_merged_rows_and_names_their_reports(named):
+def test_show_counts_merged_rows_and_names_their_reports(named):
+    assert kdrbench("show").stdout.splitlines()[-1] == "no reports: reports/demo is not there"
     (named / "ikdr.csv").rename(named / "merged/e.csv")
-    page = named.parents[1] / "reports/demo/e.html"
-    page.parent.mkdir(parents=True)
-    page.touch()
-    whole, one = kdrbench("where"), kdrbench("where", "results/demo/merged/e.csv")
-    assert "runs: " in whole.stdout
-    assert "table: reports/demo/e.html" in whole.stdout
-    assert one.stdout == whole.stdout
-
-
-def test_where_says_that_there_are_no_reports(named):
-    assert kdrbench("where", "--reports", "nothere").stdout.splitlines()[-1] == "no reports: nothere is not there"
-
-
-def test_where_without_a_table_says_what_one_is_called(named):
-    (named / "ikdr.csv").unlink()
-    for words, said in (([], "results/demo has no merged tables yet"), (["e"], "results/NAME/merged/EXPERIMENT.csv")):
-        done = kdrbench("where", *words)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert said in done.stderr
-
-
-def test_a_figure_goes_to_the_reports_of_its_configuration(named):
-    done = kdrbench("figure", "none")
-    # It is asked for among those of the configuration that was chosen.
-    assert done.exit_code == 2
-    assert "writing reports/demo/figures/none.*" in done.stderr
+    reports = named.parents[1] / "reports" / "demo"
+    (reports / "figures").mkdir(parents=True)
+    for name in ("dashboard.html", "e.csv", "e.html", "figures/e.json", "figures/e.pdf", "figures/e.png"):
+        (reports / name).touch()
+    first, *lines = kdrbench("show", "--name", "demo").stdout.splitlines()
+    assert "runs: " in first
+    assert lines == [
+        "table: reports/demo/e.{csv,html}",
+        "figure: reports/demo/figures/e.{json,pdf,png}",
+        "all of it on one page: reports/demo/dashboard.html",
+    ]
+    (named / "merged/e.csv").unlink()
+    done = kdrbench("show")
+    assert (done.exit_code, done.stdout, "results/demo has no merged tables yet" in done.stderr) == (2, "", True)
 
 
 def test_of_several_configurations_none_is_chosen(named):
     (named.parent / "mine").mkdir()
     (named.parent / "mine" / "config.json").write_text("{}")
-    for words in (["where"], ["claims"], ["figure", "none"], ["verify"], ["audit"], ["compare", "a", "b"]):
+    for words in (*CHOSEN, ["reports", "figures/none"], ["verify"], ["verify", "--rerun"]):
         done = kdrbench(*words)
         assert done.exit_code == 2
         assert "those with a name: demo, mine (--name demo)" in done.stderr
@@ -344,43 +326,30 @@ def test_a_configuration_is_chosen_by_name_or_folder(named, chosen):
     for folder in ("mine", "traces"):
         (named.parent / folder).mkdir()
     (named.parent / "mine" / "config.json").write_text("{}")
-    for words in (["where"], ["claims"], ["published-vs-ours"], ["compare", "a", "b"]):
+    for words in CHOSEN:
         done = kdrbench(*words, *chosen)
         assert done.exit_code == 0, done.output
-    done = kdrbench("figure", "none", *chosen)
-    assert "writing reports/demo/figures/none.*" in done.stderr
+    assert "writing to reports/demo\n" in kdrbench("reports", "figures/none", *chosen).stderr
     assert (named.parents[1] / "reports/demo/claims.html").is_file()
 
 
 def test_reports_of_another_record_are_written_apart(named, tmp_path):
     for name in ("theirs", "demo"):
         shutil.copytree(named, tmp_path / "elsewhere" / name)
-    done = kdrbench("claims", "--results", tmp_path / "elsewhere" / "theirs")
-    assert (done.exit_code, done.stderr) == (0, "kdrbench: writing reports/theirs/claims.*\n")
+        for table in ("merged/e.csv", "ikdr.csv"):
+            shutil.copy(named / "ikdr.csv", tmp_path / "elsewhere" / name / table)
+    done = kdrbench("papers", "--results", tmp_path / "elsewhere" / "theirs")
+    assert (done.exit_code, done.stderr) == (0, "kdrbench: writing to reports/theirs\n")
     written = [path for path in Path("reports").rglob("*") if path.is_file()]
-    assert {path.parent for path in written} == {Path("reports/theirs")}
-    assert (
-        "reports/theirs/claims.{html,json}" in kdrbench("where", "--results", tmp_path / "elsewhere" / "theirs").stdout
-    )
-    done = kdrbench("claims", "--results", tmp_path / "elsewhere" / "demo")
+    assert {path.parts[:2] for path in written} == {("reports", "theirs")}
+    theirs = kdrbench("show", "--results", tmp_path / "elsewhere" / "theirs").stdout
+    assert "reports/theirs/claims.{html,json}" in theirs
+    done = kdrbench("papers", "--results", tmp_path / "elsewhere" / "demo")
     assert (done.exit_code, "reports/demo is of your own configuration demo" in done.stderr) == (2, True)
 
 
 def test_a_missing_record_is_said_before_anything_else(named):
-    for command in [["claims"], ["figure", "none"], ["published-vs-ours"]]:
-        done = kdrbench(*command, "--results", "nowhere")
+    for words in (["papers"], ["reports", "figures/none"]):
+        done = kdrbench(*words, "--results", "nowhere")
         assert (done.exit_code, "writing" in done.stderr) == (2, False)
         assert "nowhere/config.json is not there" in done.stderr
-
-
-def test_where_has_a_line_for_each_figure_and_the_dashboard_last(named):
-    reports = named.parents[1] / "reports" / "demo"
-    (reports / "figures").mkdir(parents=True)
-    for name in ("dashboard.html", "e.csv", "e.html", "figures/e.json", "figures/e.pdf", "figures/e.png"):
-        (reports / name).touch()
-    lines = kdrbench("where", "--name", "demo").stdout.splitlines()
-    assert lines[1:] == [
-        "table: reports/demo/e.{csv,html}",
-        "figure: reports/demo/figures/e.{json,pdf,png}",
-        "all of it on one page: reports/demo/dashboard.html",
-    ]

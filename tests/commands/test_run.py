@@ -130,18 +130,9 @@ FAULTS = [
     (["wine", "gaussian", "ism", "--option", "tolerance=-1"], "^kdrbench: --option: solver option tolerance"),
     (["wine", "gaussian", "imm"], "^kdrbench: unknown solver 'imm'. Did you mean 'ism'"),
     (["wine", "gaussian", "ism", "--folds", "2", "--unsupervised"], "--folds and --unsupervised exclude each"),
-    (
-        ["wine", "gaussian", "ism", "--folds", "1"],
-        "--folds is 1; it must be an integer of at least 2: give such",
-    ),
-    (
-        ["wine", "gaussian", "ism", "--folds", "two"],
-        "--folds is two; it must be an integer of at least 2: give",
-    ),
-    (
-        ["wine", "gaussian", "ism", "--time-limit", "inf"],
-        "--time-limit is inf; it must be a finite number great",
-    ),
+    (["wine", "gaussian", "ism", "--folds", "1"], "Invalid value for '--folds': 1 is not in the range x>=2"),
+    (["wine", "gaussian", "ism", "--folds", "two"], "Invalid value for '--folds': 'two' is not a valid integer"),
+    (["wine", "gaussian", "ism", "--time-limit", "inf"], "'--time-limit': inf is not a finite number"),
     (["wine", "gaussian", "ism", "--start", "rand"], "unknown --start 'rand'. Did you mean 'random'"),
 ]
 

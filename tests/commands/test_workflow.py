@@ -109,7 +109,7 @@ def test_the_status_of_the_only_configuration_needs_no_name(results):
     assert "those with a name: demo (--name demo)" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["claims", "published-vs-ours"])
+@pytest.mark.parametrize("command", ["papers", "reports"])
 def test_reports_without_a_frozen_configuration_are_refused(tmp_path, command):
     for text in (None, "{", "\0", "[]", '{"name": "../../x"}'):
         config = tmp_path / "config.json"

@@ -62,7 +62,7 @@ def test_quoted_errors_are_those_that_come(language, code, message, tmp_path, mo
         monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
         if "which is not installed" in message:
             monkeypatch.setitem(sys.modules, "pandas", None)
-            monkeypatch.setattr("kdrbench.suite.cli._MODULES", {"where": "pandas.none"})
+            monkeypatch.setattr("kdrbench.suite.cli._MODULES", {"compare": "pandas.none"})
         result = CliRunner().invoke(main, code.removeprefix("$ kdrbench ").split())
         assert result.exit_code == 2
         actual = result.stderr

@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from kdrbench.suite.archive.unpack import opened
-from kdrbench.suite.commands.reports import write_summary
 from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.experiments.results import read_frozen
 from kdrbench.suite.findings.ledger import searches_in, shares, unexplained
 from kdrbench.suite.findings.source import Source
+from kdrbench.suite.findings.summary import write_summaries
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from support.checkout import ROOT, is_there
 
@@ -31,7 +31,7 @@ def source():
 
 
 def test_every_page_is_what_the_record_says(source, tmp_path):
-    write_summary(source, tmp_path)
+    write_summaries(source, tmp_path)
     assert [path.name for path in sorted(tmp_path.glob("*.md"))] == [path.name for path in PAGES]
     for page in PAGES:
         assert page.read_text(encoding="utf-8") == (tmp_path / page.name).read_text(encoding="utf-8"), page.name

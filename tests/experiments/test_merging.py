@@ -65,7 +65,7 @@ def test_other_definitions_are_refused_with_both_values(tmp_path):
     here, there = folder_of(tmp_path / "here"), folder_of(tmp_path / "there", changed={"start": "random"})
     said = refused(tmp_path / "both", here, there)
     assert "records of different definitions: experiments.first.start is surrogate and random" in said
-    assert "kdrbench site" in said
+    assert "kdrbench report --site" in said
 
 
 def test_another_definition_of_a_solver_is_refused(tmp_path):

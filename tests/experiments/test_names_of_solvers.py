@@ -40,7 +40,7 @@ def test_a_name_means_the_same_everywhere(name):
         assert read_configs((ROOT / "config.yaml", ROOT / file))["solvers"][name] == meant
         assert run(name, read_config_file(ROOT / file)) == (name, meant)
     # In an experiment the name alone: what it means is that of config.yaml, over which the experiment is laid.
-    text = new_experiment("mine", [name], ROOT)[1]
+    text = new_experiment("mine", [name], ROOT)["config.mine.yaml"]
     assert re.search(rf'solvers: \[.*"{name}"', text)
     assert "\nsolvers:" not in text
     asked = solver_of(InterpretableKDR(solver=name), np.random.default_rng(0))

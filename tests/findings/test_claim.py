@@ -85,13 +85,17 @@ def test_one_rule_decides_shares_and_numbers():
 
 
 def test_the_commands_count_the_decisions_and_say_each_measure(tmp_path):
+    results, reports = tmp_path / "results", tmp_path / "reports"
+    for folder in (results, reports):
+        folder.mkdir()
+    (results / "config.json").write_text("{}")
+    (results / "runs.csv").write_text("status,drifted\nconverged,False\n")
     claims = [{"verdict": str(one)} for one in (Decision.MOSTLY, Decision.CONFIRMED, Decision.MOSTLY)]
-    (tmp_path / "claims.json").write_text(json.dumps(claims))
-    (tmp_path / "runs.csv").write_text("status,drifted\nconverged,False\n")
-    done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
+    (reports / "claims.json").write_text(json.dumps(claims))
+    done = CliRunner().invoke(main, ["show", "--results", str(results)])
     assert "claims of the papers: 2 mostly confirmed, 1 confirmed" in done.output
-    assert str(tmp_path / "claims.html") in done.output
+    assert str(reports / "claims.html") in done.output
     # Experiments that name no paper have no claims.
-    (tmp_path / "claims.json").write_text("[]")
-    done = CliRunner().invoke(main, ["where", str(tmp_path / "runs.csv"), "--reports", str(tmp_path)])
+    (reports / "claims.json").write_text("[]")
+    done = CliRunner().invoke(main, ["show", "--results", str(results)])
     assert (done.exit_code, "claims" in done.output.replace("claims.json", "")) == (0, False)

@@ -22,7 +22,7 @@ SECOND = "record-img-src-x-onerror-alert-1.html"
 
 
 def build(out, *records):
-    return CliRunner().invoke(main, ["site", *map(str, records), "--out", str(out)], catch_exceptions=False)
+    return CliRunner().invoke(main, ["report", "--site", *map(str, records), "--out", str(out)], catch_exceptions=False)
 
 
 def text_of(page):

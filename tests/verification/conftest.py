@@ -1,20 +1,15 @@
 """A record of some twenty runs, made once by the engine and copied for each tampering."""
 
-import json
 import shutil
 
 import pytest
 from click.testing import CliRunner
 
-from kdrbench.datasets import load_dataset
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import unpack
 from kdrbench.suite.cli import main
-from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.publish import JobFiles, merge_records
-from kdrbench.suite.experiments.config import load_grid
 from support.configs import ikdr_config
-from support.one_batch import IKDR, Limits, context_of
+from support.tampering import made_record
 
 LIMIT_S = 300.0
 
@@ -55,16 +50,7 @@ def small_config():
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """The folder of the record."""
-    results, config = tmp_path_factory.mktemp("record"), small_config()
-    grid, paths = load_grid(config), []
-    for bundle in grid.bundles():
-        files = JobFiles.of(results, bundle.path)
-        context = context_of(Limits(LIMIT_S, 1024))
-        run_job(IKDR, bundle, lambda name: load_dataset(name), context, files)
-        paths.append(files.records)
-    merge_records(paths, IKDR.record, grid.expected(grid.experiments), results / "ikdr.csv")
-    (results / "config.json").write_text(json.dumps(grid.config))
-    return results
+    return made_record(tmp_path_factory.mktemp("record"), small_config(), "ikdr", LIMIT_S)
 
 
 @pytest.fixture(scope="session")

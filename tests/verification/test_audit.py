@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import DataError
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.audit import attested_folder
+from kdrbench.suite.commands.verify import attested_folder
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.job import run_job
@@ -197,20 +197,25 @@ def test_the_same_machine_has_processor_packages_and_commit(again):
 def test_the_command_makes_runs_by_the_engine(record, packed_place, monkeypatch):
     tests, source = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
     monkeypatch.setenv("PYTHONPATH", f"{source}:{tests}")
-    done = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--cells", "1", "--seed", "3"])
+
+    def rerun(place, *words):
+        return CliRunner().invoke(main, ["verify", "--rerun", str(place), *words])
+
+    options = ("--own-code", "--cells", "1", "--seed", "3")
+    done = rerun(record, *options)
     assert done.exit_code == 0, done.output
     assert ": as recorded" in done.output
     assert "1 run made again, 0 findings" in done.output
-    packed = CliRunner().invoke(main, ["audit", str(packed_place), "--own-code", "--cells", "1", "--seed", "3"])
+    packed = rerun(packed_place, *options)
     # But for its time.
     assert packed.output.partition(";")[0] == done.output.partition(";")[0]
     assert "1 run made again, 0 findings" in packed.output
-    nothing = CliRunner().invoke(main, ["audit", str(record), "--own-code", "--time-s", "1e-9"])
-    assert nothing.exit_code == 2
-    assert "none of the cells" in nothing.output
-    refused = CliRunner().invoke(main, ["audit", str(record)])
-    assert refused.exit_code == 2
-    assert "--own-code" in refused.output
+    nothing = rerun(record, "--own-code", "--time-s", "1e-9")
+    assert (nothing.exit_code, "none of the cells" in nothing.output) == (2, True)
+    refused = rerun(record)
+    assert (refused.exit_code, "--own-code" in refused.output) == (2, True)
+    unused = CliRunner().invoke(main, ["verify", "--attest", str(record)])
+    assert (unused.exit_code, "--attest needs --rerun" in unused.output) == (2, True)
 
 
 def test_an_attestation_lies_where_it_is_read(tmp_path):

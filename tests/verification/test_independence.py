@@ -10,7 +10,7 @@ from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import OF_RUNS, ROOT, called_by
 
 # These compute, and rest on errors, data, batches and each other.
-PURE = ("verification.comparison", "verification.objectives", "systems.ikdr.recompute", "systems.league.recompute")
+PURE = ("engine.recomputed", "systems.ikdr.objectives", "systems.ikdr.recompute", "systems.league.recompute")
 
 
 def file_of(module):

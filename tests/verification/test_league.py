@@ -1,6 +1,5 @@
 """The scores of a league: honest ones verify, whole and packed, and what was tampered with is found."""
 
-import json
 import shutil
 
 import numpy as np
@@ -11,19 +10,13 @@ from kdrbench.datasets import load_dataset
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.archive.unpack import unpack
 from kdrbench.suite.cli import main
-from kdrbench.suite.csv_files import csv_text, read_csv
-from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.publish import JobFiles, merge_records
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_system
 from kdrbench.suite.systems.league import recompute as league
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import _loaded, verify
 from support.calls import called_by
 from support.configs import whole_config
-from support.one_batch import Limits, context_of
-
-LIMITS = Limits(60.0, 1024)
+from support.tampering import change_array, made_record, put, scaled
 
 
 def league_config():
@@ -44,14 +37,7 @@ def league_config():
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     """The folder of a record of a league, and the same record packed and unpacked."""
-    results, system, paths = tmp_path_factory.mktemp("league"), build_system("league"), []
-    grid = load_grid(league_config())
-    for bundle in grid.bundles():
-        files = JobFiles.of(results, bundle.path)
-        run_job(system, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
-        paths.append(files.records)
-    merge_records(paths, system.record, grid.expected(grid.experiments), results / "league.csv")
-    (results / "config.json").write_text(json.dumps(grid.config))
+    results = made_record(tmp_path_factory.mktemp("league"), league_config(), "league")
     place, unpacked = (tmp_path_factory.mktemp(name) / "results" for name in ("packed", "unpacked"))
     assert CliRunner().invoke(main, ["pack", str(results), "--out", str(place)]).exit_code == 0
     unpack(record_at(place), unpacked, to_go_on=False)
@@ -64,39 +50,11 @@ def record(request, played, tmp_path):
     return shutil.copytree(played[request.param], tmp_path / "results", ignore=shutil.ignore_patterns(".workspace"))
 
 
-def place_of(row):
-    return tuple(row[name] for name in ("dataset", "method", "run", "n_components"))
-
-
-def change(record, place, work):
-    """Let ``work`` change the words of a row."""
-    rows = read_csv(record / "league.csv")
-    for row in rows:
-        if place_of(row) == place:
-            row |= work(row)
-    (record / "league.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
-
-
-def put(**columns):
-    return lambda record, place: change(record, place, lambda _: columns)
-
-
-def scaled(score, factor):
-    return lambda record, place: change(record, place, lambda row: {score: repr(factor * float(row[score]))})
-
-
 def changed_map(work):
     """What changes the map of a place by its values; ``None`` removes it."""
 
     def changed(record, place):
-        dataset, method, run, count = place
-        (row,) = [row for row in read_csv(record / "league.csv") if place_of(row) == place]
-        path = (record / "findings" / row["trace_file"]).with_suffix(".npz")
-        with np.load(path) as archive:
-            arrays = dict(archive)
-        name = f"{dataset}/{method}/projection_{count}_{run}"
-        arrays[name] = work(arrays[name])
-        np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+        change_array(record, place, f"projection_{place.rpartition('/')[2]}", lambda found, _: work(found))
 
     return changed
 
@@ -123,28 +81,27 @@ def test_no_function_of_the_league_is_called(played):
     assert called_by(lambda: verify(read)) == set()
 
 
-# Of a run and a number of components, the column in which it is found, and what is done.
-TAMPERINGS = [
-    ("lda", "0", "2", "knn_accuracy", scaled("knn_accuracy", 0.9)),
-    ("lda", "0", "2", "linear_accuracy", scaled("linear_accuracy", 0.5)),
-    ("lda", "0", "2", "n_found", put(n_found="1")),
-    ("lda", "0", "2", "n_test", put(n_test="10")),
-    ("lda", "0", "2", "n_classes", put(n_classes="2")),
-    ("lda", "1", "2", "distance_correlation", scaled("distance_correlation", 1.001)),
-    ("lda", "2", "2", "distance_correlation", changed_map(turned)),
-    ("lda", "3", "2", "knn_accuracy", changed_map(lambda _: None)),
-    ("lda", "4", "2", "result", changed_map(lambda found: found[:-1])),
-    ("lda", "5", "2", "result", changed_map(lambda found: np.hstack([found] * 2))),
-    ("pca", "0", "2", "result", changed_map(lambda found: found * np.nan)),
-]
+# By place and column in which it is found: what is done.
+TAMPERINGS = {
+    ("lda/0/2", "knn_accuracy"): lambda r, p: scaled(r, p, "knn_accuracy", 0.9),
+    ("lda/0/2", "linear_accuracy"): lambda r, p: scaled(r, p, "linear_accuracy", 0.5),
+    ("lda/0/2", "n_found"): lambda r, p: put(r, p, n_found="1", n_test="10", n_classes="2"),
+    ("lda/0/2", "n_test"): lambda r, p: None,
+    ("lda/0/2", "n_classes"): lambda r, p: None,
+    ("lda/1/2", "distance_correlation"): lambda r, p: scaled(r, p, "distance_correlation", 1.001),
+    ("lda/2/2", "distance_correlation"): changed_map(turned),
+    ("lda/3/2", "knn_accuracy"): changed_map(lambda _: None),
+    ("lda/4/2", "result"): changed_map(lambda found: found[:-1]),
+    ("lda/5/2", "result"): changed_map(lambda found: np.hstack([found] * 2)),
+    ("pca/0/2", "result"): changed_map(lambda found: found * np.nan),
+}
 
 
 def test_tampering_is_found(record):
-    for method, run, count, _, tamper in TAMPERINGS:
-        tamper(record, ("wine", method, run, count))
+    for (place, _), tamper in TAMPERINGS.items():
+        tamper(record, f"league_small/wine/{place}")
     found = {(finding.place, finding.column) for finding in verify(Record(record)).findings}
-    wanted = [(f"league_small/wine/{method}/{run}/{count}", column) for method, run, count, column, _ in TAMPERINGS]
-    assert [one for one in wanted if one not in found] == []
+    assert {(f"league_small/wine/{place}", column) for place, column in TAMPERINGS} <= found
 
 
 def test_rounding_changes_less_than_is_allowed_and_little_more_is_found(played):

@@ -6,20 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from kdrbench.datasets import load_dataset
-from kdrbench.suite.csv_files import csv_text, read_csv
-from kdrbench.suite.engine.job import run_job
-from kdrbench.suite.engine.publish import JobFiles, merge_records
-from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems import build_system
 from kdrbench.suite.systems.ikdr import recompute as ikdr
 from kdrbench.suite.verification.record import Record
 from kdrbench.suite.verification.verify import verify
 from support.calls import called_by
 from support.configs import whole_config
-from support.one_batch import Limits, context_of
-
-LIMITS = Limits(60.0, 1024)
+from support.tampering import change_arrays, made_record, rows_of
+from support.tampering import put as put_words
 
 
 def atlas_config():
@@ -42,19 +35,7 @@ def atlas_config():
 @pytest.fixture(scope="session")
 def charted(tmp_path_factory):
     """The folder of a record of an atlas, with what is stored of it."""
-    results, grid, system, paths = (
-        tmp_path_factory.mktemp("atlas"),
-        load_grid(atlas_config()),
-        build_system("atlas"),
-        [],
-    )
-    for bundle in grid.bundles():
-        files = JobFiles.of(results, bundle.path)
-        run_job(system, bundle, lambda name: load_dataset(name), context_of(LIMITS), files)
-        paths.append(files.records)
-    merge_records(paths, system.record, grid.expected(grid.experiments), results / "atlas.csv")
-    (results / "config.json").write_text(json.dumps(grid.config))
-    return results
+    return made_record(tmp_path_factory.mktemp("atlas"), atlas_config(), "atlas")
 
 
 _KNOWN = {}
@@ -94,34 +75,14 @@ def test_no_function_of_the_runs_is_called_to_verify_optima(charted):
     assert called_by(lambda: verify(read)) == set()
 
 
-def change_row(record, **columns):
-    rows = read_csv(record / "atlas.csv")
-    assert all(rows[0][name] != value for name, value in columns.items())
-    rows[0].update(columns)
-    (record / "atlas.csv").write_text(csv_text(rows[0], (row.values() for row in rows)))
-
-
-def change_arrays(path, work):
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    work(arrays)
-    np.savez(path, **arrays)
-
-
 def of_run(work):
-    """Change the optima and numbers of run 0 of the folds."""
+    """Change the optima and their numbers of run 0 of the folds, by arrays and both names."""
 
     def changed(record):
-        (path,) = _paths(record)
-        name = "wine/folds/gaussian/optima"
-        change_arrays(path, lambda arrays: work(arrays, f"{name}_0", f"{name}_numbers_0"))
+        place = next(place for place, row in rows_of(record).items() if (row["cells_of"], row["run"]) == ("folds", "0"))
+        change_arrays(record, place, lambda arrays, name: work(arrays, name("optima"), name("optima_numbers")))
 
     return changed
-
-
-def _paths(record):
-    rows = [row for row in read_csv(record / "atlas.csv") if (row["cells_of"], row["run"]) == ("folds", "0")]
-    return {(record / "findings" / row["trace_file"]).with_suffix(".npz") for row in rows}
 
 
 def turned(projection):
@@ -135,13 +96,9 @@ def put(name, value):
     return lambda arrays, *names: arrays.update({names[name]: value(arrays[names[name]])})
 
 
-def lower(cost):
-    return cost * (1 + 1e-6)
-
-
 def lower_first(numbers):
     other = numbers.copy()
-    other[0, 0] = lower(other[0, 0])
+    other[0, 0] *= 1 + 1e-6
     return other
 
 
@@ -163,7 +120,7 @@ TAMPERINGS = {
 
 
 def test_changed_columns_of_a_row_are_found(record):
-    change_row(record, **ROW)
+    put_words(record, next(iter(rows_of(record))), **ROW)
     assert {*ROW} <= {finding.column for finding in found_in(record)}
 
 

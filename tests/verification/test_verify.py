@@ -12,13 +12,13 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import DataError
 from kdrbench.suite.cli import main
 from kdrbench.suite.csv_files import read_csv
+from kdrbench.suite.systems.ikdr.objectives import median_distance
 from kdrbench.suite.systems.ikdr.recompute import RunSamples, RunToVerify
 from kdrbench.suite.verification import verify as verifying
-from kdrbench.suite.verification.comparison import Finding
-from kdrbench.suite.verification.objectives import median_distance
-from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.record import Finding, Record
 from kdrbench.suite.verification.verify import verify, within_budget
-from support.tampering import FOLD, archive, change_array, change_config, last_digit, place_of, put, value, write
+from support import tampering
+from support.tampering import FOLD, archive, change_array, change_config, last_digit, place_of, put, write
 
 KINDS = ["record", "packed_record"]
 
@@ -52,7 +52,7 @@ def row(place, *found, **columns):
 
 
 def scaled(place, column, factor):
-    return [(place, column, lambda r, p: put(r, p, **{column: repr(factor * float(value(r, p, column)))}))]
+    return [(place, column, lambda r, p: tampering.scaled(r, p, column, factor))]
 
 
 def array(place, column, kind, work):
@@ -100,8 +100,8 @@ GROUPS = {
     ],
     # An experiment has one archive.
     "archives": [
-        *row(FOLD, "result", trace_file="nowhere.jsonl"),
-        (LINEAR, "result", lambda r, p: archive(r, p).unlink()),
+        *row(FOLD, "cost", trace_file="nowhere.jsonl"),
+        (LINEAR, "cost", lambda r, p: archive(r, p).unlink()),
         (CLUSTERS, "result", lambda r, p: archive(r, p).write_bytes(archive(r, p).read_bytes()[:100])),
         *array(OTHERS, "result", "projection", lambda projection: projection.astype(object)),
         *array(HIDDEN, "result", "labels", lambda labels: np.zeros(len(labels), [("a", "i4")])),

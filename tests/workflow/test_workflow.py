@@ -147,7 +147,7 @@ def test_the_users_configuration_keeps_its_reports_apart(finished):
     done = finished.run("--", "mine", **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (finished.folder / "reports/mine/mine.html").exists()
-    assert "tables and figures are in reports/mine: `kdrbench where --results results/mine`" in done.stderr
+    assert "tables and figures are in reports/mine: `kdrbench show --results results/mine`" in done.stderr
     assert (finished.tables / "ikdr.csv").read_bytes() == before
     assert finished.planned() == {}
 

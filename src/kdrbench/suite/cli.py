@@ -31,34 +31,27 @@ _SECTIONS = {
     },
     "Read": {
         "compare": ("compare", "Compare two solvers run by run, or all solvers."),
-        "report": ("record_reports", "Make all tables, figures and pages of a record."),
-        "show": ("show", "Show the record of one run."),
-        "where": ("records", "Say how runs ended, and where their tables and figures are."),
+        "report": ("report", "Make all tables, figures and pages of a record, or a site of several."),
+        "show": ("show", "Show the record of a run, or how runs ended and where their reports are."),
     },
     "Ship": {
-        "audit": ("audit", "Make random runs of a record again, and compare."),
-        "merge-results": ("records", "Merge records of several machines into one."),
+        "merge-results": ("packing", "Merge records of several machines into one."),
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
-        "site": ("records", "Write a static site of several records."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
-        "verify": ("verify", "Recompute the numbers of a record from its projections and data."),
+        "verify": ("verify", "Recompute the numbers of a record, or make random runs of it again."),
     },
 }
 # Steps of the Snakemake workflow and of `make`, which `--help` does not list.
 _STEPS = {
     "batch": "workflow",
-    "claims": "reports",
     "dashboard": "reports",
-    "figure": "reports",
     "freeze-config": "workflow",
     "merge": "workflow",
     "papers": "reports",
     "picture": "reports",
     "prepare": "workflow",
-    "published-vs-ours": "reports",
     "reports": "reports",
     "summary": "reports",
-    "table": "reports",
 }
 _MODULES = _STEPS | {name: module for section in _SECTIONS.values() for name, (module, _) in section.items()}
 
@@ -116,8 +109,8 @@ class _Group(click.Group):
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    `snakemake --cores N` runs the workflow. Its steps are commands too: batch, claims, dashboard, figure,
-    freeze-config, merge, papers, picture, prepare, published-vs-ours, reports, summary and table.
+    `snakemake --cores N` runs the workflow. Its steps are commands too: batch, dashboard, freeze-config,
+    merge, papers, picture, prepare, reports and summary.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

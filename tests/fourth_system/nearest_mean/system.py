@@ -44,9 +44,9 @@ class NearestMeanSystem(System):
         """Return what is claimed of all rows."""
         return claims_of_shrinkage()
 
-    def recompute(self, batch, row, arrays, dataset):
+    def recompute(self, batch, row, arrays, dataset, most_samples):
         """Return the accuracy of a row, computed again from the data."""
-        from kdrbench.suite.verification.comparison import Number, Recomputed
+        from kdrbench.suite.engine.recomputed import Number, Recomputed
 
         accuracy = accuracy_of(dataset, float(row["shrinkage"]), int(row["run"]), batch.seed)
         return Recomputed({"accuracy": Number(accuracy, 1e-12)})

@@ -142,9 +142,9 @@ def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path):
     np.savez(tmp_path / "findings/third/iris/kdne/0-0.npz", **stored)
     save_prepared(iris(), tmp_path / "data/iris.npz")
     folders = ["--config", tmp_path / "config.json", "--results", tmp_path, "--store", tmp_path]
-    done = CliRunner().invoke(main, list(map(str, ["figure", "third", *folders, "--out", tmp_path / "third"])))
+    done = CliRunner().invoke(main, list(map(str, ["reports", "figures/third", *folders, "--out", tmp_path])))
     assert done.exit_code == 0, done.output
-    drawn = Chart.from_json((tmp_path / "third.json").read_text())
+    drawn = Chart.from_json((tmp_path / "figures/third.json").read_text())
     assert drawn.panels == figure_3("third", runs, arrays, {"iris": iris().class_names}).panels
 
 

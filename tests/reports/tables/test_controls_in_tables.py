@@ -5,7 +5,7 @@ import json
 import pandas as pd
 from click.testing import CliRunner
 
-from kdrbench.suite.commands.reports import table
+from kdrbench.suite.commands.reports import reports
 from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.cells import COMPONENTS
 from kdrbench.suite.systems.ikdr.tables import compared_cells
@@ -64,7 +64,7 @@ def test_the_command_knows_the_controls_of_the_configuration(tmp_path):
     RUNS.to_csv(tmp_path / "merged" / "e.csv", index=False)
     options = {"config": "config.json", "results": "", "out": ""}
     words = [word for name, file in options.items() for word in (f"--{name}", str(tmp_path / file))]
-    CliRunner().invoke(table, ["e", *words], catch_exceptions=False)
+    CliRunner().invoke(reports, ["e", *words], catch_exceptions=False)
     tex = (tmp_path / "e.tex").read_text()
     assert r"\textbf{1s $\pm$ 0s}" in tex
     assert r"\textbf{1us" not in tex

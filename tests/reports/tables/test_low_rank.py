@@ -205,18 +205,16 @@ def test_the_commands_write_tables_a_figure_and_the_list(tmp_path):
         group.to_csv(tmp_path / "merged" / f"{name}.csv", index=False)
     common = ["--config", str(config), "--results", str(tmp_path), "--out"]
     for words in (
-        ["table", "digits", *common, str(tmp_path)],
-        ["table", "low_rank_text", *common, str(tmp_path)],
-        ["figure", "digits", *common, str(tmp_path / "digits")],
-        ["published-vs-ours", *common, str(tmp_path / "list")],
+        ["reports", "digits", "low_rank_text", "figures/digits", *common, str(tmp_path)],
+        ["papers", *common, str(tmp_path)],
     ):
         done = CliRunner().invoke(main, words)
         assert done.exit_code == 0, done.output
     assert "Low-rank kernels 2006, Text, learning: 6 numbers: " in done.output
     assert "94%" in (tmp_path / "low_rank_text.tex").read_text().replace("\\", "")
     assert "von Neumann" in (tmp_path / "digits.html").read_text()
-    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
-    with (tmp_path / "list.csv").open() as stream:
+    assert (tmp_path / "figures/digits.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "published_vs_ours.csv").open() as stream:
         assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * len(
             compare({"low_rank": full}, CONFIG)
         )

@@ -88,7 +88,16 @@ def test_the_command_writes_all_tables_of_an_experiment(tmp_path):
         kpca_run(experiment="tables", variant=name, run=number) for name in ("plain", "aligned") for number in (0, 1)
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "merged" / "tables.csv", index=False)
-    words = ["table", "tables", "--config", tmp_path / "config.json", "--results", tmp_path, "--out", tmp_path / "out"]
+    words = [
+        "reports",
+        "tables",
+        "--config",
+        tmp_path / "config.json",
+        "--results",
+        tmp_path,
+        "--out",
+        tmp_path / "out",
+    ]
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     names = {

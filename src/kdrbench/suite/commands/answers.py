@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,14 +60,13 @@ def _matrix_lines(matrix: Matrix) -> Iterator[str]:
     """Yield a line for each solver, best first: over all data sets and kernels."""
     from kdrbench.suite.reports.tables.labels import method_label
 
-    rows: list[tuple[str, ...]] = [_TITLES]
+    rows: list[Sequence[str]] = [_TITLES]
     rows += [(visible(method_label(one.solver)), *_numbers(one, _cells(matrix, one.solver))) for one in matrix.overall]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield f"  {aligned(rows[0], widths, 1)}"
-    for one, row in zip(matrix.overall, rows[1:], strict=True):
+    head, *lines = aligned(rows, 1)
+    yield f"  {head}"
+    for one, line in zip(matrix.overall, lines, strict=True):
         lost = any(cell.differs and cell.losses > cell.wins for cell in _cells(matrix, one.solver))
-        colour = GOOD if one.solver == matrix.reference else BAD if lost else None
-        yield f"  {tinted(aligned(row, widths, 1), colour)}"
+        yield f"  {tinted(line, GOOD if one.solver == matrix.reference else BAD if lost else None)}"
     if matrix.disturbed:
         yield "  Times were disturbed: their ratios are an indication."
     if matrix.untimed_note:
@@ -99,8 +98,13 @@ def tinted_counts(line: str) -> str:
     return _COUNTED.sub(lambda found: tinted(found[0], _OF_WORDS[found[1]]), line)
 
 
-def aligned(row: tuple[str, ...], widths: list[int], n_labels: int) -> str:
-    """Return the cells of a line: ``n_labels`` words to the left, numbers to the right."""
-    words = [cell.ljust(width) for cell, width in zip(row[:n_labels], widths, strict=False)]
-    numbers = [cell.rjust(width) for cell, width in zip(row[n_labels:], widths[n_labels:], strict=True)]
-    return "  ".join([*words, *numbers])
+def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
+    """Return rows as lines: ``n_labels`` columns of words to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < n_labels else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.errors import ConfigError, InputError
+from kdrbench.errors import ConfigError, InputError, unknown_name
 
 if TYPE_CHECKING:
     from kdrbench.datasets import DatasetEntry
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
 REPEAT_FOR_S = 0.1
-_LIMITS = {r"limits\.time_s": "time_limit", r"limits\.memory_mib": "memory_limit"}
+_OPTIONS = {"time_s": "time_limit", "memory_mib": "memory_limit"}
 _OF_EXPERIMENT = {"folds": "--folds", "components": "--components", "start": "--start"}
 _OF_EXPERIMENT |= {"datasets": "DATASET", "kernels": "KERNEL", "solvers": "SOLVER"}
 # Of a run for which neither an option nor a configuration has limits.
@@ -49,13 +49,12 @@ def cell_config(
     data_name, definitions = _data(dataset, resolved.get("datasets", {}))
     names = {"kernels": _short(kernel), "solvers": _short(solver)}
     experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
-    experiment |= {key: [name] for key, name in names.items()}
-    experiment["components"] = {data_name: settings["components"] or _classes(data_name, definitions)}
+    experiment |= {"kernels": [names["kernels"]], "solvers": [names["solvers"]]}
+    experiment["components"] = {data_name: settings["components"] or _usual(data_name, definitions)}
     if settings["folds"]:
         experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
-    asked = {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]}
     configured = resolved.get("limits", {})
-    limits = {key: asked[key] or configured.get(key, limit) for key, limit in _UNSET.items()}
+    limits = {key: settings[_OPTIONS[key]] or configured.get(key, limit) for key, limit in _UNSET.items()}
     return {
         "seed": settings["seed"],
         "run": [EXPERIMENT],
@@ -88,12 +87,10 @@ def _short(place: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
 
 
-def _classes(name: str, definitions: Mapping[str, Any]) -> int:
+def _usual(name: str, definitions: Mapping[str, Any]) -> int:
     from kdrbench.datasets import registry_of
-    from kdrbench.errors import unknown_name
 
-    registry = registry_of({"datasets": definitions})
-    if name not in registry:
+    if name not in (registry := registry_of({"datasets": definitions})):
         raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
     return usual_components(registry[name])
 
@@ -114,7 +111,7 @@ def by_options(
     What is of the user's own configuration, ``resolved``, keeps its place there.
     """
     words = {rf"experiments\.{EXPERIMENT}\.{key}": word for key, word in _OF_EXPERIMENT.items()}
-    words |= {place: f"--{name.replace('_', '-')}" for place, name in _LIMITS.items() if settings[name]}
+    words |= {rf"limits\.{key}": f"--{name.replace('_', '-')}" for key, name in _OPTIONS.items() if settings[name]}
     for kind, name, argument, option in (
         ("datasets", dataset, "DATASET", ""),
         ("kernels", kernel, "KERNEL", "--kernel-option"),

@@ -53,19 +53,24 @@ def compare(
     With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
     Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
     """
+    if len(methods) not in (0, 2):
+        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
     left_out: list[str] = []
     results, name = root_and_name(results, name)
     if reference is not None:
         (results, left_out), name = _beside(results, name, reference), ""
-    if not methods:
-        _all_solvers(results, name, experiment, as_json=as_json)
-    elif len(methods) == 2:
+    if methods:
         folder = results / name
         if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
             folder = frozen_configuration(results).parent
-        _two_solvers(*methods, experiment, folder, left_out, as_json=as_json)
+        pairs = _two_solvers((methods[0], methods[1]), _runs(folder, experiment), left_out, as_json=as_json)
+        sys.exit(0 if pairs else 1)
+    answers = merged_answers(results, frozen_configuration(results, name), experiment)
+    if as_json:
+        click.echo(json.dumps([asdict(answer) for answer in answers]))
     else:
-        raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
+        echo_answers(answers, matrices=True)
+    sys.exit(0 if answers else 1)
 
 
 def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:
@@ -79,45 +84,30 @@ def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:
     return both, left_out
 
 
-def _all_solvers(results: Path, name: str, experiment: str | None, *, as_json: bool) -> None:
-    answers = merged_answers(results, frozen_configuration(results, name), experiment)
-    if as_json:
-        click.echo(json.dumps([asdict(answer) for answer in answers]))
-    else:
-        echo_answers(answers, matrices=True)
-    sys.exit(0 if answers else 1)
-
-
-def _two_solvers(
-    first: str, second: str, experiment: str | None, folder: Path, left_out: list[str], *, as_json: bool
-) -> None:
+def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, left_out: list[str], *, as_json: bool) -> list[Pair]:
     from kdrbench.suite.findings.pairwise import compare_solvers, without_result, without_time
+    from kdrbench.suite.reports.records import REFERENCE
 
-    runs = _runs(folder, experiment)
+    first, second = chosen
     methods = list(map(str, runs["method"].unique()))
     if first == second and first in methods:
         raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
-    _check_included((first, second), methods, left_out)
-    pairs, without = compare_solvers(runs, first, second), without_result(runs, (first, second))
-    if as_json or pairs:
-        click.echo(json.dumps([asdict(pair) for pair in pairs]) if as_json else _table(pairs))
+    if absent := [name for name in chosen if name.endswith(REFERENCE) and name not in methods]:
+        why = f"; no row of the record is of the same problem: {'; '.join(shown(left_out))}" if left_out else ""
+        raise InputError(f"{unknown_name('method', absent[0], sorted(methods))}{why}")
+    pairs, without = compare_solvers(runs, first, second), without_result(runs, chosen)
+    if as_json:
+        click.echo(json.dumps([asdict(pair) for pair in pairs]))
+    elif pairs:
+        head, *lines = aligned([_TITLES, *map(_row, pairs)], 2)
+        click.echo("\n".join([head, *(tinted(line, _colour(pair)) for line, pair in zip(lines, pairs, strict=True))]))
     if without:
         left = "left out" if pairs else "nothing can be compared"
         click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
     if pairs and "time_s" not in {pair.metric for pair in pairs}:
-        for reason in without_time(runs, (first, second)):
+        for reason in without_time(runs, chosen):
             click.echo(f"kdrbench: no times are compared: {reason}", err=True)
-    sys.exit(0 if pairs else 1)
-
-
-def _check_included(chosen: tuple[str, str], methods: list[str], left_out: list[str]) -> None:
-    """Raise ``InputError`` for a method of a reference of which no row is beside one's own, with the reason."""
-    from kdrbench.suite.reports.records import REFERENCE
-
-    for name in chosen:
-        if name.endswith(REFERENCE) and name not in methods:
-            why = f"; no row of the record is of the same problem: {'; '.join(shown(left_out))}" if left_out else ""
-            raise InputError(f"{unknown_name('method', name, sorted(methods))}{why}")
+    return pairs
 
 
 def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:
@@ -147,13 +137,6 @@ def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
     return runs
-
-
-def _table(pairs: list[Pair]) -> str:
-    rows = [_TITLES, *(_row(pair) for pair in pairs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [tinted(aligned(row, widths, 2), _colour(pair)) for row, pair in zip(rows[1:], pairs, strict=True)]
-    return "\n".join([aligned(rows[0], widths, 2), *lines])
 
 
 def _colour(pair: Pair) -> str | None:

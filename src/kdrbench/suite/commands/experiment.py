@@ -18,8 +18,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
-from kdrbench.suite.conformance.subject import find_subject
-from kdrbench.suite.conformance.trial import try_apart
+from kdrbench.suite.conformance.subject import find_subject, try_apart
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
 
@@ -32,8 +31,8 @@ _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_conve
 
 def new_experiment(
     name: str, parts: Sequence[str], into: Path, *, drop: Sequence[str] = (), drop_missing: bool = False
-) -> tuple[str, str]:
-    """Return the file to write and its text: an overlay that runs the files ``parts`` under the name of each.
+) -> dict[str, str]:
+    """Return by name the file to write, and its text: an overlay that runs the files ``parts`` under the name of each.
 
     A part may be the name of a registered data set or of a solver, which needs no definition.
     Of tables the columns ``drop`` are left out, and with ``drop_missing`` rows that lack a value. Raises ``InputError``
@@ -41,37 +40,50 @@ def new_experiment(
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
-    sections: dict[str, dict[str, Any]] = {}
     options = {**({"drop": list(drop)} if drop else {}), **({"missing": "drop"} if drop_missing else {})}
     if options and not any(map(table_of, parts)):
         word = "--drop" if drop else "--drop-missing"
         raise InputError(f"{word} is for tables of data, and none is among the parts; leave it out")
-    registered = list(dict.fromkeys(filter(None, map(_registered, parts))))
-    solvers = [part for part in dict.fromkeys(parts) if part in NAMED]
-    for part in (part for part in parts if part not in solvers and not _registered(part)):
-        section, short, definition = _defined(part, options)
-        if short in sections.setdefault(section, {}):
-            raise InputError(f"two {section} would be called {short!r}; rename one of the files")
-        sections[section][short] = definition
-    named = {section: [*sections.get(section, {}), *beside] for section, beside in _BESIDE.items()}
-    if data := [*registered, *sections.get("datasets", {})]:
-        named["datasets"] = data
-    named["solvers"] = list(dict.fromkeys([*solvers, *named["solvers"]]))
+    sections: dict[str, dict[str, Any]] = {}
+    named: dict[str, list[str]] = {section: [] for section in _BESIDE}
+    registered = {name.casefold(): name for name in load_registry()}
+    for part in dict.fromkeys(parts):
+        if part.casefold() in registered:
+            section, short = "datasets", registered[part.casefold()]
+        elif part in NAMED:
+            section, short = "solvers", part
+        else:
+            section, short, definition = _defined(part, options)
+            if short in sections.setdefault(section, {}):
+                raise InputError(f"two {section} would be called {short!r}; rename one of the files")
+            sections[section][short] = definition
+        named[section].append(short)
+    named["datasets"] = named["datasets"] or _BESIDE["datasets"]
+    named["kernels"] += _BESIDE["kernels"]
     # Columns of like settings are side by side.
-    named["solvers"] = sorted(named["solvers"], key=lambda solver: solver != _BESIDE["solvers"][0])
-    file = f"config.{name}.yaml"
-    words = {section: json.dumps(names) for section, names in named.items()}
+    first = _BESIDE["solvers"][0]
+    named["solvers"] = sorted(dict.fromkeys([*named["solvers"], *_BESIDE["solvers"]]), key=lambda name: name != first)
+    file, registry = f"config.{name}.yaml", registry_of({"datasets": sections.get("datasets", {})})
+    # q of the papers' data sets, by which the record of the papers has rows of the same problems.
+    printed = printed_components(TABLE_4.paper, TABLE_4.setting)
+    of_papers = set(named["datasets"]) <= set(printed)
+    blocks = [
+        "\n".join(["", f"{section}:", *(f"  {short}: {_flow(one)}" for short, one in own.items()), ""])
+        for section, own in sections.items()
+    ]
     text = files("kdrbench.suite").joinpath("templates", "experiment.txt").read_text(encoding="utf-8")
-    return file, text.format(
+    filled = text.format(
         name=name,
         title=f"{name}: {', '.join(sections.get('solvers', {}) or named['solvers'])}",
         command=command_of(into / file),
-        sections="".join(f"\n{_block(section, own)}" for section, own in sections.items()),
-        components=_components(named["datasets"], sections),
-        folds=_folds(named["datasets"]),
-        why=_OF_PAPERS if _of_papers(named["datasets"]) else "",
-        **words,
+        sections="".join(blocks),
+        components=_flow({one: printed.get(one) or usual_components(registry[one]) for one in named["datasets"]}),
+        # Classes of other data may be too small for as many.
+        folds=FOLDS if of_papers else _FOLDS,
+        why=_OF_PAPERS if of_papers else "",
+        **{section: json.dumps(names) for section, names in named.items()},
     )
+    return {file: filled}
 
 
 def command_of(path: Path) -> str:
@@ -80,11 +92,6 @@ def command_of(path: Path) -> str:
     return (
         f"snakemake {f'--snakefile {CHECKOUT}/Snakefile ' if elsewhere else ''}--cores 2 --configfile {path.as_posix()}"
     )
-
-
-def _registered(part: str) -> str:
-    """Return the name of a registered data set that a part is; empty for any other part."""
-    return next((name for name in load_registry() if name.casefold() == part.casefold()), "")
 
 
 def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -102,30 +109,5 @@ def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str,
     return section, short, {key: part}
 
 
-def _block(section: str, own: Mapping[str, Any]) -> str:
-    lines = [f"  {name}: {_flow(definition)}" for name, definition in own.items()]
-    return "\n".join([f"{section}:", *lines, ""])
-
-
 def _flow(value: object) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip()
-
-
-def _printed() -> Mapping[str, int]:
-    """Return q of the papers' data sets, by which the record of the papers has rows of the same problems."""
-    return printed_components(TABLE_4.paper, TABLE_4.setting)
-
-
-def _folds(datasets: Sequence[str]) -> int:
-    """Return the papers' folds for their data; classes of other data may be too small for as many."""
-    return FOLDS if _of_papers(datasets) else _FOLDS
-
-
-def _of_papers(datasets: Sequence[str]) -> bool:
-    return set(datasets) <= set(_printed())
-
-
-def _components(datasets: Sequence[str], sections: Mapping[str, Any]) -> str:
-    """Return q of each data set, as YAML: the papers', or the usual one of others."""
-    registry = registry_of({"datasets": sections.get("datasets", {})})
-    return _flow({name: _printed().get(name) or usual_components(registry[name]) for name in datasets})

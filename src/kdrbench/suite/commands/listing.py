@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.suite.commands.options import FILE, NearChoice, as_json, read_configs
@@ -46,45 +47,38 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
 
     if kind == "experiments":
         there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
-        experiments: Any = read_configs(there).get("experiments")
-        named = experiments if isinstance(experiments, dict) else {}
-        titles = {name: one.get("title", "") if isinstance(one, dict) else "" for name, one in named.items()}
-        return {str(name): str(title) for name, title in titles.items()}
+        experiments = read_configs(there).get("experiments")
+        titled = experiments if isinstance(experiments, dict) else {}
+        return {str(name): str(one.get("title", "")) if isinstance(one, dict) else "" for name, one in titled.items()}
     if kind == "datasets":
         registry = load_registry()
         return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}
     if kind in ("solvers", "controls"):
-        meant = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
-        named = {name: f"{in_words(one)}: {_said_of('solver', one['method'])}" for name, one in meant.items()}
-        return named | (
-            {name: _said_of("solver", name) for name in declared_names("solver")} if kind == "solvers" else {}
-        )
-    return {name: _said_of(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
+        chosen = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
+        named = {name: f"{in_words(one)}: {_summary('solver', one['method'])}" for name, one in chosen.items()}
+        own = declared_names("solver") if kind == "solvers" else ()
+        return named | {name: _summary("solver", name) for name in own}
+    return {name: _summary(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
 
 
-def _said_of(kind: str, name: str) -> str:
+def _summary(kind: str, name: str) -> str:
     """Return the first line of a method's documentation; of an installed one that cannot be loaded, why."""
-    try:
-        method = _class_of(kind, name)
-    except KdrbenchError as error:
-        return str(error)
-    return (method.__doc__ or "").strip().split("\n")[0]
-
-
-def _class_of(kind: str, name: str) -> Any:
     from kdrbench.baselines import BASELINES
     from kdrbench.kernels import FAMILIES, Combination, build_kernel
     from kdrbench.methods import load_method
     from kdrbench.metric_learning import LEARNERS
     from kdrbench.solvers import CONTROLS, SOLVERS
 
-    if kind == "kernel" and name in FAMILIES:
-        import numpy as np
-
-        if name == "combination":
-            return Combination
-        return type(build_kernel({"family": name}, np.arange(16.0).reshape(16, 1), 1))
-    if kind == "metric-learner" and name in LEARNERS:
-        return LEARNERS[name]
-    registered = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES}.get(kind, {})
-    return load_method("learner" if kind == "metric-learner" else kind, name, registered, ())
+    registered: dict[str, Any] = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES, "metric-learner": LEARNERS}
+    method: type
+    try:
+        if kind == "kernel" and name in FAMILIES:
+            samples = np.arange(16.0).reshape(16, 1)
+            method = Combination if name == "combination" else type(build_kernel({"family": name}, samples, 1))
+        elif name in LEARNERS and kind == "metric-learner":
+            method = LEARNERS[name]
+        else:
+            method = load_method(kind.removeprefix("metric-"), name, registered.get(kind, {}), ())
+    except KdrbenchError as error:
+        return str(error)
+    return (method.__doc__ or "").strip().split("\n")[0]

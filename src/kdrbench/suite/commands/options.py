@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.licences import check_licence
-from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import check_there, is_packed
 
 if TYPE_CHECKING:
@@ -27,14 +24,7 @@ CHECKOUT = Path(__file__).resolve().parents[4]
 
 
 class _Record(click.Path):
-    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes.
-
-    ``announced`` says that a line on standard error tells how long that has taken.
-    """
-
-    def __init__(self, *, announced: bool = False) -> None:
-        super().__init__(path_type=Path)
-        self._announced = announced
+    """A folder of results; a packed record becomes one for as long as the command works, by ``--jobs`` processes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder of results."""
@@ -49,31 +39,12 @@ class _Record(click.Path):
 
         # What is unpacked is removed then, too.
         leave_when_told()
-        with _elapsed(f"kdrbench: unpacking {place}") if self._announced else nullcontext():
-            folder: Path = ctx.with_resource(opened(place, int(ctx.params.get("jobs", 1))))
+        click.echo(f"kdrbench: unpacking {place}", err=True)
+        folder: Path = ctx.with_resource(opened(place, ctx.params.get("jobs", 1)))
         return folder
 
 
-RECORD, ANNOUNCED_RECORD = _Record(), _Record(announced=True)
-
-
-@contextmanager
-def _elapsed(title: str) -> Iterator[None]:
-    """Show the title of work with the seconds since it began, until it ends."""
-    line, over, began = ProgressLine(plain_s=5.0, terminal_s=0.5), Event(), monotonic()
-
-    def show() -> None:
-        while not over.wait(0.5):
-            line.show(f"{title}, {monotonic() - began:.0f} s")
-
-    thread = Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        line.end()
+RECORD = _Record(path_type=Path)
 
 
 class NearChoice(click.Choice):  # type: ignore[type-arg]
@@ -82,46 +53,25 @@ class NearChoice(click.Choice):  # type: ignore[type-arg]
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word."""
         if value not in self.choices:
-            raise InputError(unknown_name(_said(param), value, list(self.choices)))
+            what = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "word"
+            raise InputError(unknown_name(what, value, list(self.choices)))
         return value
 
 
-class Number(click.ParamType):  # type: ignore[type-arg]
-    """A finite number of at least ``least``, or greater than ``above``; ``whole`` for integers alone."""
-
-    name = "number"
-
-    def __init__(self, *, least: float | None = None, above: float | None = None, whole: bool = False) -> None:
-        self._least, self._above, self._whole = least, above, whole
-        bounds = [f"of at least {least}"] * (least is not None) + [f"greater than {above}"] * (above is not None)
-        self._allowed = " ".join(["an integer" if whole else "a finite number", *bounds])
+class Number(click.FloatRange):
+    """A finite number of at least ``min``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; ``InputError`` with what was given, what is allowed and what to do."""
-        number = self._read(value)
-        low = number is None or (self._least is not None and number < self._least)
-        if number is None or low or (self._above is not None and number <= self._above):
-            otherwise = "give such a number" if param and param.required else "give such a number, or leave it out"
-            raise InputError(f"{_said(param)} is {value}; it must be {self._allowed}: {otherwise}")
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
-    def _read(self, value: Any) -> float | None:
-        try:
-            number = int(value) if self._whole else float(value)
-        except ValueError:
-            return None
-        return number if math.isfinite(number) else None
 
-
-def _said(param: click.Parameter | None) -> str:
-    """Return an option or an argument as it is written."""
-    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name if param else "value"
-
-
+Whole = click.IntRange
 # Eager, so that a packed record is opened by as many.
-processes = click.option(
-    "--jobs", type=Number(least=1, whole=True), default=1, show_default=True, is_eager=True, help="Processes."
-)
+processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 results_folder = click.option(
     "--results",
@@ -133,11 +83,6 @@ results_folder = click.option(
 configuration_name = click.option(
     "--name", default="", help="Name of the configuration; the one without a name if not said."
 )
-
-
-def read_licence(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
-    """Return the word of a licence, if one is said; ``InputError`` unless it is one."""
-    return None if word is None else check_licence(word)
 
 
 def root_and_name(results: Path, name: str = "") -> tuple[Path, str]:
@@ -172,15 +117,20 @@ def named_record(results: Path, name: str) -> tuple[Path, str]:
     return root, "" if folder == root else folder.name
 
 
-def grid_of(config: Path) -> Grid:
+def checked_grid(config: Mapping[str, Any]) -> Grid:
     """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
-    from kdrbench.suite.conformance.trial import places_in, try_apart
+    from kdrbench.suite.conformance.subject import places_in, try_apart
     from kdrbench.suite.experiments.config import load_grid
+
+    try_apart(lambda: load_grid(config), places_in(config))
+    return load_grid(config)
+
+
+def grid_of(path: Path) -> Grid:
+    """Return the grid of the configuration in a file."""
     from kdrbench.suite.experiments.config_file import read_config_file
 
-    values = read_config_file(config)
-    try_apart(lambda: load_grid(values), places_in(values))
-    return load_grid(values)
+    return checked_grid(read_config_file(path))
 
 
 def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
@@ -188,20 +138,15 @@ def present_grid(results: Path, name: str) -> tuple[Grid, Path]:
 
     Where the files are not known, or have faults, it is the grid of the frozen configuration.
     """
-    import json
-
     from kdrbench.errors import KdrbenchError
-    from kdrbench.suite.conformance.trial import places_in, try_apart
-    from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import present_configuration
 
     frozen = frozen_configuration(results, name)
     config = present_configuration(results, "" if frozen.parent == results else frozen.parent.name)
+    if config is None:
+        return grid_of(frozen), frozen
     try:
-        if config is None:
-            return grid_of(frozen), frozen
-        try_apart(lambda: load_grid(config), places_in(config))
-        grid = load_grid(config)
+        grid = checked_grid(config)
     except KdrbenchError as fault:
         click.echo(
             f"kdrbench: the configuration of now has a fault, so that of the last start is shown: {fault}", err=True
@@ -224,21 +169,12 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise InputError(f"an option is written name=value, got {word!r}")
-        options[name] = _number(value) if _is_number(value) else yaml.safe_load(value)
+        options[name] = yaml.safe_load(value)
+        # YAML takes 1e-3 for a word.
+        if isinstance(options[name], str):
+            with suppress(ValueError):
+                options[name] = float(value)
     return options
-
-
-def _is_number(text: str) -> bool:
-    # YAML takes 1e-3 for a word.
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _number(text: str) -> float | int:
-    return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 
 def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:

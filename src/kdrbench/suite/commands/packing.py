@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.licences import DEFAULT
+from kdrbench.licences import DEFAULT, check_licence
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
 from kdrbench.suite.commands.options import (
     FILE,
-    Number,
+    RECORD,
+    Whole,
     configuration_name,
     frozen_configuration,
     grid_of,
-    read_licence,
     root_and_name,
 )
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
 
-# By this file a folder is known as made by `kdrbench pack`, which may then replace it.
-_PACKED = ".kdrbench-packed"
+# By these files a folder is known as made by its command, which may then replace it.
+_PACKED, _MERGED = ".kdrbench-packed", ".kdrbench-merged"
 
 
 @click.command()
@@ -37,12 +38,12 @@ _PACKED = ".kdrbench-packed"
 @click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
 @click.option(
     "--cell-kib",
-    type=Number(least=0, whole=True),
+    type=Whole(0),
     help="Extra projections to store per cell, beside that of its first run (default budget: 28 KiB).",
 )
 @click.option(
     "--licence",
-    callback=read_licence,
+    callback=lambda _, __, word: word and check_licence(word),
     help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {DEFAULT}).",
 )
 @click.option(
@@ -86,9 +87,7 @@ def pack(
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = (
-        _over(out, layer, grid, whole, cell_kib) if layer else (out, _alone(out, whole, cell_kib, licence or DEFAULT))
-    )
+    place, how = _how(out, layer, grid, whole, cell_kib, licence or DEFAULT)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     with replacing_folder(place, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
@@ -96,7 +95,15 @@ def pack(
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
-    held, rest = _of_layer(packed) if layer else _of_record(packed, grid)
+    if layer:
+        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
+        rest = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
+    else:
+        experiments = packed["experiments"].values()
+        rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
+        jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
+        held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
+        rest = f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
     click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
     if rest:
         click.echo(rest)
@@ -122,42 +129,30 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
     click.echo(f"{counted(n_rows, 'row')} of {experiments}, {counted(n_files, 'file')} -> {out}")
 
 
-def _alone(out: Path, whole: bool, cell_kib: int | None, licence: str) -> dict[str, Any]:
-    """Return how a record is packed; ``InputError`` where it would replace that of the papers, or one with layers."""
+def _how(
+    out: Path, layer: str | None, grid: Grid, whole: bool, cell_kib: int | None, licence: str
+) -> tuple[Path, dict[str, Any]]:
+    """Return the folder that is written, and how: alone, or as a layer over its base, as that was packed.
+
+    Raises ``InputError`` where a record would replace that of the papers, or one with layers.
+    """
     from kdrbench.suite.archive.arrays import MOST_OF_A_CELL
-
-    if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
-        raise InputError(f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out")
-    most = MOST_OF_A_CELL if cell_kib is None else int(cell_kib) * 1024
-    return {"whole": whole, "most_of_a_cell": most, "licence": licence}
-
-
-def _over(out: Path, layer: str, grid: Grid, whole: bool, cell_kib: int | None) -> tuple[Path, dict[str, Any]]:
-    """Return the folder of a layer, and how it is packed: over its base, and as that was."""
     from kdrbench.suite.archive.layers import new_layer, record_at
 
+    if not layer:
+        if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
+            raise InputError(
+                f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out"
+            )
+        most = MOST_OF_A_CELL if cell_kib is None else cell_kib * 1024
+        return out, {"whole": whole, "most_of_a_cell": most, "licence": licence}
     below = record_at(out)
     if whole or cell_kib is not None:
         raise InputError("a layer is packed as its base was: leave out --whole and --cell-kib")
     if (known := str(below.config.get("name", ""))) != grid.name:
         raise InputError(f"{out} is of the configuration {known!r}, and these results of {grid.name!r}; see --name")
-    said = below.base.manifest
-    return new_layer(below, layer), {"whole": said["whole"], "most_of_a_cell": said["most_of_a_cell"], "below": below}
-
-
-def _of_record(packed: dict[str, Any], grid: Grid) -> tuple[str, str]:
-    """Return what a record holds, and what it lacks."""
-    experiments = packed["experiments"].values()
-    rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
-    jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
-    held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
-    return held, f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
-
-
-def _of_layer(packed: dict[str, Any]) -> tuple[str, str]:
-    """Return what a layer holds, and what it drops of the record."""
-    dropped = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
-    return f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", dropped
+    base = below.base.manifest
+    return new_layer(below, layer), {"whole": base["whole"], "most_of_a_cell": base["most_of_a_cell"], "below": below}
 
 
 @click.command()
@@ -172,3 +167,26 @@ def unpack(packed: Path, out: Path) -> None:
     complete = unpacked(record, out)
     begun = len(record.manifest["experiments"]) - len(complete)
     click.echo(f"{counted(len(complete), 'experiment')}, and {begun} that are not complete -> {out}")
+
+
+@click.command("merge-results")
+@click.argument("results", type=RECORD, nargs=-1, required=True)
+@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
+def merge_results(results: tuple[Path, ...], out: Path) -> None:
+    """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
+
+    Identical rows are kept once. Refused are records of different definitions, runs that were measured twice, and an
+    experiment whose rows come from unlike machines, versions or limits; the message says which rows and columns.
+    """
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.experiments import merging
+    from kdrbench.suite.experiments.results import read_results, write_results
+
+    if len(results) < 2:
+        raise InputError(f"{results[0]} is a single record; name at least two to merge")
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", out.absolute().name)[:100]
+    merged = merging.merge_results([read_results(place) for place in results], name)
+    with replacing_folder(out, _MERGED) as folder:
+        write_results(folder, merged)
+    n_rows = sum(map(len, merged.records.values()))
+    click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")

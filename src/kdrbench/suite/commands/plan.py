@@ -12,7 +12,8 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, read_configs, results_folder
+from kdrbench.suite.commands.answers import aligned
+from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, checked_grid, read_configs, results_folder
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.forecast import Forecast
@@ -43,22 +44,20 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
     from kdrbench.solvers.registry import check_meanings
-    from kdrbench.suite.conformance.trial import places_in, try_apart
     from kdrbench.suite.engine.forecast import data_bytes, forecast
-    from kdrbench.suite.experiments.config import load_grid
 
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
     config = _with_named(read_configs((*below, *configs)), targets)
-    try_apart(lambda: load_grid(config), places_in(config))
-    grid = load_grid(config)
+    grid = checked_grid(config)
     check_meanings(config.get("solvers", {}))
     forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
     of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
     if as_json:
         click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
         return
-    click.echo("\n".join([*_table(forecasts), "", *_notes(forecasts, of_data, grid.budget_s)]))
+    rows = [_HEAD, *(_row(one.experiment, [one]) for one in forecasts), _row("all", forecasts)]
+    click.echo("\n".join([*aligned(rows, 1), "", *_notes(forecasts, of_data, grid.budget_s)]))
 
 
 def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
@@ -77,14 +76,6 @@ def _with_named(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     if not isinstance(run, list) or not isinstance(defined, dict):
         return config
     return {**config, "run": [*run, *(name for name in names if name in defined and name not in run)]}
-
-
-def _table(forecasts: Sequence[Forecast]) -> Iterator[str]:
-    rows = [_HEAD, *(_row(one.experiment, [one]) for one in forecasts), _row("all", forecasts)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *rest in rows:
-        numbers = [f"{word:>{width}}" for word, width in zip(rest, widths[1:], strict=True)]
-        yield "  ".join([f"{first:<{widths[0]}}", *numbers])
 
 
 def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,12 @@ def new(
     Other data have five folds, and components by their classes.
     """
     if kind == _EXPERIMENT:
-        _write_experiment(name, parts, into, drop, drop_missing)
+        from kdrbench.suite.commands.experiment import command_of, new_experiment
+
+        (path,) = _write(into, new_experiment(name, parts, into, drop=drop, drop_missing=drop_missing))
+        click.echo(f"run it:  {command_of(path)}")
+        if not Path("Snakefile").is_file():
+            click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
     if drop or drop_missing:
         raise InputError(
@@ -65,28 +71,21 @@ def new(
     if around and kind != "solver":
         raise InputError(f"--around {around} is for solvers; this is a {kind}")
     texts = render(kind, name, around)
+    plugin, test = _write(into, texts)
+    click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
+    if entry := _NEW[kind][1]:
+        click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
+
+
+def _write(into: Path, texts: dict[str, str]) -> list[Path]:
+    """Write files that are not there yet; ``InputError`` where one is."""
     paths = [into / file for file in texts]
     if there := [path for path in paths if path.exists()]:
         raise InputError(f"{there[0]} is there already; choose another name, or move it away")
     for path, text in zip(paths, texts.values(), strict=True):
         write_text(path, text)
         click.echo(f"written: {path}")
-    plugin, test = paths
-    click.echo(f"check it: kdrbench check {plugin}\ntest it:  python -m pytest {test}  (after pip install pytest)")
-    if entry := _NEW[kind][1]:
-        click.echo(f"run it, with this in a configuration:\n\n{entry.format(name=name, path=plugin.as_posix())}")
-
-
-def _write_experiment(name: str, parts: tuple[str, ...], into: Path, drop: tuple[str, ...], drop_missing: bool) -> None:
-    from kdrbench.suite.commands.experiment import command_of, new_experiment
-
-    file, text = new_experiment(name, parts, into, drop=drop, drop_missing=drop_missing)
-    if (path := into / file).exists():
-        raise InputError(f"{path} is there already; choose another name, or move it away")
-    write_text(path, text)
-    click.echo(f"written: {path}\nrun it:  {command_of(path)}")
-    if not Path("Snakefile").is_file():
-        click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
+    return paths
 
 
 def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
@@ -96,27 +95,25 @@ def render(kind: str, name: str, around: str | None = None) -> dict[str, str]:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(f"a plug-in is named by small letters, digits and '_', beginning with a letter; got {name!r}")
-    replacements = {
-        "plugin_name": name,
-        "kind_name": _NEW[kind][0],
-        "ClassName": "".join(map(str.capitalize, name.split("_"))),
-    }
+    class_name = "".join(map(str.capitalize, name.split("_")))
+    replacements = {"plugin_name": name, "kind_name": _NEW[kind][0], "ClassName": class_name}
     stem = kind.replace("-", "_")
-    templates = files("kdrbench.suite").joinpath("templates")
-    plugin, test, more_tests = (
-        templates.joinpath(f"{file}.txt").read_text(encoding="utf-8")
-        for file in (f"{stem}_{around}" if around else stem, "test", f"test_{stem}")
-    )
-    for word, stands_for in replacements.items():
-        plugin, test, more_tests = (text.replace(word, stands_for) for text in (plugin, test, more_tests))
-    return {f"{name}.py": plugin, f"test_{name}.py": test + more_tests}
+
+    def template(file: str) -> str:
+        text = files("kdrbench.suite").joinpath("templates", f"{file}.txt").read_text(encoding="utf-8")
+        for word, stands_for in replacements.items():
+            text = text.replace(word, stands_for)
+        return text
+
+    plugin = template(f"{stem}_{around}" if around else stem)
+    return {f"{name}.py": plugin, f"test_{name}.py": template("test") + template(f"test_{stem}")}
 
 
 @click.command()
 @click.argument("plugin")
 @click.option("--kind", type=NearChoice(list(_NEW)), help="What it is, where the class does not show it.")
 @click.option("--option", "options", multiple=True, help="An option of the plug-in, as name=value; may be repeated.")
-@click.option("--time-limit", type=Number(least=0.1), default=60.0, show_default=True, help="Of a check, in s.")
+@click.option("--time-limit", type=Number(0.1), default=60.0, show_default=True, help="Of a check, in s.")
 @click.option("--out", type=FILE, help="Also write the findings as JSON; faults then leave the exit code 0.")
 @as_json
 def check(
@@ -126,32 +123,26 @@ def check(
 
     Says what is wrong, and what to do; exit code 1 if something is.
     """
-    from dataclasses import asdict
-
     from kdrbench.suite.conformance import check as findings_of
     from kdrbench.suite.conformance import find_subject
     from kdrbench.suite.conformance.check import all_checks
-    from kdrbench.suite.conformance.trial import places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_of, try_apart
 
-    read = read_options(options)
-    try_apart(lambda: list(all_checks(find_subject(plugin, kind, read))), places_of([plugin]).values())
-    subject = find_subject(plugin, kind, read)
+    values = read_options(options)
+    try_apart(lambda: all_checks(find_subject(plugin, kind, values)), places_of([plugin]).values())
+    subject = find_subject(plugin, kind, values)
     findings: list[dict[str, Any]] = []
     for finding in findings_of(subject, time_limit):
         findings.append(asdict(finding))
         if not as_json:
             click.echo(str(finding))
     faults = sum(bool(finding["fault"]) for finding in findings)
-    said = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
+    report = {"plugin": plugin, "kind": subject.kind, "faults": faults, "findings": findings}
     if out is not None:
-        write_text(out, json.dumps(said, indent=2) + "\n")
+        write_text(out, json.dumps(report, indent=2) + "\n")
     if as_json:
-        click.echo(json.dumps(said))
+        click.echo(json.dumps(report))
     else:
         kept = f"has {counted(faults, 'fault')}" if faults else "keeps the contract"
-        click.echo(f"{plugin} {kept} of a {_word(subject.kind)}")
+        click.echo(f"{plugin} {kept} of a {_NEW[subject.kind][0]}")
     sys.exit(1 if faults and out is None else 0)
-
-
-def _word(kind: str) -> str:
-    return _NEW[kind][0] if kind in _NEW else kind

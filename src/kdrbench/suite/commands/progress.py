@@ -26,13 +26,12 @@ from kdrbench.suite.commands.options import (
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
     from kdrbench.suite.engine.progress import BatchProgress
-    from kdrbench.suite.engine.record import Record
 
 
 @click.command()
 @click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option("--watch", type=Number(least=0.1), help="Repeat after this many seconds, until all has ended.")
+@click.option("--watch", type=Number(0.1), help="Repeat after this many seconds, until all has ended.")
 def status(results: Path, name: str, watch: float | None) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
 
@@ -52,19 +51,14 @@ def status(results: Path, name: str, watch: float | None) -> None:
         progress = progress_of(grid, results)
         if watch and sys.stdout.isatty():
             click.clear()
-        losing = losing_cells(_rows_of_ikdr(progress), grid.config)
+        rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
+        losing = losing_cells(rows, grid.config)
         lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
         click.echo("\n".join(map(tinted_counts, lines)))
         if not watch or not any(one.left for one in progress):
             echo_answers(merged_answers(results, frozen), matrices=False)
             return
         time.sleep(watch)
-
-
-def _rows_of_ikdr(progress: list[BatchProgress]) -> Iterator[Record]:
-    for one in progress:
-        if one.batch.system == "ikdr":
-            yield from one.ended
 
 
 @click.command()
@@ -81,7 +75,7 @@ def why(place: str, results: Path, name: str) -> None:
     results, name = root_and_name(results, name)
     grid, _ = present_grid(results, name)
     chosen = _chosen(progress_of(grid, results), place, grid)
-    lines = [line for cell in _cells(chosen) if (line := _in_words(cell))]
+    lines = [line for _, cell in groupby(chosen, _cell) if (line := _in_words(list(cell)))]
     click.echo("\n".join(lines or [f"{counted(sum(one.n_ended for one in chosen), 'run')} up to date, none to make"]))
 
 
@@ -99,11 +93,6 @@ def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[B
     if not chosen:
         raise InputError(unknown_name("experiment, cell or target", place, sorted({*targets, *map(_cell, progress)})))
     return chosen
-
-
-def _cells(progress: Sequence[BatchProgress]) -> Iterator[list[BatchProgress]]:
-    for _, batches in groupby(progress, _cell):
-        yield list(batches)
 
 
 def _cell(one: BatchProgress) -> str:
@@ -124,12 +113,11 @@ def _in_words(batches: Sequence[BatchProgress]) -> str:
 @click.argument("place", default="")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option("--reports", type=FILE, default=None, help="Folder of all reports; beside RESULTS if not said.")
 @click.option(
     "--disturbed", "which", flag_value="disturbed", help="Only timed runs whose cores changed speed or were shared."
 )
 @click.option("--stopped", "which", flag_value="stopped", help="Only runs that ended at a limit of time or memory.")
-def forget(place: str, results: Path, name: str, reports: Path | None, which: str | None) -> None:
+def forget(place: str, results: Path, name: str, which: str | None) -> None:
     """Forget the runs of PLACE, an experiment or experiment/dataset/..., so that the workflow makes them again.
 
     The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
@@ -149,7 +137,7 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
             restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
         forget_runs(results, one, runs)
-        for path in _reports_of(Path(one).parts[0], results, reports or results.parent / "reports"):
+        for path in _reports_of(Path(one).parts[0], results):
             path.unlink(missing_ok=True)
         what = "the runs" if runs is None else counted(len(runs), "run")
         click.echo(f"the workflow will make {what} of {one} again")
@@ -157,14 +145,13 @@ def forget(place: str, results: Path, name: str, reports: Path | None, which: st
         click.echo(f"no {'timed ' if which == 'disturbed' else ''}run was {which}")
 
 
-def _reports_of(experiment: str, results: Path, reports: Path) -> Iterator[Path]:
+def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     """Yield the files of the tables and figures of an experiment, of all configurations that were run."""
     from kdrbench.suite.experiments.results import frozen_that_run
     from kdrbench.suite.reports.outputs import experiment_outputs
 
     for _, config in frozen_that_run(results, experiment):
-        outputs = experiment_outputs(config, experiment, typeset=True)
-        yield from (reports / Path(path).relative_to("reports") for path in outputs)
+        yield from (results.parent / path for path in experiment_outputs(config, experiment, typeset=True))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

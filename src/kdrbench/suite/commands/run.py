@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ import click
 from kdrbench.errors import ConfigError, InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
-from kdrbench.suite.commands.options import FILE, NearChoice, Number, as_json, read_configs, read_options
+from kdrbench.suite.commands.options import FILE, NearChoice, Number, Whole, as_json, read_configs, read_options
 
 if TYPE_CHECKING:
+    from kdrbench.datasets import Dataset
     from kdrbench.suite.engine.batch import Batch
     from kdrbench.suite.engine.grid import Grid
     from kdrbench.suite.engine.publish import JobFiles
@@ -37,18 +39,18 @@ _PLAIN_S = 1.0
 @click.argument("solver")
 @click.option(
     "--components",
-    type=Number(least=1, whole=True),
+    type=Whole(1),
     help="q; the number of classes, but less than that of features, if not said.",
 )
-@click.option("--time-limit", type=Number(above=0), help="In s; that of the configuration, else 60.")
-@click.option("--memory-limit", type=Number(least=1, whole=True), help="In MiB; that of the configuration, else 4096.")
-@click.option("--folds", type=Number(least=2, whole=True), help="Cross validation; all rows, once, if not said.")
+@click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
+@click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
+@click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
 @click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
-@click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True)
+@click.option("--seed", type=Whole(0), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
 @as_json
 def run(
@@ -68,8 +70,9 @@ def run(
 
     Progress goes to standard error. Exit code 1 if a run ended without a result.
     """
+    from kdrbench.datasets import load_defined
     from kdrbench.datasets.tables import table_of
-    from kdrbench.suite.conformance.trial import places_in, places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
     from kdrbench.suite.engine.isolation.core_lock import leave_when_told
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.experiments.config import check_part, load_grid
@@ -91,52 +94,60 @@ def run(
     config, grid = configured()
     (batch,) = grid.batches()
     leave_when_told()
+    definitions = config["datasets"]
+    data = load_defined(batch.dataset, definitions.get(batch.dataset, {}), mirror or None)
     with tempfile.TemporaryDirectory(prefix="kdrbench-run-") as folder:
-        _prepare(batch.dataset, config, mirror, Path(folder))
-        rows = [flat(record) for record in _run_batch(batch, config["limits"], Path(folder))]
+        watch = partial(_watch, batch, grid.limits(batch.experiment).time_s)
+        rows = [flat(record) for record in run_batch(grid, batch, data, Path(folder), REPEAT_FOR_S, watch)]
+    if not rows:
+        raise InputError("the run came to no end, see the lines above")
     for row in rows:
         click.echo(json.dumps(row) if as_json else _in_words(row))
     sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
 
 
-def _prepare(name: str, config: Mapping[str, Any], mirror: str, folder: Path) -> None:
-    from kdrbench.datasets import load_dataset, load_own, save_prepared
+def run_batch(
+    grid: Grid,
+    batch: Batch,
+    dataset: Dataset,
+    folder: Path,
+    repeat_for_s: float = 0.0,
+    watch: Callable[[subprocess.Popen[bytes], JobFiles], None] | None = None,
+) -> list[Record]:
+    """Make the runs of a batch as a job of the workflow does, in a process of its own; no rows where the job fails.
 
-    definitions = config["datasets"]
-    dataset = load_own(name, definitions[name]) if name in definitions else load_dataset(name, mirror=mirror or None)
-    save_prepared(dataset, folder / f"{name}.npz")
-
-
-def _run_batch(batch: Batch, limits: Mapping[str, Any], folder: Path) -> list[Record]:
-    """Run the batch as the workflow does, in a process of its own, and show meanwhile how far it is."""
+    ``watch`` is called with the process and its files, and returns when it has ended.
+    """
+    from kdrbench.datasets import save_prepared
     from kdrbench.suite.engine.batch import Bundle, Order, order_path
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import read_records
     from kdrbench.suite.systems import build_system
 
-    files, record = JobFiles.of(folder, batch.path), build_system(batch.system).record
-    order = Order(Bundle(batch.path, (batch,))).write(order_path(folder, batch.path))
-    command: list[str | Path] = [sys.executable, "-m", "kdrbench", "batch", "--repeat-for-s", str(REPEAT_FOR_S)]
-    command += [order, "--data", folder, "--results", folder]
-    command += ["--time-limit-s", str(limits["time_s"]), "--memory-limit-mib", str(limits["memory_mib"])]
-    # This process is the one that the batch must not outlive.
+    data, limits, files = folder / "data", grid.limits(batch.experiment), JobFiles.of(folder, batch.path)
+    save_prepared(dataset, data / f"{batch.dataset}.npz")
+    order = Order(Bundle(batch.path, (batch,)), timed=grid.timed(batch.experiment))
+    command: list[object] = [sys.executable, "-m", "kdrbench", "batch", order.write(order_path(folder, batch.path))]
+    command += ["--data", data, "--results", folder, "--repeat-for-s", repeat_for_s, "--threads", batch.threads]
+    command += ["--time-limit-s", limits.time_s, "--memory-limit-mib", limits.memory_mib]
+    # This process is the one that the job must not outlive.
     environment = {**os.environ, "KDRBENCH_SCHEDULER_PID": str(os.getpid())}
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, env=environment) as process:
         try:
-            _watch(process, batch, files, files.workspace(batch, record), limits["time_s"])
+            if watch is not None:
+                watch(process, files)
+            process.wait()
         except BaseException:
             process.terminate()
             raise
-    if process.returncode:
-        raise InputError("the run came to no end, see the lines above")
-    return list(read_records(files.records, record))
+    return [] if process.returncode else list(read_records(files.records, build_system(batch.system).record))
 
 
-def _watch(
-    process: subprocess.Popen[bytes], batch: Batch, files: JobFiles, workspace: Workspace[Any], time_limit_s: float
-) -> None:
+def _watch(batch: Batch, time_limit_s: float, process: subprocess.Popen[bytes], files: JobFiles) -> None:
     """Show how far the batch is until its process ends."""
-    line = ProgressLine(_PLAIN_S)
+    from kdrbench.suite.systems import build_system
+
+    line, workspace = ProgressLine(_PLAIN_S), files.workspace(batch, build_system(batch.system).record)
     while process.poll() is None:
         line.show("ending" if files.records.exists() else _progress(batch, workspace, time_limit_s))
         time.sleep(_LOOK_S)
@@ -163,10 +174,6 @@ def _progress(batch: Batch, workspace: Workspace[Any], time_limit_s: float) -> s
     )
 
 
-def _repeated(row: Mapping[str, Any]) -> str:
-    return f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
-
-
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return how a run ended, why, and what it has found."""
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
@@ -177,8 +184,9 @@ def _in_words(row: Mapping[str, Any]) -> str:
         return f"{ending}; it left no result"
     # Without held-out samples the error is that of the samples which were learned from.
     metric = "training error" if row["quality_metric"] == "error" else row["quality_metric"]
+    repeats = f" (warm median {row['warm_s']:.3g} s of {counted(row['repeats'], 'repeat')})" if row["repeats"] else ""
+    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{repeats}"
     forms = {"cost": "cost {:.8g}", "quality": f"{metric} {{:.4g}}"}
-    seconds = "" if row["time_s"] is None else f" in {row['time_s']:.3g} s, first solve{_repeated(row)}"
     forms |= {"iterations": f"{{:d}} iteration{'s' * (row['iterations'] != 1)}{seconds}"}
     forms |= {"stationarity": "stationarity {:.1e}", "feasibility": "feasibility {:.1e}"}
     words = [form.format(row[name]) for name, form in forms.items() if row[name] is not None]

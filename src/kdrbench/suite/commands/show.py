@@ -1,91 +1,60 @@
-"""`kdrbench show`: what is recorded of a run."""
+"""`kdrbench show`: what is recorded of a run, or how all runs ended and where their tables and figures are."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, root_and_name
+from kdrbench.suite.commands.options import (
+    as_json,
+    configuration_name,
+    frozen_configuration,
+    results_folder,
+    root_and_name,
+)
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.record import Record
 
 # What `show` prints after the result, in this order; the rest is in --json.
 _GROUPS = {
-    "time": (
-        "time_s",
-        "cpu_s",
-        "warm_s",
-        "warm_cpu_s",
-        "warm_iqr_s",
-        "repeats",
-        "wall_s",
-        "time_limit_s",
-        "unclocked_s",
-        "unaccounted",
-        "contaminated",
-        "cores",
-        "load",
-    ),
-    "memory": ("memory_mib", "memory_limit_mib", "memory_meter"),
-    "calls": (
-        "value_calls",
-        "gradient_calls",
-        "value_gradient_calls",
-        "hessian_vector_calls",
-        "hessian_calls",
-        "surrogate_calls",
-    ),
-    "problem": (
-        "paradigm",
-        "split",
-        "partition",
-        "kernel_weights",
-        "n_train",
-        "n_test",
-        "n_samples",
-        "n_features",
-        "n_constant_features",
-        "n_components",
-        "rank",
-        "evaluation",
-    ),
-    "provenance": (
-        "started_at",
-        "git_commit",
-        "git_dirty",
-        "kdrbench_version",
-        "python_version",
-        "numpy_version",
-        "scipy_version",
-        "blas",
-        "blas_threads",
-        "processor",
-        "machine",
-        "seed",
-        "data_sha256",
-        "batch_sha256",
-        "lock_sha256",
-    ),
+    "time": "time_s cpu_s warm_s warm_cpu_s warm_iqr_s repeats wall_s time_limit_s unclocked_s unaccounted "
+    "contaminated cores load",
+    "memory": "memory_mib memory_limit_mib memory_meter",
+    "calls": "value_calls gradient_calls value_gradient_calls hessian_vector_calls hessian_calls surrogate_calls",
+    "problem": "paradigm split partition kernel_weights n_train n_test n_samples n_features n_constant_features "
+    "n_components rank evaluation",
+    "provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
+    "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
 }
+# What the rows of one run have in common.
+_RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", required=False)
 @results_folder
 @configuration_name
 @as_json
-def show(run: str, results: Path, name: str, as_json: bool) -> None:
-    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
+def show(run: str | None, results: Path, name: str, as_json: bool) -> None:
+    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run.
+
+    Without RUN: how the merged runs ended, and where tables, figures and the dashboard are.
+    """
+    results, name = root_and_name(results, name)
+    if run is None:
+        _show_all(results, frozen_configuration(results, name).parent)
+        return
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
-    results, name = root_and_name(results, name)
     record = find_record(results, run, name)
     trace, values = _trace(results, record), flat(record)
     if as_json:
@@ -93,18 +62,55 @@ def show(run: str, results: Path, name: str, as_json: bool) -> None:
         return
     ending = ending_in_words(record.status, values.get("optimality"))
     click.echo(f"{run}: {ending} - {record.message}")
-    for title, names in {"result": _result_columns(record), **_GROUPS}.items():
-        filled = {name: values[name] for name in names if values.get(name) not in (None, "")}
+    for title, columns in {"result": " ".join(_result_columns(record)), **_GROUPS}.items():
+        filled = {column: values[column] for column in columns.split() if values.get(column) not in (None, "")}
         if filled:
-            click.echo(f"{title}: " + ", ".join(f"{name} {_short(value)}" for name, value in filled.items()))
+            click.echo(f"{title}: " + ", ".join(f"{column} {_short(value)}" for column, value in filled.items()))
     click.echo(_trace_in_words(trace))
+
+
+def _show_all(root: Path, folder: Path) -> None:
+    """Say how the merged runs of a configuration's ``folder`` ended, and where its reports are."""
+    from kdrbench.suite.csv_files import read_csv
+    from kdrbench.suite.reports.progress import claim_lines
+
+    tables = sorted(folder.glob("merged/*.csv")) or sorted(folder.glob("*.csv"))
+    if not tables:
+        raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
+    reports = root.parent / "reports" / folder.relative_to(root)
+    # Those of another's record are written into the folder of work.
+    reports = reports if reports.is_dir() else Path("reports", folder.name)
+    for line in (*_endings([row for path in tables for row in read_csv(path)]), *claim_lines(reports / "claims.json")):
+        click.echo(line)
+    page = reports / "dashboard.html"
+    for kind, place in (("table", reports), ("figure", reports / "figures")):
+        endings: dict[Path, list[str]] = {}
+        for path in sorted(path for path in place.glob("*.*") if path != page):
+            endings.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+        for stem, found in endings.items():
+            several = ",".join(found)
+            click.echo(f"{kind}: {stem}.{several if len(found) == 1 else f'{{{several}}}'}")
+    if page.is_file():
+        click.echo(f"all of it on one page: {page}")
+    if not reports.is_dir():
+        click.echo(f"no reports: {reports} is not there")
+
+
+def _endings(rows: list[dict[str, str]]) -> Iterator[str]:
+    """Yield how many runs there are, how they ended, and how many cannot be compared by time."""
+    endings = Counter(row["status"] for row in rows)
+    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
+    several = f" with {counted(len(rows), 'row')}" if runs != len(rows) else ""
+    yield f"{counted(runs, 'run')}{several}: {', '.join(f'{n} {name}' for name, n in sorted(endings.items()))}"
+    if drifted := sum(row["drifted"] == "True" for row in rows):
+        yield f"{counted(drifted, 'row')} timed on cores not as fast (10 %) as for other methods on the problem: marked"
 
 
 def _result_columns(record: Record) -> list[str]:
     """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
     from kdrbench.suite.engine.record import Record, column_types
 
-    others = {*column_types(Record), *record.axis_names(), *(name for names in _GROUPS.values() for name in names)}
+    others = {*column_types(Record), *record.axis_names(), *" ".join(_GROUPS.values()).split()}
     return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 
@@ -113,18 +119,18 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    names_of_run = run.split("/")
+    experiment, *rest = run.split("/")
     if name:
-        _check_experiment(results / name / "config.json", names_of_run[0])
-    left = _records(results, names_of_run[0], name)
+        _check_experiment(results / name / "config.json", experiment)
+    left = _records(results, experiment, name)
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
-    if len(names_of_run) != len(axes):
-        raise InputError(f"a run of {names_of_run[0]!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
-    for place, (axis, word) in enumerate(zip(axes, names_of_run, strict=True)):
+    if len(rest) != len(axes) - 1:
+        raise InputError(f"a run of {experiment!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
+    for place, word in enumerate(rest, 1):
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
-            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axis, word, names)}")
+            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axes[place], word, names)}")
     # Files of an earlier configuration, which shared jobs in another way, may be there too.
     return max(left, key=lambda record: record.provenance.started_at)
 
@@ -139,38 +145,29 @@ def _check_experiment(frozen: Path, experiment: str) -> None:
 
 
 def _records(results: Path, experiment: str, name: str) -> list[Record]:
-    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none."""
-    from kdrbench.suite.engine.record import RecordError, read_records
+    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none.
 
-    # A job's file is in the folder of its data set, or below that.
-    paths = sorted((results / "runs" / experiment).rglob("*.jsonl")) if experiment else []
-    if not any(path.stat().st_size for path in paths):
-        if experiment and (results / "runs" / experiment).is_dir():
-            raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
-        names = sorted(path.name for path in (results / "runs").glob("*/"))
+    Its system is that of the frozen configuration with the ``name``, or of another one; otherwise each is tried.
+    """
+    from kdrbench.suite.engine.record import RecordError, read_records
+    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
+
+    names = sorted(path.name for path in (results / "runs").glob("*/"))
+    if experiment not in names:
         raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
+    # A job's file is in the folder of its data set, or below that.
+    paths = sorted((results / "runs" / experiment).rglob("*.jsonl"))
+    if not any(path.stat().st_size for path in paths):
+        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
+    frozen = (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json")))
+    defined = [one[experiment] for one in map(_experiments, frozen) if experiment in one]
     faults = []
-    for kind in _kinds(results, experiment, name):
+    for system in chain(map(system_of, defined), map(build_system, SYSTEMS)):
         try:
-            return [record for path in paths for record in read_records(path, kind)]
+            return [record for path in paths for record in read_records(path, system.record)]
         except RecordError as fault:
             faults.append(fault)
     raise faults[0]
-
-
-def _kinds(results: Path, experiment: str, name: str) -> Iterator[type[Record]]:
-    """Yield the class of an experiment's records by the frozen configurations, then those of all systems.
-
-    The configuration with the ``name`` comes first.
-    """
-    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
-
-    for path in (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json"))):
-        definitions = _experiments(path)
-        if experiment in definitions:
-            yield system_of(definitions[experiment]).record
-    for system in SYSTEMS:
-        yield build_system(system).record
 
 
 def _experiments(path: Path) -> Mapping[str, Any]:
@@ -187,9 +184,8 @@ def _trace(results: Path, record: Record) -> list[dict[str, float]]:
     path = results / "traces" / record.provenance.trace_file
     points = read_points(path) if path.is_file() else {}
     cell = "/".join(str(getattr(record, name)) for name in ("dataset", *record.CELL))
-    return [
-        {key: point[key] for key in ("time_s", "cost", "stationarity")} for point in points.get((cell, record.run), [])
-    ]
+    columns = ("time_s", "cost", "stationarity")
+    return [{key: point[key] for key in columns} for point in points.get((cell, record.run), [])]
 
 
 def _trace_in_words(trace: list[dict[str, float]]) -> str:

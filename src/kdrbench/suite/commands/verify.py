@@ -1,35 +1,63 @@
-"""`kdrbench verify`: a record compared with what is computed again from raw data."""
+"""`kdrbench verify`: a record compared with what is computed again from raw data, or with runs that are made again."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
-from kdrbench.suite.commands.options import RECORD, Number, as_json, configuration_name, named_record, processes
+from kdrbench.suite.commands.options import (
+    FILE,
+    RECORD,
+    Number,
+    Whole,
+    as_json,
+    configuration_name,
+    named_record,
+    processes,
+    root_and_name,
+)
+
+if TYPE_CHECKING:
+    from kdrbench.suite.verification.audit import Audited
+    from kdrbench.suite.verification.record import Finding, Record
 
 _SHOWN = 20
+_CELLS_OF_A_COMPONENT = 3
 # Seconds between two lines that stay, and two on a terminal, where one is written over.
 _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 
 
 @click.command()
-@click.argument("results", type=RECORD, default=Path("results"))
+@click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @processes
-@click.option(
-    "--budget-s", type=Number(least=0), default=300, show_default=True, help="Seconds for runs of over 5,000 samples."
-)
-@click.option("--seed", type=Number(least=0, whole=True), default=0, show_default=True, help="Draws which of these.")
-@click.option("--mirror", default=None, help="Folder or URL with the data; KDRBENCH_MIRROR if not said.")
+@click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
+@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws which of these, and runs of --rerun.")
+@click.option("--mirror", default=None, help="Folder or URL with the data (default: KDRBENCH_MIRROR).")
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
+@click.option("--rerun", is_flag=True, help="Instead make random runs again, and compare them with their rows.")
+@click.option("--cells", type=Whole(1), default=5, show_default=True, help="Cells of --rerun, one run of each.")
+@click.option(
+    "--time-s", type=Number(0), default=60, show_default=True, help="--rerun skips runs that took longer than this."
+)
+@click.option(
+    "--attest",
+    is_flag=True,
+    help="--rerun at least three cells of each component, and append the result to RESULTS/attestations.jsonl.",
+)
 @as_json
+@click.pass_context
 def verify(
+    ctx: click.Context,
     results: Path,
     name: str,
     jobs: int,
@@ -37,25 +65,48 @@ def verify(
     seed: int,
     mirror: str | None,
     own_code: bool,
+    rerun: bool,
+    cells: int,
+    time_s: float,
+    attest: bool,
     as_json: bool,
 ) -> None:
     """Verify the record in RESULTS: its tables against its projections, its labels and the data.
 
     Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
     missing, double, or of another definition, data or seed are found as well. Exit code 1 if anything is.
+
+    With --rerun one run is drawn of each of --cells cells, of all systems in proportion, and made again by the engine
+    of the workflow. Runs that cannot be made here are skipped, and counted by reason. Rows of earlier revisions of
+    components that --attest has confirmed are up to date: they are not made again.
     """
     from kdrbench.suite.verification.record import Record
+
+    if attest and not rerun:
+        raise click.UsageError("--attest needs --rerun")
+    record = Record(*named_record(RECORD.convert(results, None, ctx), name), own_code)
+    if rerun:
+        least = _CELLS_OF_A_COMPONENT if attest else 0
+        folder = attested_folder(results, name) if attest else None
+        findings = _rerun(record, cells, seed, time_s, least, mirror, folder, as_json=as_json)
+    else:
+        findings = _recompute(record, jobs, budget_s, seed, mirror, as_json=as_json)
+    sys.exit(1 if findings else 0)
+
+
+def _recompute(
+    record: Record, jobs: int, budget_s: float, seed: int, mirror: str | None, *, as_json: bool
+) -> list[Finding]:
     from kdrbench.suite.verification.verify import verify as verified
 
-    record = Record(*named_record(results, name), own_code)
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
     try:
         found = verified(
             record,
             mirror=mirror,
-            n_jobs=int(jobs),
+            n_jobs=jobs,
             budget_s=budget_s,
-            seed=int(seed),
+            seed=seed,
             progress=lambda done, total: line.show(f"{done} of {total} batches verified"),
         )
     finally:
@@ -63,14 +114,74 @@ def verify(
     if as_json:
         counts = {"left_out": dict(found.left_out), "stale": dict(found.stale)}
         click.echo(json.dumps({**asdict(found), **counts}))
-    else:
-        for finding in found.findings[:_SHOWN]:
-            click.echo(str(finding))
-        if len(found.findings) > _SHOWN:
-            click.echo(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
-        for reason, count in found.left_out.items():
-            click.echo(f"not computed again: {count} {reason}")
-        for reason, count in found.stale.most_common(_SHOWN):
-            click.echo(f"out of date: {counted(count, 'row')}: {reason}")
-        click.echo(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
-    sys.exit(1 if found.findings else 0)
+        return found.findings
+    _echo_all(map(str, found.findings[:_SHOWN]))
+    if len(found.findings) > _SHOWN:
+        click.echo(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
+    _echo_all(f"not computed again: {count} {reason}" for reason, count in found.left_out.items())
+    stale = found.stale.most_common(_SHOWN)
+    _echo_all(f"out of date: {counted(count, 'row')}: {reason}" for reason, count in stale)
+    click.echo(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+    return found.findings
+
+
+def _rerun(
+    record: Record,
+    cells: int,
+    seed: int,
+    limit_s: float,
+    least: int,
+    mirror: str | None,
+    attestations: Path | None,
+    *,
+    as_json: bool,
+) -> list[Finding]:
+    from kdrbench.suite.commands.run import run_batch
+    from kdrbench.suite.engine.isolation.core_lock import leave_when_told
+    from kdrbench.suite.verification.audit import attest, audit
+
+    leave_when_told()
+    with tempfile.TemporaryDirectory(prefix="kdrbench-audit-") as folder:
+        found = audit(
+            record,
+            lambda batch, dataset, place: run_batch(record.grid, batch, dataset, place),
+            Path(folder),
+            n_cells=cells,
+            seed=seed,
+            limit_s=limit_s,
+            least=least,
+            mirror=mirror,
+            look=(lambda _: None) if as_json else _echo_run,
+        )
+    if as_json:
+        click.echo(json.dumps({"runs": [asdict(run) for run in found.runs], "passed_over": dict(found.passed_over)}))
+    for reason, count in found.passed_over.items():
+        click.echo(f"passed over: {count} {reason}", err=as_json)
+    if not found.runs:
+        raise InputError(
+            "none of the cells could be made again here, for the reasons above; raise --time-s, or name the folder of "
+            "the data with --mirror"
+        )
+    if attestations is not None:
+        click.echo(attest(attestations, found, seed), err=as_json)
+    if not as_json:
+        click.echo(f"{counted(len(found.runs), 'run')} made again, {counted(len(found.findings), 'finding')}")
+    return found.findings
+
+
+def attested_folder(results: Path, name: str) -> Path:
+    """Return the folder whose attestations are read: the base of a packed record, or that of all results."""
+    from kdrbench.suite.archive import is_packed, parts_of
+
+    return parts_of(results)[0] if is_packed(results) else root_and_name(results, name)[0]
+
+
+def _echo_run(run: Audited) -> None:
+    ratio = "" if run.time_ratio is None else f"; {run.time_ratio:.2f} x its time, scaled by calibration"
+    click.echo(f"{run.place}: {counted(len(run.findings), 'finding') if run.findings else 'as recorded'}{ratio}")
+    _echo_all(f"  {finding}" for finding in run.findings)
+
+
+def _echo_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.suite.commands.options import (
-    FILE,
-    Number,
-    grid_of,
-)
+from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +29,12 @@ def prepare(names: tuple[str, ...], mirror: str, definition: str, out: Path) -> 
     from kdrbench.datasets import load_defined, save_prepared
 
     for name in names:
-        dataset, path = load_defined(name, json.loads(definition), mirror or None), _file_of(name, out)
+        dataset = load_defined(name, json.loads(definition), mirror or None)
+        path = out if out.suffix == ".npz" else out / f"{name}.npz"
         save_prepared(dataset, path)
         n_samples, n_features = dataset.features.shape
         size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
         click.echo(f"{name}: {size}, {counted(len(dataset.class_names), 'class', 'classes')} -> {path}")
-
-
-def _file_of(name: str, out: Path) -> Path:
-    return out if out.suffix == ".npz" else out / f"{name}.npz"
 
 
 @click.command()
@@ -49,15 +42,13 @@ def _file_of(name: str, out: Path) -> Path:
 @click.option("--data", type=FILE, required=True, help="Folder of prepared data sets.")
 @click.option("--results", type=FILE, default=Path("results"), show_default=True, help="Folder of all results.")
 @click.option(
-    "--time-limit-s", type=Number(above=0), required=True, help="Limit of one run, on the clock of its method."
+    "--time-limit-s", type=Number(0, min_open=True), required=True, help="Limit of one run, on the clock of its method."
 )
-@click.option("--memory-limit-mib", type=Number(above=0), required=True, help="Memory limit of one run.")
+@click.option("--memory-limit-mib", type=Number(0, min_open=True), required=True, help="Memory limit of one run.")
 @click.option(
-    "--repeat-for-s", type=Number(least=0), default=0.5, show_default=True, help="Repeat shorter solves for this long."
+    "--repeat-for-s", type=Number(0), default=0.5, show_default=True, help="Repeat shorter solves for this long."
 )
-@click.option(
-    "--threads", type=Number(least=1, whole=True), default=1, show_default=True, help="Cores and BLAS threads of a run."
-)
+@click.option("--threads", type=Whole(1), default=1, show_default=True, help="Cores and BLAS threads of a run.")
 @click.option("--mirror", default="", help="Folder or http(s) URL of data, should a prepared file be damaged.")
 def batch(
     order: Path,

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from kdrbench.errors import KdrbenchError, in_words
-from kdrbench.suite.conformance.common import Check, Fault, Finding
-from kdrbench.suite.conformance.subject import Subject
+from kdrbench.suite.conformance.common import Check, Contract, Fault, Finding
+from kdrbench.suite.conformance.subject import KINDS, Subject
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
@@ -64,28 +64,13 @@ def _place_of(error: BaseException) -> str:
     return place
 
 
-# By kind: the module and function that return its checks, and what methods of the suite import late: here once, not in
-# the process of each check.
-_CHECKS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "solver": ("solver", "solver_checks", ("pymanopt.manifolds", "pymanopt.optimizers")),
-    "kernel": ("others", "kernel_checks", ()),
-    "dataset": ("others", "data_checks", ("sklearn.datasets",)),
-    "metric-learner": ("others", "learner_checks", ("scipy.optimize", "sklearn.neighbors")),
-    "baseline": (
-        "others",
-        "baseline_checks",
-        ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm"),
-    ),
-}
-
-
 def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
     """Yield what each check of the subject finds, each in a process of its own and within ``time_limit_s``.
 
     The second check lets the plug-in work for the first time. Where it or the API is at fault, the others would only
     say so again and are left out.
     """
-    for module in _CHECKS[subject.kind][2]:
+    for module in _contract(subject).late:
         import_module(module)
     for number, one in enumerate(all_checks(subject)):
         finding = ask_apart(one, time_limit_s)
@@ -96,8 +81,10 @@ def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:
 
 def all_checks(subject: Subject) -> list[Check]:
     """Return the checks of the subject's kind, none of which has been asked yet."""
-    module, name, _ = _CHECKS[subject.kind]
-    checks: list[Check] = getattr(import_module(f"kdrbench.suite.conformance.{module}"), name)(
-        subject.place, subject.options
-    )
-    return checks
+    return _contract(subject).all_checks()
+
+
+def _contract(subject: Subject) -> Contract:
+    module, name = KINDS[subject.kind].contract.split(":")
+    contract: type[Contract] = getattr(import_module(f"kdrbench.suite.conformance.{module}"), name)
+    return contract(subject.place, subject.options)

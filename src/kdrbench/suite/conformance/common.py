@@ -7,9 +7,10 @@ import json
 import os
 import pickle
 import random
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Fault(Exception):  # noqa: N818 - it is what is found, not an error of the
 class Check(NamedTuple):
     """One question; ``ask`` raises :class:`Fault` or anything else where the answer is no.
 
-    ``advice`` says what to do where something else is raised that is not of the plug-in's own lines.
+    ``advice`` is for what else is raised, unless by the plug-in's own lines.
     """
 
     name: str
@@ -70,26 +71,110 @@ def some_projection(n_features: int, n_components: int) -> FloatArray:
 Arrays = tuple[NDArray[Any], ...]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A plug-in at work: ``build`` makes it, ``work`` lets it do what it is for on given ``inputs`` and returns it.
+class Contract(ABC):
+    """What is asked of the plug-in at a ``place`` with ``options``, which is built and put to work for each check.
 
-    ``inputs`` makes the arrays, the same every time.
+    ``checks`` are those of its kind by name, each a method ``_check_NAME``, with their advice; ``late`` are modules
+    that methods of the suite import late: here once, not in the process of each check.
     """
 
-    build: Callable[[], Any]
-    inputs: Callable[[], Arrays]
-    work: Callable[[Any, Arrays], Arrays]
+    checks: ClassVar[Mapping[str, str]]
+    late: ClassVar[tuple[str, ...]] = ()
+    _common: ClassVar[Mapping[str, str]] = {
+        "determinism": _OWN_GENERATOR,
+        "inputs": "work on copies of the arrays you are given",
+        "global state": "leave the process as it is",
+        "pickle": "keep all that matters in the options",
+    }
+
+    def __init__(self, place: str, options: Mapping[str, Any]) -> None:
+        self.place, self.options = place, options
+
+    @abstractmethod
+    def _build(self) -> Any: ...
+
+    def _inputs(self) -> Arrays:
+        return features_and_labels()
+
+    @abstractmethod
+    def _work(self, plugin: Any, arrays: Arrays) -> Arrays: ...
+
+    def all_checks(self) -> list[Check]:
+        """Return the checks of its kind, then those of every kind, which suppose that the work itself goes well."""
+        checks = {**self.checks, **self._common}
+        return [Check(name, getattr(self, f"_check_{name.lower().replace(' ', '_')}"), checks[name]) for name in checks]
+
+    def _check_determinism(self) -> None:
+        _seed_all(1)
+        plugin = self._build()
+        first = self._work(plugin, self._inputs())
+        again = self._work(plugin, self._inputs())
+        _seed_all(2)
+        reseeded = self._work(self._build(), self._inputs())
+        if not _same(first, again):
+            raise Fault(
+                "the same object gives another result the second time",
+                "keep nothing between calls; seed generators of random numbers in each",
+            )
+        if not _same(first, reseeded):
+            raise Fault("the result depends on the seed of a global generator", _OWN_GENERATOR)
+
+    def _check_inputs(self) -> None:
+        arrays = self._inputs()
+        self._work(self._build(), arrays)
+        for number, (array, before) in enumerate(zip(arrays, self._inputs(), strict=True), start=1):
+            if not np.array_equal(array, before):
+                raise Fault(
+                    f"it changes array {number} of those it is given, of shape {array.shape}",
+                    "work on a copy: write `x = x.copy()`, or `x = x + y` in place of `x += y`",
+                )
+
+    def _check_global_state(self) -> None:
+        before = {name: read() for name, (read, _) in _STATE.items()}
+        environment = dict(os.environ)
+        self._work(self._build(), self._inputs())
+        for name, (read, advice) in _STATE.items():
+            if read() != before[name]:
+                raise Fault(f"it changes {name} of the whole process", advice)
+        # The first work has imported what is imported late, and libraries may set variables when that is done.
+        os.environ.clear()
+        os.environ.update(environment)
+        self._work(self._build(), self._inputs())
+        if changed := {name for name, _ in os.environ.items() ^ environment.items()}:
+            raise Fault(
+                f"it changes {', '.join(sorted(changed))} in os.environ",
+                "threads and limits are the bench's business; pass settings on as arguments",
+            )
+
+    def _check_pickle(self) -> None:
+        plugin = self._build()
+        advice = "keep plain values as options; make functions, files and locks where they are used"
+        try:
+            copy = pickle.loads(pickle.dumps(plugin))  # noqa: S301 - made here
+        except Exception as error:
+            raise Fault(f"it cannot be pickled ({in_words(error)})", advice) from error
+        if not _same(self._work(plugin, self._inputs()), self._work(copy, self._inputs())):
+            raise Fault("a copy from a pickle gives another result", "keep all that matters in the options")
 
 
-def common_checks(case: Case) -> list[Check]:
-    """Return the checks of :class:`Case`; they suppose that the work itself goes well."""
-    return [
-        Check("determinism", lambda: _deterministic(case), _OWN_GENERATOR),
-        Check("inputs", lambda: _leaves_inputs(case), "work on copies of the arrays you are given"),
-        Check("global state", lambda: _leaves_the_process(case), "leave the process as it is"),
-        Check("pickle", lambda: _can_be_pickled(case), "keep all that matters in the options"),
-    ]
+def _seed_all(seed: int) -> None:
+    # The global ones on purpose: results must not depend on them.
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+
+
+def _same(first: Arrays, second: Arrays) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+# What a plug-in must leave as it is, by name: how it is read, and what to do instead of changing it.
+_STATE: dict[str, tuple[Callable[[], Any], str]] = {
+    "numpy.random": (lambda: pickle.dumps(np.random.get_state()), _OWN_GENERATOR),  # noqa: NPY002
+    "random": (random.getstate, _OWN_GENERATOR),
+    "numpy.seterr": (np.geterr, "write `with numpy.errstate(...):`"),
+    "numpy.printoptions": (lambda: repr(np.get_printoptions()), "write `with numpy.printoptions(...):`"),
+    "the working directory": (os.getcwd, "leave it as it is"),
+}
 
 
 def check_options(plugin: Any) -> None:
@@ -120,78 +205,3 @@ def check_signature(method: Any, name: str, arguments: tuple[str, ...]) -> None:
             f"{name} cannot be called with {', '.join(arguments)}: {error}",
             f"write def {name}(self, {', '.join(arguments)})",
         ) from error
-
-
-def _deterministic(case: Case) -> None:
-    _seed_all(1)
-    plugin = case.build()
-    first = case.work(plugin, case.inputs())
-    again = case.work(plugin, case.inputs())
-    _seed_all(2)
-    reseeded = case.work(case.build(), case.inputs())
-    if not _same(first, again):
-        raise Fault(
-            "the same object gives another result the second time",
-            "keep nothing between calls; seed generators of random numbers in each",
-        )
-    if not _same(first, reseeded):
-        raise Fault("the result depends on the seed of a global generator", _OWN_GENERATOR)
-
-
-def _seed_all(seed: int) -> None:
-    # The global ones on purpose: results must not depend on them.
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-
-
-def _leaves_inputs(case: Case) -> None:
-    arrays = case.inputs()
-    case.work(case.build(), arrays)
-    for number, (array, before) in enumerate(zip(arrays, case.inputs(), strict=True), start=1):
-        if not np.array_equal(array, before):
-            raise Fault(
-                f"it changes array {number} of those it is given, of shape {array.shape}",
-                "work on a copy: write `x = x.copy()`, or `x = x + y` in place of `x += y`",
-            )
-
-
-# What a plug-in must leave as it is, by name: how it is read, and what to do instead of changing it.
-_STATE: dict[str, tuple[Callable[[], Any], str]] = {
-    "numpy.random": (lambda: pickle.dumps(np.random.get_state()), _OWN_GENERATOR),  # noqa: NPY002
-    "random": (random.getstate, _OWN_GENERATOR),
-    "numpy.seterr": (np.geterr, "write `with numpy.errstate(...):`"),
-    "numpy.printoptions": (lambda: repr(np.get_printoptions()), "write `with numpy.printoptions(...):`"),
-    "the working directory": (os.getcwd, "leave it as it is"),
-}
-
-
-def _leaves_the_process(case: Case) -> None:
-    before = {name: read() for name, (read, _) in _STATE.items()}
-    environment = dict(os.environ)
-    case.work(case.build(), case.inputs())
-    for name, (read, advice) in _STATE.items():
-        if read() != before[name]:
-            raise Fault(f"it changes {name} of the whole process", advice)
-    # The first work has imported what is imported late, and libraries may set variables when that is done.
-    os.environ.clear()
-    os.environ.update(environment)
-    case.work(case.build(), case.inputs())
-    if changed := {name for name, _ in os.environ.items() ^ environment.items()}:
-        raise Fault(
-            f"it changes {', '.join(sorted(changed))} in os.environ",
-            "threads and limits are the bench's business; pass settings on as arguments",
-        )
-
-
-def _can_be_pickled(case: Case) -> None:
-    plugin, advice = case.build(), "keep plain values as options; make functions, files and locks where they are used"
-    try:
-        copy = pickle.loads(pickle.dumps(plugin))  # noqa: S301 - made here
-    except Exception as error:
-        raise Fault(f"it cannot be pickled ({in_words(error)})", advice) from error
-    if not _same(case.work(plugin, case.inputs()), case.work(copy, case.inputs())):
-        raise Fault("a copy from a pickle gives another result", "keep all that matters in the options")
-
-
-def _same(first: Arrays, second: Arrays) -> bool:
-    return len(first) == len(second) and all(map(np.array_equal, first, second))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from kdrbench.metric_learning.learner import learn_map
 from kdrbench.suite.conformance.common import (
     N_CLASSES,
     Arrays,
-    Case,
-    Check,
+    Contract,
     Fault,
     check_options,
     check_signature,
-    common_checks,
     features_and_labels,
     some_projection,
 )
@@ -37,32 +35,75 @@ _EPS = float(np.finfo(float).eps)
 _AGREEMENT = 1e-4
 
 
-def kernel_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the kernel at a place."""
-    definition = {"family": place, **options}
+class KernelContract(Contract):
+    """The contract of a kernel."""
 
-    def build() -> Any:
-        return build_kernel(definition, features_and_labels()[0], 2)
+    checks: ClassVar = {
+        "API": "see docs/extending.md for what a kernel's class has",
+        "values": "return a new float array of the shape of beta",
+        "derivatives": "derive f once more, by hand or by a computer algebra",
+    }
 
-    return [
-        Check("API", lambda: _kernel_api(definition), "see docs/extending.md for what a kernel's class has"),
-        Check("values", lambda: _values(build()), "return a new float array of the shape of beta"),
-        Check("derivatives", lambda: _derivatives(build()), "derive f once more, by hand or by a computer algebra"),
-        *common_checks(Case(build, _kernel_inputs, _kernel_work)),
-    ]
+    def _build(self) -> Any:
+        return build_kernel({"family": self.place, **self.options}, features_and_labels()[0], 2)
 
+    def _inputs(self) -> Arrays:
+        return features_and_labels()[:1]
 
-def _kernel_api(definition: Mapping[str, Any]) -> None:
-    check_definition(definition)
-    if definition["family"] in FAMILIES:
-        return
-    family = load_method("kernel", definition["family"], {}, OF_KERNELS)
-    check_options(family)
-    if not isinstance(family.pairing, Pairing):
-        raise Fault(
-            f"pairing is {family.pairing!r}",
-            "write pairing: ClassVar[Pairing] = Pairing.DIFFERENCE (beta is a squared distance) or Pairing.DOT",
-        )
+    def _work(self, plugin: Kernel, arrays: Arrays) -> Arrays:
+        beta = pairing_values(plugin.pairing, arrays[0] @ some_projection(arrays[0].shape[1], 2))
+        return (*(function(beta) for function in _functions(plugin).values()), beta)
+
+    def _check_api(self) -> None:
+        check_definition({"family": self.place, **self.options})
+        if self.place in FAMILIES:
+            return
+        family = load_method("kernel", self.place, {}, OF_KERNELS)
+        check_options(family)
+        if not isinstance(family.pairing, Pairing):
+            raise Fault(
+                f"pairing is {family.pairing!r}",
+                "write pairing: ClassVar[Pairing] = Pairing.DIFFERENCE (beta is a squared distance) or Pairing.DOT",
+            )
+
+    def _check_values(self) -> None:
+        kernel = self._build()
+        for name, function in _functions(kernel).items():
+            beta = _betas(kernel)
+            # A value that is not finite is reported with its place.
+            with np.errstate(all="ignore"):
+                values = np.asarray(function(beta))
+            if not np.array_equal(beta, _betas(kernel)):
+                raise Fault(
+                    f"{name} changes the array it is given", "work on a copy: write beta + 1 in place of beta += 1"
+                )
+            if values.shape != beta.shape or values.dtype.kind != "f":
+                raise Fault(
+                    f"{name} maps an array of shape {beta.shape} to one of shape {values.shape}, {values.dtype}",
+                    "work elementwise: a constant is numpy.full_like(beta, constant)",
+                )
+            if not np.isfinite(values).all():
+                beta_of = beta[~np.isfinite(values)][0]
+                raise Fault(f"{name} is not finite at beta = {beta_of:g}", "give the function its limit there")
+            if np.shares_memory(values, beta):
+                raise Fault(f"{name} returns beta itself, not a new array", "write beta.copy()")
+
+    def _check_derivatives(self) -> None:
+        kernel = self._build()
+        functions = _functions(kernel)
+        for name, antiderivative in (("derivative", "value"), ("second_derivative", "derivative")):
+            beta = _betas(kernel)
+            # Off the edge of squared distances; what is restricted to samples keeps its shape.
+            if kernel.pairing is Pairing.DIFFERENCE:
+                beta = np.maximum(beta, 1e-3 * beta.mean())
+            wrong, slope, difference = _disagreement(functions[antiderivative], functions[name], beta)
+            if wrong.any():
+                worst = np.unravel_index(np.argmax(wrong), wrong.shape)
+                raise Fault(
+                    f"{name} is not the derivative of {antiderivative}: at beta = {beta[worst]:.6g} it is "
+                    f"{slope[worst]:.6g}, differences give {difference[worst]:.6g}",
+                    "derive f once more, by hand or by a computer algebra",
+                )
 
 
 def _functions(kernel: Kernel) -> dict[str, Function]:
@@ -73,43 +114,6 @@ def _betas(kernel: Kernel) -> FloatArray:
     """Return beta of all pairs of projected samples; with zeros on the diagonal for differences."""
     features, _ = features_and_labels()
     return pairing_values(kernel.pairing, features @ some_projection(features.shape[1], 2))
-
-
-def _values(kernel: Kernel) -> None:
-    for name, function in _functions(kernel).items():
-        beta = _betas(kernel)
-        # A value that is not finite is reported with its place.
-        with np.errstate(all="ignore"):
-            values = np.asarray(function(beta))
-        if not np.array_equal(beta, _betas(kernel)):
-            raise Fault(f"{name} changes the array it is given", "work on a copy: write beta + 1 in place of beta += 1")
-        if values.shape != beta.shape or values.dtype.kind != "f":
-            raise Fault(
-                f"{name} maps an array of shape {beta.shape} to one of shape {values.shape} and type {values.dtype}",
-                "work elementwise: a constant is numpy.full_like(beta, constant)",
-            )
-        if not np.isfinite(values).all():
-            beta_of = beta[~np.isfinite(values)][0]
-            raise Fault(f"{name} is not finite at beta = {beta_of:g}", "give the function its limit there")
-        if np.shares_memory(values, beta):
-            raise Fault(f"{name} returns beta itself, not a new array", "write beta.copy()")
-
-
-def _derivatives(kernel: Kernel) -> None:
-    functions = _functions(kernel)
-    for name, antiderivative in (("derivative", "value"), ("second_derivative", "derivative")):
-        beta = _betas(kernel)
-        # Off the edge of squared distances; what is restricted to samples keeps its shape.
-        if kernel.pairing is Pairing.DIFFERENCE:
-            beta = np.maximum(beta, 1e-3 * beta.mean())
-        wrong, slope, difference = _disagreement(functions[antiderivative], functions[name], beta)
-        if wrong.any():
-            worst = np.unravel_index(np.argmax(wrong), wrong.shape)
-            raise Fault(
-                f"{name} is not the derivative of {antiderivative}: at beta = {beta[worst]:.6g} it is "
-                f"{slope[worst]:.6g}, differences give {difference[worst]:.6g}",
-                "derive f once more, by hand or by a computer algebra",
-            )
 
 
 def _disagreement(function: Function, derivative: Function, beta: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
@@ -127,113 +131,109 @@ def _disagreement(function: Function, derivative: Function, beta: FloatArray) ->
     return excess > 0, slope, nearest
 
 
-def _kernel_inputs() -> Arrays:
-    return (features_and_labels()[0],)
+class LearnerContract(Contract):
+    """The contract of a metric learner."""
 
+    checks: ClassVar = {
+        "API": "see docs/extending.md for what a metric learner's class has",
+        "map": "return A, a finite array with a row for each feature; labels may be numbers or words",
+    }
+    late = ("scipy.optimize", "sklearn.neighbors")
 
-def _kernel_work(kernel: Kernel, arrays: Arrays) -> Arrays:
-    beta = pairing_values(kernel.pairing, arrays[0] @ some_projection(arrays[0].shape[1], 2))
-    # The last array shows whether beta has been changed.
-    return (*(function(beta) for function in _functions(kernel).values()), beta)
+    def _build(self) -> Any:
+        return build_learner(self.place, self.options)
 
+    def _work(self, plugin: Any, arrays: Arrays) -> Arrays:
+        return (plugin.fit(*arrays),)
 
-_SEED = 0
-
-
-def learner_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the metric learner at a place."""
-
-    def build() -> Any:
-        return build_learner(place, options)
-
-    def api() -> None:
-        learner = build()
+    def _check_api(self) -> None:
+        learner = self._build()
         check_options(type(learner))
         check_signature(learner, "fit", ("features", "labels"))
 
-    def learns() -> None:
+    def _check_map(self) -> None:
         features, labels = features_and_labels()
-        learned = learn_map(build(), features, labels)
+        learned = learn_map(self._build(), features, labels)
         names = np.array(["one", "two", "three"])[labels]
-        if learn_map(build(), features, names).shape != learned.shape:
+        if learn_map(self._build(), features, names).shape != learned.shape:
             raise Fault("labels that are words give a map of another shape", "code labels by numpy.unique")
 
-    return [
-        Check("API", api, "see docs/extending.md for what a metric learner's class has"),
-        Check("map", learns, "return A, a finite array with a row for each feature; labels may be numbers or words"),
-        *common_checks(Case(build, features_and_labels, lambda learner, arrays: (learner.fit(*arrays),))),
-    ]
 
+class DataContract(Contract):
+    """The contract of a data set; of a registered one the values are verified as they are loaded."""
 
-def data_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the data set at a place; of a registered one the values are verified as they are loaded."""
-    registered = place in load_registry()
+    checks: ClassVar = {
+        "API": "see docs/extending.md for what a data set's class has",
+        "values": "return (features, labels) or (features, labels, feature_names), without NaN",
+    }
+    late = ("sklearn.datasets",)
 
-    def load() -> Dataset:
-        return load_dataset(place) if registered else load_own("checked", {"loader": place, **options})
+    def __init__(self, place: str, options: Mapping[str, Any]) -> None:
+        super().__init__(place, options)
+        self.definition = {"loader": place, **options}
+        self.is_registered = place in load_registry()
 
-    def build() -> Any:
-        return place if registered else build_method("data set", {"loader": place, **options}, {}, OF_DATA, "loader")
+    def _build(self) -> Any:
+        return self.place if self.is_registered else build_method("data set", self.definition, {}, OF_DATA, "loader")
 
-    def api() -> None:
-        if not registered:
-            check_options(load_method("data set", place, {}, OF_DATA))
-            check_signature(build(), "load", ())
+    def _inputs(self) -> Arrays:
+        return ()
 
-    def labelled() -> None:
-        dataset = load()
-        if not registered and len(dataset.labels) == 0:
-            raise Fault("it has no labels", "return (features, labels) with one label a sample")
-        if not registered and np.bincount(dataset.labels).min() < 2:
-            raise Fault("a class has a single sample, which no cross validation can use", "leave such classes out")
-
-    def work(plugin: Any, arrays: Arrays) -> Arrays:
-        dataset = load()
+    def _work(self, plugin: Any, arrays: Arrays) -> Arrays:
+        dataset = self._load()
         return dataset.features, dataset.labels
 
-    return [
-        Check("API", api, "see docs/extending.md for what a data set's class has"),
-        Check("values", labelled, "return (features, labels) or (features, labels, feature_names), without NaN"),
-        *common_checks(Case(build, lambda: (), work)),
-    ]
+    def _load(self) -> Dataset:
+        return load_dataset(self.place) if self.is_registered else load_own("checked", self.definition)
+
+    def _check_api(self) -> None:
+        if not self.is_registered:
+            check_options(load_method("data set", self.place, {}, OF_DATA))
+            check_signature(self._build(), "load", ())
+
+    def _check_values(self) -> None:
+        dataset = self._load()
+        if not self.is_registered and len(dataset.labels) == 0:
+            raise Fault("it has no labels", "return (features, labels) with one label a sample")
+        if not self.is_registered and np.bincount(dataset.labels).min() < 2:
+            raise Fault("a class has a single sample, which no cross validation can use", "leave such classes out")
 
 
-def baseline_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the baseline at a place."""
+class BaselineContract(Contract):
+    """The contract of a baseline."""
 
-    def build() -> Any:
-        return build_baseline({"method": place, **options})
+    checks: ClassVar = {
+        "API": "see docs/baselines.md for what a baseline's class has",
+        "labels": "return one label a sample",
+    }
+    late = ("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.svm")
 
-    def api() -> None:
-        baseline = build()
+    def _build(self) -> Any:
+        return build_baseline({"method": self.place, **self.options})
+
+    def _work(self, plugin: Any, arrays: Arrays) -> Arrays:
+        features, labels = arrays
+        rng = np.random.default_rng(0)
+        if plugin.task == BaselineTask.CLASSIFICATION:
+            return (np.asarray(plugin.fit(features, labels, 2, rng).predict(features)),)
+        if plugin.task == BaselineTask.COMPLETION:
+            partial = np.where(np.arange(len(labels)) % 2 == 0, labels, -1)
+            return (np.asarray(plugin.complete(features, partial, 2, rng)),)
+        return (np.asarray(plugin.cluster(features, N_CLASSES, 2, rng)),)
+
+    def _check_api(self) -> None:
+        baseline = self._build()
         check_options(type(baseline))
         work = WORK[baseline.task]
         second = "n_clusters" if work == "cluster" else "labels"
         check_signature(baseline, work, ("features", second, "n_components", "rng"))
 
-    def labels() -> None:
+    def _check_labels(self) -> None:
         features, codes = features_and_labels()
-        (predicted,) = _referred(build(), (features, codes))
+        (predicted,) = self._work(self._build(), (features, codes))
         if predicted.shape != codes.shape:
             raise Fault(f"it gives labels of shape {predicted.shape} to {len(codes)} samples", "one label a sample")
         if not set(predicted.tolist()) <= set(range(N_CLASSES)):
             raise Fault(
                 f"it gives labels that there are not: {sorted(set(predicted.tolist()))}", "return those of training"
             )
-
-    return [
-        Check("API", api, "see docs/baselines.md for what a baseline's class has"),
-        Check("labels", labels, "return one label a sample"),
-        *common_checks(Case(build, features_and_labels, _referred)),
-    ]
-
-
-def _referred(baseline: Any, arrays: Arrays) -> Arrays:
-    features, labels = arrays
-    rng = np.random.default_rng(_SEED)
-    if baseline.task == BaselineTask.CLASSIFICATION:
-        return (np.asarray(baseline.fit(features, labels, 2, rng).predict(features)),)
-    if baseline.task == BaselineTask.COMPLETION:
-        partial = np.where(np.arange(len(labels)) % 2 == 0, labels, -1)
-        return (np.asarray(baseline.complete(features, partial, 2, rng)),)
-    return (np.asarray(baseline.cluster(features, N_CLASSES, 2, rng)),)

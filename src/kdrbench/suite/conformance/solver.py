@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,12 +20,11 @@ from kdrbench.solvers.geometry.stiefel import STATIONARY, is_stationary, relativ
 from kdrbench.solvers.monitor import Iterate
 from kdrbench.suite.conformance.common import (
     Arrays,
-    Case,
     Check,
+    Contract,
     Fault,
     check_options,
     check_signature,
-    common_checks,
     features_and_labels,
     some_projection,
 )
@@ -78,98 +78,130 @@ class Watch(IterationMonitor):
         return sum(asdict(self.problem.counters).values())
 
 
-def solver_checks(place: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return the checks of the solver at a place."""
-    definition = {"method": place, **options}
+class SolverContract(Contract):
+    """The contract of a solver."""
 
-    def build() -> Solver:
-        return build_solver(definition)
-
-    checks = [
-        Check("API", lambda: _check_api(build()), "see docs/extending.md for what a solver's class has"),
-        Check(
-            "feasibility",
-            lambda: _feasible(build()),
+    checks: ClassVar = {
+        "API": "see docs/extending.md for what a solver's class has",
+        "feasibility": (
             "orthonormalise each iterate, for instance by kdrbench.solvers.geometry.stiefel.orthonormalised, and "
-            "return SolverOutcome(projection, Status..., message)",
+            "return SolverOutcome(projection, Status..., message)"
         ),
-        Check(
-            "limits",
-            lambda: _obeys(build()),
-            "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
-        ),
-    ]
-    # A solver that stops by a rule of its own, or does not maximise F, need not converge.
-    if not _has(build, "own_rule", "control"):
-        checks.append(Check("convergence", lambda: _converges(build()), _SAY_ENDING))
-    checks += common_checks(Case(build, _inputs, _work))
-    if _has(build, "monotone"):
-        checks.append(Check("monotone", lambda: _monotone(build()), "accept a step only if F does not fall"))
-    return checks
+        "limits": "loop as `while monitor.keep_going(projection):`, and ask once an iterate",
+        "convergence": _SAY_ENDING,
+        "monotone": "accept a step only if F does not fall",
+    }
+    late = ("pymanopt.manifolds", "pymanopt.optimizers")
 
+    def _build(self) -> Solver:
+        return build_solver({"method": self.place, **self.options})
 
-def _has(build: Callable[[], Solver], *names: str) -> bool:
-    """Return whether the solver has one of these attributes; one that cannot be built fails the first check anyhow."""
-    try:
-        solver = build()
-    except InputError:
-        return False
-    return any(bool(getattr(solver, name, False)) for name in names)
+    def _inputs(self) -> Arrays:
+        return *(some_projection(6, 2) for _ in KERNELS), *features_and_labels()
 
+    def _work(self, plugin: Solver, arrays: Arrays) -> Arrays:
+        *starts, features, labels = arrays
+        results: list[FloatArray] = []
+        for definition, start in zip(KERNELS, starts, strict=True):
+            problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
+            results.append(solve(plugin, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
+        return tuple(results)
 
-def _check_api(solver: Solver) -> None:
-    check_options(type(solver))
-    if not isinstance(solver.requires, frozenset | set) or not all(isinstance(name, str) for name in solver.requires):
-        raise Fault(
-            f"requires is {solver.requires!r}",
-            'write requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})',
-        )
-    try:
-        check_oracles(solver, _problem(KERNELS[0]))
-    except InputError as error:
-        raise Fault(
-            str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
-        ) from error
-    check_signature(solver, "run", ("problem", "start", "monitor"))
+    def all_checks(self) -> list[Check]:
+        """Leave out convergence of a solver that stops by its own rule or does not maximise F, and undeclared ascent.
 
+        One that cannot be built fails the first check anyhow.
+        """
+        solver: Any = None
+        with suppress(InputError):
+            solver = self._build()
+        left_out = {"convergence"} if any(getattr(solver, name, False) for name in ("own_rule", "control")) else set()
+        left_out |= set() if getattr(solver, "monotone", False) else {"monotone"}
+        return [one for one in super().all_checks() if one.name not in left_out]
 
-def _feasible(solver: Solver) -> None:
-    for definition in KERNELS:
-        for n_components in (1, 2, 6):
-            result = _solved(solver, definition, n_components)[0]
-            if not isinstance(result.message, str) or not result.message:
-                raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
-
-
-def _obeys(solver: Solver) -> None:
-    _asks_often(solver)
-    for limit in (0, 1, 2):
-        problem = _problem(KERNELS[0])
-        watch = Watch(problem, limit)
-        result = solve(solver, problem, some_projection(6, 2), watch)
-        if not watch.asked:
+    def _check_api(self) -> None:
+        solver = self._build()
+        check_options(type(solver))
+        if not isinstance(solver.requires, frozenset | set) or not all(
+            isinstance(name, str) for name in solver.requires
+        ):
             raise Fault(
-                "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
-                "loop as `while monitor.keep_going(projection):`",
+                f"requires is {solver.requires!r}",
+                'write requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})',
             )
-        if watch.calls_at_stop is None:
-            continue
-        if watch.asked_again > _FEW_CALLS:
+        try:
+            check_oracles(solver, _problem(KERNELS[0]))
+        except InputError as error:
             raise Fault(
-                "it continues after keep_going has answered false, and asked "
-                f"{counted(watch.asked_again, 'time')} more",
-                "leave the loop at the first false, and return the iterate you have",
-            )
-        if watch.calls - watch.calls_at_stop > _FEW_CALLS:
-            raise Fault(
-                f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
-                "return at once: whatever is done now is beyond the limit",
-            )
-        if result.status is not watch.stop_status:
-            raise Fault(
-                f"the monitor stopped it, and its status is {str(result.status)!r}",
-                "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
-            )
+                str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
+            ) from error
+        check_signature(solver, "run", ("problem", "start", "monitor"))
+
+    def _check_feasibility(self) -> None:
+        solver = self._build()
+        for definition in KERNELS:
+            for n_components in (1, 2, 6):
+                result = _solved(solver, definition, n_components)[0]
+                if not isinstance(result.message, str) or not result.message:
+                    raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
+
+    def _check_limits(self) -> None:
+        solver = self._build()
+        _asks_often(solver)
+        for limit in (0, 1, 2):
+            problem = _problem(KERNELS[0])
+            watch = Watch(problem, limit)
+            result = solve(solver, problem, some_projection(6, 2), watch)
+            if not watch.asked:
+                raise Fault(
+                    "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
+                    "loop as `while monitor.keep_going(projection):`",
+                )
+            if watch.calls_at_stop is None:
+                continue
+            if watch.asked_again > _FEW_CALLS:
+                raise Fault(
+                    "it continues after keep_going has answered false, and asked "
+                    f"{counted(watch.asked_again, 'time')} more",
+                    "leave the loop at the first false, and return the iterate you have",
+                )
+            if watch.calls - watch.calls_at_stop > _FEW_CALLS:
+                raise Fault(
+                    f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
+                    "return at once: whatever is done now is beyond the limit",
+                )
+            if result.status is not watch.stop_status:
+                raise Fault(
+                    f"the monitor stopped it, and its status is {str(result.status)!r}",
+                    "return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)",
+                )
+
+    def _check_convergence(self) -> None:
+        solver = self._build()
+        for definition in KERNELS:
+            result, watch = _solved(solver, definition, 2)
+            gradient = watch.referee.gradient(result.projection)
+            found = relative_stationarity(result.projection, gradient)
+            if result.status is Status.CONVERGED and not is_stationary(found):
+                raise Fault(
+                    f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
+                    f"converged means at most {STATIONARY:.0e}",
+                    _SAY_ENDING,
+                )
+
+    def _check_monotone(self) -> None:
+        solver = self._build()
+        for definition in KERNELS:
+            _, watch = _solved(solver, definition, 2)
+            values = np.array(watch.values)
+            drop = float(np.max(values[:-1] - values[1:], initial=0.0))
+            if drop > _ROUNDING * float(np.abs(values).max()):
+                step = int(np.argmax(values[:-1] - values[1:]))
+                raise Fault(
+                    f"it says that it is monotone, and F falls from {values[step]:.9g} to {values[step + 1]:.9g} at "
+                    f"iterate {step + 1} with the {definition['family']} kernel",
+                    "accept a step only if F does not fall, or leave `monotone` out",
+                )
 
 
 def _asks_often(solver: Solver) -> None:
@@ -183,34 +215,6 @@ def _asks_often(solver: Solver) -> None:
             )
 
 
-def _converges(solver: Solver) -> None:
-    """Ask of a result that says converged that it is stationary, by the definition that tables print."""
-    for definition in KERNELS:
-        result, watch = _solved(solver, definition, 2)
-        gradient = watch.referee.gradient(result.projection)
-        found = relative_stationarity(result.projection, gradient)
-        if result.status is Status.CONVERGED and not is_stationary(found):
-            raise Fault(
-                f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
-                f"converged means at most {STATIONARY:.0e}",
-                _SAY_ENDING,
-            )
-
-
-def _monotone(solver: Solver) -> None:
-    for definition in KERNELS:
-        _, watch = _solved(solver, definition, 2)
-        values = np.array(watch.values)
-        drop = float(np.max(values[:-1] - values[1:], initial=0.0))
-        if drop > _ROUNDING * float(np.abs(values).max()):
-            step = int(np.argmax(values[:-1] - values[1:]))
-            raise Fault(
-                f"it says that it is monotone, and F falls from {values[step]:.9g} to {values[step + 1]:.9g} at "
-                f"iterate {step + 1} with the {definition['family']} kernel",
-                "accept a step only if F does not fall, or leave `monotone` out",
-            )
-
-
 def _problem(definition: Mapping[str, Any]) -> Problem:
     features, labels = features_and_labels()
     return supervised_problem(features, labels, build_kernel(definition, features, 2))
@@ -220,18 +224,3 @@ def _solved(solver: Solver, definition: Mapping[str, Any], n_components: int) ->
     problem = _problem(definition)
     watch = Watch(problem)
     return solve(solver, problem, some_projection(problem.n_features, n_components), watch), watch
-
-
-def _inputs() -> Arrays:
-    features, labels = features_and_labels()
-    # A start for each kernel: what is done twice to one may undo itself.
-    return *(some_projection(6, 2) for _ in KERNELS), features, labels
-
-
-def _work(solver: Solver, arrays: Arrays) -> Arrays:
-    *starts, features, labels = arrays
-    results: list[FloatArray] = []
-    for definition, start in zip(KERNELS, starts, strict=True):
-        problem = supervised_problem(features, labels, build_kernel(definition, features, 2))
-        results.append(solve(solver, problem, start, IterationMonitor(_MOST_ITERATIONS)).projection)
-    return tuple(results)

@@ -1,27 +1,45 @@
-"""From a path or a name to what is to be checked: its kind, and how it is built."""
+"""From a path or a name to what is to be checked, and plug-ins tried in another process first.
+
+One that ends its process ends that one, and is named by a sentence here. Without it, a file that calls ``os._exit(0)``
+ends Snakemake or a command as if all were done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import psutil
 
 from kdrbench import plugins
-from kdrbench.baselines import BASELINES
-from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import FAMILIES
-from kdrbench.metric_learning import LEARNERS
-from kdrbench.solvers import CONTROLS, SOLVERS
+from kdrbench.suite.engine.isolation.limits import Limits
+from kdrbench.suite.engine.isolation.processes import MIB
+from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
-# By the words of the command line: the word of messages, and the attributes that identify a class of the kind.
-KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "solver": ("solver", ("run", "requires")),
-    "kernel": ("kernel", ("pairing", "derivative")),
-    "dataset": ("data set", ("load",)),
-    "baseline": ("baseline", ("task", "imports")),
-    "metric-learner": ("learner", ("fit",)),
+
+class Kind(NamedTuple):
+    """A kind of plug-ins: its word in messages, attributes that identify a class of it, and where its contract is."""
+
+    word: str
+    marks: tuple[str, ...]
+    contract: str
+
+
+# By the words of the command line.
+KINDS = {
+    "solver": Kind("solver", ("run", "requires"), "solver:SolverContract"),
+    "kernel": Kind("kernel", ("pairing", "derivative"), "others:KernelContract"),
+    "dataset": Kind("data set", ("load",), "others:DataContract"),
+    "baseline": Kind("baseline", ("task", "imports"), "others:BaselineContract"),
+    "metric-learner": Kind("learner", ("fit",), "others:LearnerContract"),
 }
+# Data sets of the user's own are read whenever a configuration is.
+TIME_LIMIT_S = 300.0
+# The keys of a configuration that may name a plug-in.
+_KEYS = ("family", "learners", "loader", "method", "system")
+_ADVICE = "let it define classes, and work in their methods alone"
 
 
 @dataclass(frozen=True)
@@ -35,14 +53,20 @@ class Subject:
 
 def registered_names(kind: str) -> list[str]:
     """Return the names of a kind that come with kdrbench, and then those that installed packages declare."""
-    registered: dict[str, list[str]] = {
+    from kdrbench.baselines import BASELINES
+    from kdrbench.datasets.registry import load_registry
+    from kdrbench.kernels import FAMILIES
+    from kdrbench.metric_learning import LEARNERS
+    from kdrbench.solvers import CONTROLS, SOLVERS
+
+    registered: dict[str, Iterable[str]] = {
         "solver": [*sorted(SOLVERS), *sorted(CONTROLS)],
-        "kernel": list(FAMILIES),
-        "dataset": list(load_registry()),
+        "kernel": FAMILIES,
+        "dataset": load_registry(),
         "baseline": sorted(BASELINES),
-        "metric-learner": list(LEARNERS),
+        "metric-learner": LEARNERS,
     }
-    return [*registered[kind], *plugins.declared_names(KINDS[kind][0])]
+    return [*registered[kind], *plugins.declared_names(KINDS[kind].word)]
 
 
 def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any] | None = None) -> Subject:
@@ -51,13 +75,12 @@ def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any]
     Raises ``InputError`` when nothing has the name, when a file holds nothing that looks like a plug-in, or when it
     may be of several kinds and ``kind`` does not say which.
     """
-    options = options or {}
-    if kind is not None:
-        return Subject(kind, place, options)
-    kinds = _kinds_of_class(place) if ":" in place or plugins.is_file_name(place) else _kinds_of_name(place)
-    if len(kinds) > 1:
-        raise InputError(f"{place!r} may be a {' or a '.join(kinds)}; say which with --kind")
-    return Subject(kinds[0], place, options)
+    if kind is None:
+        kinds = _kinds_of_class(place) if ":" in place or plugins.is_file_name(place) else _kinds_of_name(place)
+        if len(kinds) > 1:
+            raise InputError(f"{place!r} may be a {' or a '.join(kinds)}; say which with --kind")
+        kind = kinds[0]
+    return Subject(kind, place, options or {})
 
 
 def _kinds_of_name(name: str) -> list[str]:
@@ -86,4 +109,62 @@ def _kinds_of_class(place: str) -> list[str]:
 
 def _kinds_by_attributes(plugin: type) -> list[str]:
     """Return the kind that a class looks like; a baseline may have fit too."""
-    return [kind for kind, (_, marks) in KINDS.items() if any(hasattr(plugin, mark) for mark in marks)][:1]
+    return [kind for kind, one in KINDS.items() if any(hasattr(plugin, mark) for mark in one.marks)][:1]
+
+
+def places_in(config: object) -> list[str]:
+    """Return the places of the user's own code that a configuration names, which need not be sound."""
+    return list(places_of(_names(config)).values())
+
+
+def places_of(names: Iterable[str]) -> dict[str, str]:
+    """Return by name the places of those that lead to code of the user's own or of an installed package."""
+    declared = {name: place for kind in plugins.GROUPS for name, place in plugins.declared_places(kind).items()}
+    places = ((name, name if ":" in name or plugins.is_file_name(name) else declared.get(name)) for name in names)
+    return {name: place for name, place in places if place}
+
+
+def _names(value: object, key: object = "") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _names(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _names(part, key)
+    elif isinstance(value, str) and key in _KEYS:
+        yield value
+
+
+def try_apart(work: Callable[[], object], places: Iterable[str], time_limit_s: float = TIME_LIMIT_S) -> None:
+    """Do the work, in which the plug-ins at ``places`` take part, in another process; what it raises does not count.
+
+    Nothing is done without plug-ins. Raises ``InputError`` when the process does not come to the end of the work,
+    naming the plug-in whose import is enough for that, or all of them.
+    """
+    if not (used := list(places)):
+        return
+    limits = Limits(time_limit_s, psutil.virtual_memory().total / MIB)
+    if not (ending := _ending(work, limits)):
+        return
+    for place in used:
+        if said := _ending(lambda place=place: plugins.load_class_module("plug-in", place), limits):  # type: ignore[misc]
+            raise InputError(f"plug-in {place!r} {said} when it was loaded; {_ADVICE}")
+    raise InputError(f"one of the plug-ins {', '.join(map(repr, used))} {ending} when it was asked for; {_ADVICE}")
+
+
+def _ending(work: Callable[[], object], limits: Limits) -> str:
+    """Return how the work ended the process that it was done in, empty where it came to its end."""
+    try:
+        report_of(lambda: _survived(work), limits, quiet=True)
+    except NoReportError as ending:
+        return str(ending)
+    return ""
+
+
+def _survived(work: Callable[[], Any]) -> bool:
+    try:
+        work()
+    except Exception:
+        # It will be raised where the work is done for good.
+        return False
+    return True

@@ -15,6 +15,7 @@ from kdrbench.suite.engine.identity import Attested, Requirements
 from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.provenance import calibration_s
+from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -131,12 +132,16 @@ class System(ABC):
         """Return each :class:`~kdrbench.suite.findings.finding.Claim` that all rows of the system decide."""
         return ()
 
-    def recompute(self, batch: Batch, row: Mapping[str, str], arrays: Mapping[str, Any], dataset: Dataset) -> Any:
+    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
         """Return a row's numbers, computed again from the arrays of its run and the data, for ``kdrbench verify``.
 
-        They are a :class:`~kdrbench.suite.verification.comparison.Recomputed`.
+        Of more than ``most_samples`` samples no n x n arrays are to be formed.
         """
-        return None
+        return Recomputed({})
+
+    def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
+        """Return about how many seconds that takes for a run of many samples, which needs a budget; 0 for others."""
+        return 0.0
 
 
 @dataclass(frozen=True)

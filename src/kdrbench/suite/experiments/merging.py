@@ -29,7 +29,10 @@ _FREE = frozenset({"name", "run", "data", "limits", "include"})
 _WORDS = frozenset({"title", "limits", "runs_per_job"})
 # Faults that a message lists.
 _MOST = 5
-_APART = "show them apart with `kdrbench site`, or merge single tables (merged/EXPERIMENT.csv) of which each is in one"
+_APART = (
+    "show them apart with `kdrbench report --site`, or merge single tables (merged/EXPERIMENT.csv) of which each is in "
+    "one"
+)
 
 
 def merge_results(all_results: Sequence[Results], name: str) -> Results:

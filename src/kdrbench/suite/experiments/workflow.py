@@ -20,7 +20,7 @@ from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
 from kdrbench.files import write_text
 from kdrbench.plugins import load_class_module
 from kdrbench.solvers.registry import check_meanings, method_of
-from kdrbench.suite.conformance.trial import places_in, places_of, try_apart
+from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
 from kdrbench.suite.engine.batch import Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import own_code_sha256
@@ -262,7 +262,7 @@ def closing_lines(grid: Grid, results: str, reports: str) -> str:
     stale = stale_jobs(grid, _RESULTS)
     left = f"\nkdrbench: {stale_in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
     return (
-        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench where --results {results}` lists them."
+        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
         f"{left}"
     )
 

@@ -33,17 +33,19 @@ from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
-from kdrbench.errors import KdrbenchError
+from kdrbench.errors import KdrbenchError, counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.identity import Step, steps_of
+from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
+from kdrbench.suite.engine.recomputed import Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
+from kdrbench.suite.engine.rows import now
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.verification.comparison import Arrays, Finding
-from kdrbench.suite.verification.record import Record
+from kdrbench.suite.verification.record import Finding, Record
 from kdrbench.suite.verification.verify import place_of
 
 _MIB = 2**20
@@ -255,35 +257,21 @@ def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
     if first["status"] != second["status"]:
         if not _near_a_limit(recorded.record, here.record):
             yield Finding(place, "status", first["status"], f"{second['status']}, of a rerun ({second['message']})")
-    elif first["status"] in (Status.TIME_LIMIT, Status.MEMORY_LIMIT):
-        # Where the clock or the memory has stopped it, is the machine's.
-        return
-    elif same_rounding(recorded.record, here.record):
-        yield from _equal(place, recorded, here)
-    else:
-        yield from _near(place, recorded, here)
-
-
-def _equal(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
-    first, second = flat(recorded.record), flat(here.record)
-    for name in own_column_types(type(recorded.record)):  # type: ignore[arg-type]
+    # Where the clock or the memory has stopped it, is the machine's.
+    elif first["status"] not in (Status.TIME_LIMIT, Status.MEMORY_LIMIT):
+        same = same_rounding(recorded.record, here.record)
         # What the clock says is not a result.
-        if not name.endswith("_s") and name != "repeats" and first[name] != second[name]:
-            yield Finding(place, name, _word(first[name]), f"{_word(second[name])}, of a rerun on the same machine")
-    for name, one, other in _stored(recorded, here):
-        if one is None or other is None or not np.array_equal(one, other.astype(one.dtype)):
-            yield Finding(place, name, _shape(one), f"{_shape(other)} with the values of a rerun on the same machine")
-
-
-def _near(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
-    first, second = flat(recorded.record), flat(here.record)
-    for name, allowed in _allowed(first, second):
-        one, other = first.get(name), second.get(name)
-        if one is not other and (one is None or other is None or not abs(one - other) <= allowed):
-            yield Finding(place, name, _word(one), f"{_word(other)} within {allowed:.1e}, of a rerun")
-    for name, one, other in _stored(recorded, here):
-        if name == "projection":
-            yield from _near_subspace(place, one, other, _still(first, second), _bent(first))
+        own = (name for name in own_column_types(type(recorded.record)) if not name.endswith("_s"))  # type: ignore[arg-type]
+        allowed = {name: 0.0 for name in own if name != "repeats"} if same else dict(_allowed(first, second))
+        for name, most in allowed.items():
+            one, other = first.get(name), second.get(name)
+            if one != other and (not most or one is None or other is None or not abs(one - other) <= most):
+                yield Finding(place, name, _word(one), f"{_word(other)} within {most:.1e}, of a rerun")
+        for name, one, other in _stored(recorded, here):
+            if not same and name == "projection":
+                yield from _near_subspace(place, one, other, _still(first, second), _bent(first))
+            elif same and (one is None or other is None or not np.array_equal(one, other.astype(one.dtype))):
+                yield Finding(place, name, _shape(one), f"{_shape(other)} with other values, of a rerun")
 
 
 def _stored(recorded: Made, here: Made) -> Iterator[tuple[str, NDArray[Any] | None, NDArray[Any] | None]]:
@@ -361,3 +349,22 @@ def _shape(array: NDArray[Any] | None) -> str:
 
 def _word(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def attest(results: Path, found: Audit, seed: int) -> str:
+    """Append what was found to the attestations beside the results, and return it in a line."""
+    made = software_and_machine()
+    append_attestation(
+        results,
+        Attestation(
+            now(),
+            seed,
+            len(found.runs),
+            sum(bool(run.findings) for run in found.runs),
+            **{name: made[name] for name in ("machine", "processor", "git_commit")},
+            **write_evidence(results),
+            steps=found.steps,
+        ),
+    )
+    safe = sum(not step.differing for step in found.steps)
+    return f"attested: {safe} of {counted(len(found.steps), 'component')}, in {results / ATTESTATIONS}"

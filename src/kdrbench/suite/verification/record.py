@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive.arrays import NOT_STORED
-from kdrbench.suite.conformance.trial import places_in
+from kdrbench.suite.conformance.subject import places_in
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Attested, attested_in
@@ -25,6 +25,26 @@ from kdrbench.suite.systems import build_system, table_of
 
 # Kinds of arrays that runs leave and numbers are computed from.
 ARRAYS = ("projection", "labels", "given", "optima", "optima_numbers", NOT_STORED)
+
+
+_MOST_LETTERS = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row, or a file, with a fault: ``recorded`` is there, ``should_be`` is not."""
+
+    place: str
+    column: str
+    recorded: str
+    should_be: str
+
+    def __str__(self) -> str:
+        words = self.place, self.column, self.recorded or "empty", self.should_be
+        place, column, recorded, should_be = (
+            visible(word if len(word) <= _MOST_LETTERS else f"{word[:_MOST_LETTERS]}...") for word in words
+        )
+        return f"{place}: {column} is {recorded}, should be {should_be}"
 
 
 @dataclass(frozen=True)
@@ -84,18 +104,12 @@ class Record:
         return found
 
     def arrays(
-        self,
-        trace_file: str,
-        cell: str,
-        runs: Iterable[int],
-        kinds: Sequence[str] = ARRAYS,
-        *,
-        required: bool = True,
+        self, trace_file: str, cell: str, runs: Iterable[int], kinds: Sequence[str] = ARRAYS
     ) -> dict[int, dict[str, NDArray[Any]]]:
         """Return the arrays of runs of a cell by run and kind, from the file beside their trace.
 
-        To find its members takes as long as to read hundreds: ask for all runs at once. Raises ``DamagedError`` where
-        they cannot be read, or are ``required`` and missing.
+        To find its members takes as long as to read hundreds: ask for all runs at once. A run whose file is missing has
+        none; raises ``DamagedError`` for a file that cannot be read.
         """
         path = (self.results / "findings" / trace_file).with_suffix(".npz")
         names = {array_name(cell, kind, run): (run, kind) for run in runs for kind in kinds}
@@ -103,8 +117,6 @@ class Record:
             read = arrays_in(path, wanted=names)
         except UnreadableError as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
-        if read is None and required:
-            raise DamagedError(f"{path} is missing")
         found: dict[int, dict[str, NDArray[Any]]] = {}
         for name, array in (read or {}).items():
             run, kind = names[name]

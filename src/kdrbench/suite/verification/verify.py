@@ -8,10 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.prepared import load_defined
@@ -19,28 +17,15 @@ from kdrbench.errors import DamagedError, DataError, InputError
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import of_revisions
+from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.engine.system import System
 from kdrbench.suite.experiments.merged_tables import record_in
 from kdrbench.suite.systems import build_system
-from kdrbench.suite.systems.ikdr import recompute as ikdr
-from kdrbench.suite.systems.league import recompute as league
-from kdrbench.suite.verification.comparison import Arrays, Finding, Recomputed, Row, differing
-from kdrbench.suite.verification.objectives import MOST_SAMPLES
-from kdrbench.suite.verification.record import ARRAYS, Record
+from kdrbench.suite.verification.record import ARRAYS, Finding, Record
 
-Recompute = Callable[[Batch, Row, Arrays, Dataset, int], Recomputed]
-# By system what computes a row again from the arrays of its run and the data; the last argument is the number of
-# samples above which no n x n arrays are formed.
-RECOMPUTE: dict[str, Recompute] = {
-    "ikdr": ikdr.recompute,
-    "atlas": ikdr.recompute_atlas,
-    "league": league.recompute,
-}
-# Seconds of all runs of many samples together.
-BUDGET_S = 300.0
-# Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
-_PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
+# Training samples above which no n x n arrays are formed: 200 MB each.
+MOST_SAMPLES = 5000
 Placed = list[tuple[str, dict[str, str]]]
 
 
@@ -72,15 +57,15 @@ def verify(
     mirror: str | None = None,
     n_jobs: int = 1,
     most: int = MOST_SAMPLES,
-    budget_s: float = BUDGET_S,
+    budget_s: float = 300.0,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Compare every row of a record with its definition, and with what is computed again from raw data.
 
-    Of supervised runs of more than ``most`` training samples cost and stationarity alone are computed again, of as many
-    as about ``budget_s`` seconds allow, in an order drawn by ``seed``. Clusterings of that size, and rows of systems
-    that compute nothing again, keep their numbers unverified. What is left out is counted by reason.
+    :meth:`.System.recompute` computes the numbers; above ``most`` training samples it forms no n x n arrays. Runs whose
+    recomputation takes long (:meth:`.System.recompute_s`) are drawn by ``seed``, as many as ``budget_s`` seconds allow.
+    What is left out is counted by reason.
     ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
     after each batch with the number of those that are verified, and of all.
 
@@ -90,12 +75,13 @@ def verify(
     for system, rows in record.rows().items():
         total.add(_keys(record, system, rows, rows_of))
     batches = record.grid.batches()
-    wanted = {batch.dataset for batch in batches if _recompute_of(batch.system) and rows_of[batch.path]}
+    wanted = {batch.dataset for batch in batches if _recomputes(batch.system) and rows_of[batch.path]}
     missing = dict(_missing_data(record.grid, sorted(wanted), mirror))
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
-    chosen = within_budget(_of_many_samples(batches, rows_of, most), seed, budget_s)
+    seconds = {place: time_s for batch in batches for place, time_s in _long_runs(batch, rows_of[batch.path], most)}
+    left_out = frozenset(seconds) - within_budget(seconds.items(), seed, budget_s)
     jobs = [
-        delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, chosen)
+        delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, left_out)
         for batch in batches
         if batch.dataset not in missing
     ]
@@ -143,12 +129,8 @@ def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict
     return result
 
 
-def _recompute_of(system: str) -> Recompute | None:
-    """Return what computes the rows of a system again; of the user's own that is its method."""
-    own = build_system(system)
-    if system in RECOMPUTE or type(own).recompute is System.recompute:
-        return RECOMPUTE.get(system)
-    return lambda batch, row, arrays, data, most: own.recompute(batch, row, arrays, data)
+def _recomputes(system: str) -> bool:
+    return type(build_system(system)).recompute is not System.recompute
 
 
 def _missing_data(grid: Grid, names: Iterable[str], mirror: str | None) -> Iterator[tuple[str, str]]:
@@ -171,28 +153,25 @@ def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
 
 
 def _recomputed(
-    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, chosen: frozenset[str]
+    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, left_out: frozenset[str]
 ) -> Verification:
     """Return what was computed again of the rows of a batch."""
-    result, recompute = Verification(), _recompute_of(batch.system)
-    if recompute is None or not rows:
+    result, system = Verification(), build_system(batch.system)
+    if not _recomputes(batch.system) or not rows:
         reason = f"rows of {batch.system}, a system that is not computed again"
         return Verification(left_out=Counter({reason: len(rows)}))
     kinds = (*ARRAYS, *(f"projection_{key}" for keys in batch.rows for key in keys))
-    left: dict[str, dict[int, dict[str, NDArray[Any]]]] = {}
+    arrays_of: dict[str, Mapping[int, Arrays]] = {}
     for place, row in rows:
-        if batch.system == "ikdr" and int(row["n_train"]) > most and place not in chosen:
-            what = ikdr.obstacle(batch.definition) or "runs that the budget did not reach,"
-            result.left_out[f"{what} of more than {most} samples"] += 1
+        if place in left_out:
+            result.left_out[f"runs that the budget did not reach, of more than {most} samples"] += 1
             continue
-        run, trace_file = int(row["run"]), row["trace_file"]
+        trace_file = row["trace_file"]
         try:
-            if trace_file not in left:
-                left[trace_file] = record.arrays(
-                    trace_file, batch.cell_name, batch.runs, kinds, required=batch.system in RECOMPUTE
-                )
-            arrays, data = left[trace_file].get(run, {}), _data(record.grid, batch.dataset, mirror)
-            found = recompute(batch, row, arrays, data, most)
+            if trace_file not in arrays_of:
+                arrays_of[trace_file] = record.arrays(trace_file, batch.cell_name, batch.runs, kinds)
+            arrays, data = arrays_of[trace_file].get(int(row["run"]), {}), _data(record.grid, batch.dataset, mirror)
+            found = system.recompute(batch, row, arrays, data, most)
         except (InputError, DamagedError) as error:
             result.findings.append(Finding(place, "result", f"({error})", "computed again"))
             continue
@@ -202,19 +181,12 @@ def _recomputed(
     return result
 
 
-def _of_many_samples(batches: Iterable[Batch], rows_of: Mapping[str, Placed], most: int) -> Iterator[tuple[str, float]]:
-    """Yield the runs of many samples that can be computed again by blocks, each with about its seconds."""
-    for batch in batches:
-        if batch.system == "ikdr" and not ikdr.obstacle(batch.definition):
-            for place, row in rows_of[batch.path]:
-                if (n := int(row["n_train"])) > most:
-                    yield place, _seconds_of(batch.definition, n, int(row["n_features"]))
-
-
-def _seconds_of(definition: Mapping[str, Any], n_samples: int, n_features: int) -> float:
-    kernels = definition["kernel"].get("members", [definition["kernel"]])
-    medians = sum(str(one.get("sigma", "median")).endswith("median") for one in kernels if one["family"] == "gaussian")
-    return n_samples**2 * (_PAIR_S * len(kernels) + 0.5 * medians * (_PAIR_S / 3 + _FEATURE_S * n_features))
+def _long_runs(batch: Batch, rows: Placed, most: int) -> Iterator[tuple[str, float]]:
+    """Yield the runs that take long to compute again, with about their seconds."""
+    system = build_system(batch.system)
+    for place, row in rows:
+        if time_s := system.recompute_s(batch, row, most):
+            yield place, time_s
 
 
 def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:
@@ -226,3 +198,18 @@ def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: floa
             break
         chosen.add(place)
     return frozenset(chosen)
+
+
+def differing(place: str, row: Row, recomputed: Recomputed) -> Iterator[Finding]:
+    """Yield the numbers of a row that are not those computed again, and needed ones that could not be."""
+    for column, number in recomputed.numbers.items():
+        word = row[column] if number.recorded is None else repr(number.recorded)
+        try:
+            is_near = abs(float(word) - number.value) <= number.allowed
+        except ValueError:
+            is_near = False
+        if not is_near:
+            yield Finding(place, column, word, f"{number.value!r} within {number.allowed:.1e}")
+    for column in recomputed.needed:
+        if row[column] and column not in recomputed.numbers:
+            yield Finding(place, column, row[column], "computed again, but its projection or labels are missing")

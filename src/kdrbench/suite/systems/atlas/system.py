@@ -17,6 +17,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -143,6 +144,12 @@ class AtlasSystem(System):
         from kdrbench.suite.systems.atlas.starts_run import described
 
         return described(batch, dataset, number)
+
+    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
+        """Return the counts of a row, and the numbers of the stored optima."""
+        from kdrbench.suite.systems.ikdr import recompute
+
+        return recompute.recompute_atlas(batch, row, arrays, dataset, most_samples)
 
 
 def _check_charted(place: str, charted: str, experiment: Config, config: Config) -> None:

@@ -24,8 +24,8 @@ from sklearn.svm import SVC
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.verification.comparison import Arrays, Number, Recomputed, Row
-from kdrbench.suite.verification.objectives import (
+from kdrbench.suite.engine.recomputed import Arrays, Number, Recomputed, Row
+from kdrbench.suite.systems.ikdr.objectives import (
     Array,
     Clustering,
     Member,
@@ -48,6 +48,8 @@ TOLERANCES = {
     "eigengap_needed": (1e-6, 1e-6),
 }
 _SHARE = 1e-12
+# Measured seconds of a pair of samples: of one member of a kernel with its derivatives, of a feature of a distance.
+_PAIR_S, _FEATURE_S = 2.5e-8, 1e-10
 # The array of a packed record in place of one that it does not store.
 NOT_STORED = "not_stored"
 # Samples near a boundary between classes that another rounding of a projection moves across it.
@@ -132,7 +134,7 @@ def _shown(shown: float, data: Dataset, run: int, seed: int) -> NDArray[np.bool_
     return result
 
 
-def obstacle(definition: Mapping[str, Any]) -> str:
+def _obstacle(definition: Mapping[str, Any]) -> str:
     """Return why cost and stationarity of many samples are not computed again; empty where they are."""
     if definition["kind"] == "baseline":
         return "baselines"
@@ -144,11 +146,24 @@ def obstacle(definition: Mapping[str, Any]) -> str:
     return ""
 
 
+def recompute_s(batch: Batch, row: Row, most: int) -> float:
+    """Return about how many seconds cost and stationarity of more than ``most`` samples take; 0 of fewer."""
+    definition, n_samples = batch.definition, int(row["n_train"])
+    if n_samples <= most or _obstacle(definition):
+        return 0.0
+    kernels = definition["kernel"].get("members", [definition["kernel"]])
+    medians = sum(str(one.get("sigma", "median")).endswith("median") for one in kernels if one["family"] == "gaussian")
+    of_medians = 0.5 * medians * (_PAIR_S / 3 + _FEATURE_S * int(row["n_features"]))
+    return n_samples**2 * (_PAIR_S * len(kernels) + of_medians)
+
+
 def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most: int) -> Recomputed:
     """Return the numbers of a run of IKDR; of more than ``most`` samples cost and stationarity, without n x n arrays.
 
     Raises ``InputError`` for an array of another shape or type.
     """
+    if int(row["n_train"]) > most and (obstacle := _obstacle(batch.definition)):
+        return Recomputed({}, (), (f"{obstacle} of more than {most} samples",))
     samples = samples_of(batch.definition, data, int(row["run"]), batch.seed)
     many, hidden = len(samples.train) > most, NOT_STORED in arrays and "projection" not in arrays
     numbers = RunToVerify(batch.definition, samples, data, arrays, row["uses_degrees"] != "False", many).numbers()

@@ -17,6 +17,7 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import method_of
 from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -186,6 +187,18 @@ class IKDRSystem(System):
     def columns(self, batch: Batch) -> Mapping[str, Any]:
         """Return paradigm and split."""
         return {"paradigm": batch.definition["paradigm"], "split": batch.definition["split"]}
+
+    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
+        """Return costs, stationarities, curvatures and qualities of a run, written out once more."""
+        from kdrbench.suite.systems.ikdr import recompute
+
+        return recompute.recompute(batch, row, arrays, dataset, most_samples)
+
+    def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
+        """Return about how many seconds cost and stationarity of many samples take."""
+        from kdrbench.suite.systems.ikdr import recompute
+
+        return recompute.recompute_s(batch, row, most_samples)
 
 
 def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.recomputed import Arrays, Number, Recomputed, Row
+from kdrbench.suite.systems.ikdr.objectives import Array
 from kdrbench.suite.systems.ikdr.recompute import seed_from, standardiser_of
-from kdrbench.suite.verification.comparison import Arrays, Number, Recomputed, Row
-from kdrbench.suite.verification.objectives import Array
 
 _NEIGHBOURS, _MOST_STEPS = 5, 1000
 # Rows of which distances are correlated.
@@ -55,7 +55,7 @@ class Fold:
     test_codes: Codes
 
 
-def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset, _most: int) -> Recomputed:
+def recompute(batch: Batch, row: Row, arrays: Arrays, data: Dataset) -> Recomputed:
     """Return the columns of a row that can be computed again: sizes, and the scores of a linear map.
 
     Raises ``InputError`` for an array that is no such map.

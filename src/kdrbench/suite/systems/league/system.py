@@ -20,6 +20,7 @@ from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
+from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
@@ -146,6 +147,12 @@ class LeagueSystem(System):
         from kdrbench.suite.systems.league.fold_run import make_fold_run
 
         return make_fold_run(batch, dataset, number).sizes
+
+    def recompute(self, batch: Batch, row: Row, arrays: Arrays, dataset: Dataset, most_samples: int) -> Recomputed:
+        """Return the sizes of a fold, and the scores of a linear map."""
+        from kdrbench.suite.systems.league import recompute
+
+        return recompute.recompute(batch, row, arrays, dataset)
 
 
 def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:

@@ -27,7 +27,7 @@ from scipy.spatial.distance import cdist
 from kdrbench.errors import InputError
 
 Array = NDArray[np.float64]
-# Above this number of samples no n x n array is formed: 200 MB each.
+# Rows above which not all n x n distances are formed: 200 MB.
 MOST_SAMPLES = 5000
 # f, f' and f'' of beta between some rows and all samples.
 Derivatives = Callable[[Array, slice], tuple[Array, Array, Array]]

@@ -1,0 +1,188 @@
+"""`kdrbench report`: all reports of a record, without data and without the workflow, or a site of several records."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kdrbench.errors import InputError, counted
+from kdrbench.progress import ProgressLine
+from kdrbench.suite.archive import PAPERS
+from kdrbench.suite.commands.options import (
+    FILE,
+    RECORD,
+    configuration_name,
+    frozen_configuration,
+    processes,
+    root_and_name,
+)
+from kdrbench.suite.commands.reports import Runs, make_report, reports_of, with_included, write_dashboard
+from kdrbench.suite.commands.reports import write_page as page_written
+from kdrbench.suite.commands.reports import write_papers as papers_written
+
+if TYPE_CHECKING:
+    from kdrbench.suite.findings.answers import Answer
+    from kdrbench.suite.reports.making import Page
+
+# Seconds between lines on reports, and on a terminal between two texts of one.
+_LINE_S, _TERMINAL_S = 5.0, 0.5
+# By this file a folder is known as a site, which may then be replaced.
+_SITE = ".kdrbench-site"
+
+
+@click.command()
+@click.argument("results", nargs=-1, metavar="[NAME=]RESULTS...")
+@configuration_name
+@click.option("--out", type=FILE, help="Folder of the reports (default: reports/RECORD), or of the site.")
+@click.option("--site", is_flag=True, help="Write a static site of several records, in place of all reports of one.")
+@processes
+@click.pass_context
+def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | None, site: bool, jobs: int) -> None:
+    """Make all tables, figures and pages of the record in RESULTS, without data and without the workflow.
+
+    What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
+
+    With --site RESULTS are several records, folders of merged tables or single tables of them, each called NAME where
+    one is given, and otherwise like its configuration or its folder. The site has the dashboard of each, and a page
+    with their answers and claims side by side and what changed between any two. It needs no server: open index.html.
+    """
+    if site:
+        if not results or out is None or name:
+            raise click.UsageError("--site needs RESULTS and --out, without --name")
+        _write_site(ctx, results, out)
+        return
+    if len(results) > 1:
+        raise click.UsageError("one record at a time; --site shows several")
+    place = RECORD.convert(results[0] if results else PAPERS, None, ctx)
+    if not place.exists():
+        raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
+    from kdrbench.suite.experiments.results import read_frozen, without_code
+
+    root, name = root_and_name(place, name)
+    frozen = frozen_configuration(root, name)
+    config = read_frozen(frozen)
+    merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
+    if not merged:
+        raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
+    out = out or reports_of(root, config)
+    n_made = _make_all(Runs(without_code({**config, "run": merged}), frozen.parent, root), out, jobs)
+    click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
+
+
+def _make_all(runs: Runs, out: Path, n_jobs: int) -> int:
+    """Make all reports and return how many tables and figures there are."""
+    from kdrbench.suite.reports.making import can_be_drawn
+    from kdrbench.suite.reports.outputs import figures_of, tables_of
+
+    def size(experiment: str) -> int:
+        return (runs.merged / "merged" / f"{experiment}.csv").stat().st_size
+
+    # Those of many rows first: none is left for one core at the end.
+    tables = sorted(tables_of(runs.config).items(), key=lambda one: -sum(map(size, one[1].experiments)))
+    figures = [name for name, one in figures_of(runs.config).items() if can_be_drawn(one, runs.config, runs.store)]
+    # Not joblib's, which ends a process that keeps 300 MB, and with it the rows that its next table reads again.
+    with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
+        # Beside figures and tables: papers and dashboard.
+        work = _Work(pool, len(figures) + len(tables) + 2)
+        papers, *_ = work.all((_papers, runs, out), *((_report, runs, out, f"figures/{name}") for name in figures))
+        answers, pages = papers
+        # Their pages show figures, and what follows shows them.
+        work.all(*((_report, runs, out, name, (pages.get(name), one.figures)) for name, one in tables))
+        work.all((_dashboard, runs, out, answers))
+    work.line.end()
+    return len(figures) + len(tables)
+
+
+def _papers(runs: Runs, out: Path) -> tuple[list[Answer], dict[str, Page]]:
+    """Write what is said of papers; return the answers, and the tables that were made for it, by name."""
+    from kdrbench.suite.findings.source import Source
+
+    source = Source(*runs, "..")
+    with redirect_stdout(StringIO()):
+        papers_written(source, out)
+    return list(source.answers.values()), source.pages
+
+
+def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str, ...]] = (None, ())) -> None:
+    """Draw a figure or write a table, with a page that was ``made`` before and its figures."""
+    page, figures = made
+    # Beside an included record a table is another than the one that the summaries are made of.
+    if page is not None and not runs.config.get("include"):
+        page_written(page, out, name, figures)
+        return
+    with redirect_stdout(StringIO()), with_included(runs) as source:
+        make_report(name, source, out)
+
+
+def _dashboard(runs: Runs, out: Path, answers: list[Answer]) -> None:
+    """Write the dashboard, of all that is written before; its answers are others where it includes a record."""
+    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
+
+    parts = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
+    parts = [path for path in parts if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
+    known = None if runs.config.get("include") else answers
+    with redirect_stdout(StringIO()):
+        write_dashboard(runs, tuple(parts), out / "published_vs_ours.csv", out / "dashboard.html", known)
+
+
+@dataclass
+class _Work:
+    """Calls in other processes, with a line that says how many of ``n_calls`` have ended."""
+
+    pool: Executor
+    n_calls: int
+    n_ended: int = 0
+    line: ProgressLine = field(default_factory=lambda: ProgressLine(_LINE_S, _TERMINAL_S))
+
+    def all(self, *calls: tuple[Any, ...]) -> list[Any]:
+        """Return what functions with their arguments give, in this order; the first that fails raises its error."""
+        begun = [self.pool.submit(*call) for call in calls]
+        for ended in as_completed(begun):
+            ended.result()
+            self.n_ended += 1
+            self.line.show(f"kdrbench: {self.n_ended} of {self.n_calls} reports")
+        return [call.result() for call in begun]
+
+
+def _write_site(ctx: click.Context, results: tuple[str, ...], out: Path) -> None:
+    from kdrbench.files import replacing_folder
+    from kdrbench.suite.archive.unpack import opened
+    from kdrbench.suite.reports.dashboard.rendering import slug
+    from kdrbench.suite.reports.records import read_results
+    from kdrbench.suite.reports.site import site_record, write_site
+
+    read = [(name, read_results(ctx.with_resource(opened(place)))) for name, place in map(_named, results)]
+    names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
+    with replacing_folder(out, _SITE) as folder:
+        records = [
+            site_record(name, one, folder / "records" / slug(name)) for name, (_, one) in zip(names, read, strict=True)
+        ]
+        pages = write_site(folder, records)
+    click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
+
+
+def _named(word: str) -> tuple[str, Path]:
+    """Return the name that is given to a record, if there is one, and its place; either may hold equals signs."""
+    cuts = [place for place, letter in enumerate(word) if letter == "=" and Path(word[place + 1 :]).exists()]
+    return (word[: cuts[0]], Path(word[cuts[0] + 1 :])) if cuts and not Path(word).exists() else ("", Path(word))
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Return the names with numbers behind those that come again, also as parts of an address."""
+    from kdrbench.suite.reports.dashboard.rendering import slug
+
+    by_slug: dict[str, str] = {}
+    for name in names:
+        number, one = 1, name
+        while slug(one) in by_slug or not slug(one):
+            number += 1
+            one = f"{name} {number}"
+        by_slug[slug(one)] = one
+    return list(by_slug.values())
