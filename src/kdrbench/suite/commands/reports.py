@@ -18,11 +18,10 @@ from kdrbench.suite.commands.sources import ReportCommand, config_file, merged_f
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdrbench.suite.engine.system import Config
+    from kdrbench.suite.engine.system import Config, Report
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.making import Page
-    from kdrbench.suite.reports.outputs import Report
 
 # A configuration, the folder of its merged tables, and that of traces, findings and data.
 Included = tuple["Config", Path, Path]
@@ -285,7 +284,6 @@ def _is_made(name: str, source: Included, out: Path, *, typeset: bool) -> bool:
 
 def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
     from kdrbench.suite.reports.making import reports_named
-    from kdrbench.suite.reports.records import IKDR
     from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
 
     if name.startswith(FIGURE_FOLDER):
@@ -293,7 +291,7 @@ def _make(name: str, source: Included, out: Path, *, typeset: bool) -> None:
         return
     (table,) = reports_named(name, source[0])
     write_report(table, source, out, tuple(out / FIGURE_FOLDER / f"{figure}.png" for figure in table.figures))
-    if typeset and table.kind == IKDR:
+    if typeset and table.typeset:
         from kdrbench.suite.reports.tables.table import compile_pdf
 
         compile_pdf((out / f"{name}.tex").read_text(encoding="utf-8"), out / f"{name}.pdf")

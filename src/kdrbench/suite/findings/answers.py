@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted, joined
+from kdrbench.suite.engine.system import FINDINGS
 from kdrbench.suite.findings.matrix import Matrix, Standing, factor, matrix_of
 from kdrbench.suite.findings.nearness import FINE, PROBLEM, accuracy_text, column, known_beside, nearness, ratios
 from kdrbench.suite.findings.outcome import clean_times, ended
-from kdrbench.suite.reports.outputs import FINDINGS, fixed_beside
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,
@@ -47,6 +47,7 @@ from kdrbench.suite.reports.tables.numbers import agreement, duration, percentag
 from kdrbench.suite.systems.kpca_figures.figures import QZ, beside_kpca
 from kdrbench.suite.systems.kpca_trick.cells import kpca_cells
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
+from kdrbench.suite.systems.league.rules import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 # More places than these are counted, not listed.

@@ -18,11 +18,11 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
-from kdrbench.suite.reports.outputs import FIGURE_1B
 from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
 from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.suite.systems.ikdr.reports import FIGURE_1B
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source

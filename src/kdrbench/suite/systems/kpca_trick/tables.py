@@ -25,9 +25,9 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     KpcaCell,
     axes_of,
     kpca_cells,
-    table_names,
     win_draw_lose,
 )
+from kdrbench.suite.systems.kpca_trick.config import table_names
 
 if TYPE_CHECKING:
     import pandas as pd
