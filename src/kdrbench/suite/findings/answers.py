@@ -44,7 +44,8 @@ from kdrbench.suite.reports.tables.labels import (
     method_label,
 )
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage
-from kdrbench.suite.systems.kpca_figures.figures import QZ, beside_kpca
+from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
+from kdrbench.suite.systems.kpca_figures.trick_comparison import QZ
 from kdrbench.suite.systems.kpca_trick.cells import kpca_cells
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
 from kdrbench.suite.systems.league.rules import fixed_beside

@@ -25,7 +25,7 @@ from kdrbench.suite.systems.kpca_figures.run import (
     run_planes,
     run_settings,
     setting_keys,
-    settings_for,
+    settings_of,
 )
 from kdrbench.suite.systems.kpca_trick.config import DEFAULT, check_names, check_training, value_for
 
@@ -160,7 +160,7 @@ def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
         return leading_keys(definition["learners"])
     if figure == PLANES:
         return plane_keys()
-    return setting_keys(settings_for(definition, n_features))
+    return setting_keys(settings_of(definition, n_features))
 
 
 def _seconds_of_a_run(n_train: int, n_rows: int) -> float:
