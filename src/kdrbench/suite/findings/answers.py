@@ -34,8 +34,9 @@ from kdrbench.suite.reports.records import (
     system_name,
 )
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.cells import FORMATS, summarise
+from kdrbench.suite.reports.tables.cells import summarise
 from kdrbench.suite.reports.tables.labels import (
+    FORMATS,
     METRIC_TITLES,
     dataset_label,
     kernel_label,

@@ -28,9 +28,9 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
-from kdrbench.suite.reports.tables.cells import FORMATS
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
+    FORMATS,
     METRIC_TITLES,
     TIMES_MEAN,
     dataset_label,

@@ -49,6 +49,7 @@ from kdrbench.suite.reports.tables.cells import (
 )
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
+    MEASURES,
     METRIC_TITLES,
     NO_CELL,
     OF_REFERENCE,
@@ -85,8 +86,6 @@ if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
 
 
-# Of these the highest is the best, of all else the lowest.
-_HIGHEST = (Metric.ACCURACY, Metric.NMI)
 _METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
 
 
@@ -145,7 +144,7 @@ def compared_cells(
                 # Of numbers of components none is the best, and gaps are costs once more.
                 competing = {} if metric in (COMPONENTS, GAP) else competing
                 values = _by_run(runs, dataset, kernel, metric)
-                best = _best(competing, values, metric, lowest=names[metric] not in _HIGHEST)
+                best = _best(competing, values, metric, lowest=not MEASURES[names[metric]].highest_is_best)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
                     departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""

@@ -12,11 +12,12 @@ import numpy as np
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import summarise
-from kdrbench.suite.reports.tables.labels import VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import share
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Compared
 from kdrbench.suite.systems.kpca_trick.config import TABLES as TABLES
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd

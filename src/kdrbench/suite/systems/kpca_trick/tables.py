@@ -15,7 +15,7 @@ from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
-from kdrbench.suite.reports.tables.labels import NO_CELL, VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import interval
 from kdrbench.suite.reports.tables.significance import (
     P_OVERLAP,
@@ -35,7 +35,7 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     kpca_cells,
     win_draw_lose,
 )
-from kdrbench.suite.systems.kpca_trick.config import table_names
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS, table_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
-from kdrbench.suite.reports.tables.cells import Cell, Format, summarise
-from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, low_rank_label
+from kdrbench.suite.reports.tables.cells import Cell, summarise
+from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, Format, low_rank_label
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
