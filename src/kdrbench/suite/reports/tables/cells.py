@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
-_UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
+UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
 # Which cells may be bold, printed below every table that marks the best.
 BOLD_MEANS = (
     "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
@@ -94,7 +94,7 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     mean, std = float(np.mean(values)), float(np.std(values))
     text = shown(mean, std if len(runs) > 1 else None)
     complete = len(values) == len(runs)
-    competes = complete and bool(runs["status"].isin(_UNSTOPPED).all())
+    competes = complete and bool(runs["status"].isin(UNSTOPPED).all())
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
 
 

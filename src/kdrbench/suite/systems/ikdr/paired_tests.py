@@ -1,15 +1,8 @@
 """Whether two methods differ, by pairs: both ran on the same folds from the same data.
 
-For each pair of methods and each metric the differences over runs are tested by Wilcoxon's signed ranks, two-sided
-and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
-(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
-folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
-training rows, so their differences are not independent: a small p is an indication, no proof. Beside it is the t
-test that allows for overlapping training sets, with the 95 % interval that belongs to it: of the mean gap between
-objectives relative to the second one's, of other metrics of the mean difference.
-
-Costs within 1e-6 of each other, relative to the larger one, are tied. Times are those of first solves, of runs that
-owned their cores and whose cores' speed did not drift.
+Wilcoxon's signed ranks, two-sided and exact, corrected by Holm over all tests of one cell and metric; beside it the t
+test that allows for overlapping training sets. Ten folds give no p below 2/1024, so a family of more than 25 tests
+could find nothing. :data:`_NOTES` says what is tied and which times are compared.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
-from kdrbench.suite.reports.tables.cells import Cell, summarise
+from kdrbench.suite.reports.tables.cells import UNSTOPPED, Cell, summarise
 from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, Format, low_rank_label
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
@@ -126,7 +126,7 @@ def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
         cell = summarise("quality", runs, "target_accuracy" if original else "accuracy", percentage)
         return replace(cell, note="", complete=True) if cell.counted else cell
     cell = summarise("sweeps", runs, "sweeps", whole)
-    bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()
+    bound = not runs["status"].isin(UNSTOPPED).all()
     if not cell.counted:
         return cell
     if bound:
