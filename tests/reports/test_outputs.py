@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kdrbench.suite.engine.system import Report
 from kdrbench.suite.reports import outputs
 from kdrbench.suite.reports.report_jobs import captioned, merged_table, page_caption, report_jobs
 from kdrbench.suite.reports.report_jobs import targets as targets_of
@@ -154,6 +155,20 @@ def test_every_table_figure_and_page_has_a_caption():
     assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
     assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
     assert flags["claims"]["category"] == "Published and ours"
+
+
+def test_a_system_may_declare_several_reports_without_captions(monkeypatch):
+    table, figure = (
+        Report(f"fourth_{kind}", ("fourth",), kind, kind, maker, is_figure=kind == "picture")
+        for kind, maker in (("extra", "own:page"), ("picture", "support.tiny_system:picture"))
+    )
+    system = type(outputs.system_of(EXPERIMENTS["fourth"]))
+    monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
+    config = CONFIG | {"run": ["fourth"]}
+    assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
+    (job,) = report_jobs(config)
+    captions = {Path(flags["caption"]).name for flags in captioned(config, job).values()}
+    assert captions == {"table_other.rst", "figure_other.rst"}
 
 
 def test_numbers_of_a_text_are_a_table_of_its_paper():

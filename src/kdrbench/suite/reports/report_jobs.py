@@ -151,8 +151,11 @@ def page_caption(name: str) -> dict[str, Any]:
 def _flags_of(category: str, prefix: str, report: Report) -> dict[str, Any]:
     alone = len(report.experiments) == 1 or report.name in report.experiments
     experiment = report.experiments[0] if alone else "all"
-    package = report.maker.partition(":")[0].rpartition(".")[0]
-    return _flags(category, f"{prefix}_{report.kind}", experiment, report.shows, package)
+    package, caption = report.maker.partition(":")[0].rpartition(".")[0], f"{prefix}_{report.kind}"
+    # A system of the user's own need not have captions.
+    if not package or not files(package).joinpath("captions", f"{caption}.rst").is_file():
+        package, caption = __package__, f"{prefix}_other"
+    return _flags(category, caption, experiment, report.shows, package)
 
 
 def _flags(category: str, caption: str, experiment: str, shows: str, package: str = __package__) -> dict[str, Any]:

@@ -25,16 +25,35 @@ _TABLE = partial(
     needs=(TRACES, OPTIMA),
     typeset=True,
 )
-# Of each figure of one experiment: label, maker and needs.
-_FIGURES = {
-    "cost_against_time": ("cost against time", "cost_against_time:chart_of", (TRACES, OPTIMA)),
-    "scatter": ("projected samples", "projections:scatter_chart", (FINDINGS, DATA)),
-    "cost_against_calls": ("cost against oracle calls", "cost_against_time:chart_of", (TRACES, OPTIMA)),
-    "loadings": ("features and stability", "projections:loadings_chart", (FINDINGS, DATA)),
-    "segmentation": ("segments and mean faces", "projections:segmentation_chart", (FINDINGS, DATA, PICTURES)),
-}
+
+
+def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, ...] = ()) -> partial[Report]:
+    maker = f"{_HERE}.{maker}"
+    return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=True, targets=targets)
+
+
+_FIGURES = (
+    _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("scatter", "projected samples", "projections:scatter_chart", FINDINGS, DATA),
+    _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("loadings", "features and stability", "projections:loadings_chart", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "projections:segmentation_chart", FINDINGS, DATA, PICTURES),
+)
 _ON_PAGE = "cost_against_time"
 _FIGURE_1B_TARGET = ("neurips2019_figure1b",)
+_TESTS = partial(Report, kind="paired_tests", shows="paired tests", maker=f"{_HERE}.paired_tests:page")
+_COMPLEXITY = partial(
+    Report,
+    kind="complexity",
+    shows="measured exponents",
+    maker=f"{_HERE}.size_series:page",
+    targets=("ismplus_table4",),
+)
+_PROFILE = _figure(
+    PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)
+)
+_SCALING = _figure("scaling", "time against size", "size_series:chart_of", targets=_FIGURE_1B_TARGET)
+_FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b", targets=_FIGURE_1B_TARGET)
 
 
 def reports_of_experiment(name: str, config: Config) -> list[Report]:
@@ -51,9 +70,9 @@ def reports_of_experiment(name: str, config: Config) -> list[Report]:
         "loadings": runs_of(experiment) > 1,
         "segmentation": experiment["paradigm"] == ALTERNATIVE and _has_picture(experiment),
     }
-    kinds = [] if is_redrawn(experiment) else [kind for kind in _FIGURES if shown[kind]]
-    table = _TABLE(name, (name, *_redrawn_beside(name, config)), figures=(f"{name}_{_ON_PAGE}",) if kinds else ())
-    figures = [_figure(f"{name}_{kind}", (name,), kind, *_FIGURES[kind]) for kind in kinds]
+    figures = [kind(f"{name}_{kind.keywords['kind']}", (name,)) for kind in _FIGURES]
+    figures = [] if is_redrawn(experiment) else [figure for figure in figures if shown[figure.kind]]
+    table = _TABLE(name, (name, *_redrawn_beside(name, config)), figures=(f"{name}_{_ON_PAGE}",) if figures else ())
     targets = _FIGURE_1B_TARGET if is_scaling(name) else ()
     return [replace(report, targets=targets) for report in (table, *figures)]
 
@@ -65,30 +84,9 @@ def reports_of_several(names: Sequence[str], config: Config) -> list[Report]:
     """
     compared = tuple(name for name in names if not is_redrawn(config["experiments"][name]))
     sizes = tuple(filter(is_scaling, names))
-    makers = ("cost_against_time:profile_chart", "size_series:chart_of", "size_series:figure_1b")
-    reports = [
-        Report("paired_tests", compared, "paired_tests", "paired tests", f"{_HERE}.paired_tests:page"),
-        Report(
-            *("complexity", sizes, "complexity", "measured exponents", f"{_HERE}.size_series:page"),
-            targets=("ismplus_table4",),
-        ),
-        _figure(PROFILE, compared, PROFILE, "performance profile", makers[0], (TRACES, OPTIMA), (PROFILE,)),
-        _figure("scaling", sizes, "scaling", "time against size", makers[1], (), _FIGURE_1B_TARGET),
-        _figure(FIGURE_1B, sizes, FIGURE_1B, "time against samples", makers[2], (), _FIGURE_1B_TARGET),
-    ]
+    reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes), _PROFILE(PROFILE, compared)]
+    reports += [_SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
     return [report for report in reports if report.experiments]
-
-
-def _figure(
-    name: str,
-    experiments: tuple[str, ...],
-    kind: str,
-    shows: str,
-    maker: str,
-    needs: tuple[str, ...],
-    targets: tuple[str, ...] = (),
-) -> Report:
-    return Report(name, experiments, kind, shows, f"{_HERE}.{maker}", needs, is_figure=True, targets=targets)
 
 
 def _has_picture(experiment: Config) -> bool:
