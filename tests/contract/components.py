@@ -45,7 +45,7 @@ def modules() -> dict[str, str]:
             for name in PROJECTIONS
         },
         **{f"reducer/{name}": "kdrbench.reduction.methods" for name in REDUCERS},
-        **{f"figure/{number}": f"{_SYSTEMS}.kpca_figures.compute" for number in (2, 3, 4, 5)},
+        **{f"figure/{number}": f"{_SYSTEMS}.kpca_figures.run" for number in (2, 3, 4, 5)},
         **{f"splits/{name}": f"{_SYSTEMS}.ikdr.folds" for name in ("folds", "none", "subsets")},
         **{f"rounds/{name}": "kdrbench.paradigms.alternation" for name in ("published", "joint")},
         **{f"selection/{name}": "kdrbench.metric_learning.selection" for name in ("plain", "cross_validated")},

@@ -34,8 +34,10 @@ DECIDING = (
     ),
     *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
 )
-# Configuration, which decides by what it writes into definitions, and what no profiler sees: machine code of numba.
+# Configuration, which decides by what it writes into definitions, reports, and what no profiler sees: machine code of
+# numba.
 LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
+LEFT_OUT += ("suite/systems/kpca_*/tables.py", "suite/systems/kpca_*/cells.py", "suite/systems/kpca_*/figures.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kdrbench.suite.engine.system import Report
 from kdrbench.suite.reports import outputs
 from kdrbench.suite.reports.report_jobs import captioned, merged_table, page_caption, report_jobs
 from kdrbench.suite.reports.report_jobs import targets as targets_of
@@ -54,7 +55,7 @@ def test_experiments_have_tables_alone_and_together():
     assert tables["kpca_tests"].experiments == ("kpca_tables",)
     assert tables["complexity"].experiments == ("scaling_d",)
     assert tables["small"].figures == ("small_cost_against_time",)
-    assert tables["fourth"].kind == "support.tiny_system:TinySystem"
+    assert tables["fourth"].kind == "other"
     # Folds of redrawn partitions would count as more folds.
     assert tables["paired_tests"].experiments == ("small", "again", "scaling_d", "segments")
 
@@ -91,14 +92,14 @@ def test_figures_are_those_that_the_runs_can_show():
 )
 def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
     report = outputs.figures_of(CONFIG)[name]
-    paths = outputs.figure_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"])
+    paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"])
     assert paths == files
 
 
 @pytest.mark.parametrize(
     ("name", "files"),
     [
-        ("small", ["traces of small", "results/optima/known.npz"]),
+        ("small", ["traces of small", "traces of redrawn", "results/optima/known.npz"]),
         ("kpca_table1", []),
         ("digits", []),
         ("paired_tests", []),
@@ -107,7 +108,7 @@ def test_a_figure_waits_for_what_it_is_drawn_from(name, files):
 def test_a_table_waits_for_what_its_costs_are_compared_with(name, files):
     report = outputs.tables_of(CONFIG)[name]
     stored = ["results/optima/known.npz"]
-    paths = outputs.table_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
+    paths = outputs.report_sources(CONFIG, report, lambda experiment, kind: [f"{kind} of {experiment}"], stored)
     assert paths == files
 
 
@@ -154,6 +155,20 @@ def test_every_table_figure_and_page_has_a_caption():
     assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
     assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
     assert flags["claims"]["category"] == "Published and ours"
+
+
+def test_a_system_may_declare_several_reports_without_captions(monkeypatch):
+    table, figure = (
+        Report(f"fourth_{kind}", ("fourth",), kind, kind, maker, is_figure=kind == "picture")
+        for kind, maker in (("extra", "own:page"), ("picture", "support.tiny_system:picture"))
+    )
+    system = type(outputs.system_of(EXPERIMENTS["fourth"]))
+    monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
+    config = CONFIG | {"run": ["fourth"]}
+    assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
+    (job,) = report_jobs(config)
+    captions = {Path(flags["caption"]).name for flags in captioned(config, job).values()}
+    assert captions == {"table_other.rst", "figure_other.rst"}
 
 
 def test_numbers_of_a_text_are_a_table_of_its_paper():

@@ -102,11 +102,7 @@ def table_and_labels(
 
 def held_out_rows(path: Path, others: Path, *, names: Sequence[str], label: str) -> Parsed:
     """Read the rows of a table of numbers that are not in another one; the class is the feature called ``label``."""
-    rows, held = (
-        np.array([_numbers(fields, (), where) for where, fields in _lines(part, ",")]) for part in (path, others)
-    )
-    if rows.shape[1] != len(names) or held.shape[1] != len(names):
-        raise DataError(f"{path} and {others} must have {len(names)} columns, got {rows.shape[1]} and {held.shape[1]}")
+    rows, held = (_numbers(_fields(part, ",", len(names)), part) for part in (path, others))
     known = set(map(tuple, held))
     kept = np.array([row for row in rows if tuple(row) not in known])
     return Parsed(kept, [f"{value:g}" for value in kept[:, list(names).index(label)]], list(names))

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import FIGURE_1B, figures_of
+from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
+from kdrbench.suite.systems.ikdr.reports import FIGURE_1B
 from kdrbench.suite.systems.ikdr.size_series import chart_of, figure_1b
 from support.report_rows import run, trace_line
 

@@ -12,10 +12,10 @@ from sklearn.datasets import load_iris
 from kdrbench.datasets import Dataset, load_dataset, save_prepared
 from kdrbench.suite.cli import main
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.systems.kpca_figures import compute
 from kdrbench.suite.systems.kpca_figures.figures import figure_2, figure_3, figure_4, figure_5
+from kdrbench.suite.systems.kpca_figures.run import leading_of, planes_of, settings_of
 
-VARIED = compute.Varied(degrees=[1, 2, 3, 4, 5], sizes=[10, 20, 30, 40], neighbours=[1, 3, 5, 7, 9])
+VARIED = {"degrees": [1, 2, 3, 4, 5], "sizes": [10, 20, 30, 40], "neighbours": [1, 3, 5, 7, 9]}
 
 
 @functools.cache
@@ -36,23 +36,23 @@ def made_sets():
         made = load_dataset(name)
         features, labels = made.features, made.labels
         arrays[name] = {"features": features[200:], "labels": labels[200:]}
-        for one in compute.leading_of(features, labels, 200, ["nca", "lmnn", "dne"]):
-            shares = {"varied": "degree", "value": one.degree, "accuracy": one.accuracy, "n_train": 200, "n_test": 200}
-            rows.append(row(name, one.learner, **shares))
-            arrays[name][f"coordinates_{one.learner}_{one.degree}"] = one.coordinates
+        for learner in ("nca", "lmnn", "dne"):
+            for degree, (coordinates, accuracy) in enumerate(leading_of(features, labels, 200, learner), 1):
+                shares = {"varied": "degree", "value": degree, "accuracy": accuracy, "n_train": 200, "n_test": 200}
+                rows.append(row(name, learner, **shares))
+                arrays[name][f"coordinates_{learner}_{degree}"] = coordinates
     return pd.DataFrame(rows), arrays
 
 
 def planes():
     """Rows and arrays of Figure 3."""
-    found = compute.planes_of(iris(), 100, 0)
-    tricks, (primal, dual) = found.tricks, found.predictions
-    sizes = {"n_train": len(found.halves.train), "n_test": len(found.halves.test)}
+    halves, tricks, (primal, dual) = planes_of(iris(), 100, 0)
+    sizes = {"n_train": len(halves.train), "n_test": len(halves.test)}
     ours = {"condition": tricks.condition, "disagreement": tricks.disagreement}
-    shares = tricks.accuracies(found.halves)
+    shares = tricks.accuracies(halves)
     rows = [row("iris", "kpca", accuracy=shares[0], **sizes)]
     rows.append(row("iris", tricks.method, accuracy=shares[1], **(ours | sizes)))
-    arrays = {"labels": found.halves.test_labels, "predictions_kpca": primal, "predictions_kernel": dual}
+    arrays = {"labels": halves.test_labels, "predictions_kpca": primal, "predictions_kernel": dual}
     for name, (train, test) in (("kpca", tricks.kpca), ("kernel", tricks.kernel)):
         arrays |= {f"train_{name}": train, f"test_{name}": test}
     return pd.DataFrame(rows), {"iris": arrays}
@@ -101,7 +101,7 @@ def test_figure_3_shows_every_test_sample_in_both_planes():
 
 
 def test_figure_4_has_both_tricks_over_degree_n_and_k():
-    chart = figure_4("kpca_figure4", rows_of(compute.settings_of(VARIED), draws=2))
+    chart = figure_4("kpca_figure4", rows_of(settings_of(VARIED | {"figure": 4}, 4), draws=2))
     assert [panel.title for panel in chart.panels] == ["Iris: over degree", "Iris: over n", "Iris: over k"]
     assert [panel.series[0].x for panel in chart.panels][1] == ["10", "20", "30", "40"]
     for panel in chart.panels:
@@ -116,7 +116,7 @@ def test_figure_4_has_both_tricks_over_degree_n_and_k():
 
 
 def test_figure_5_has_condition_numbers_beside_disagreements():
-    settings = list(compute.all_settings_of(VARIED, 4))
+    settings = settings_of(VARIED | {"figure": 5}, 4)
     accuracies, distances = figure_5("kpca_figure5", rows_of(settings)).panels
     exact, ridge, qz = distances.series
     assert [exact.label, ridge.label, qz.label] == ["Iris, exact", "Iris, ridge 1e-10", "Iris, QZ"]
@@ -149,7 +149,7 @@ def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path):
 
 
 def test_captions_name_the_papers_data_and_why_one_is_missing():
-    shown = rows_of(list(compute.settings_of(VARIED))[:1])
+    shown = rows_of(settings_of(VARIED | {"figure": 4}, 4)[:1])
     demo = figure_4("f", shown.assign(status="converged", message="")).caption
     assert demo.endswith(
         "The paper shows, and this figure does not: Pima (not among the data sets of this experiment) and m-USPS (not "

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import Report, experiment_figures
+from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import render_html
 from kdrbench.suite.systems.atlas import tables as atlas
@@ -77,7 +77,8 @@ class Charts:
         return sentences(self.cells(), whole_config())
 
     def page(self):
-        return atlas.page(Source(Report("atlas", "atlas", ("atlas",)), self.runs, whole_config(), Path("nowhere")))
+        (report,) = experiment_tables(whole_config(), "atlas")
+        return atlas.page(Source(report, self.runs, whole_config(), Path("nowhere")))
 
 
 @pytest.fixture

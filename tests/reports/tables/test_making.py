@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.engine.system import System
-from kdrbench.suite.reports import records
 from kdrbench.suite.reports.making import make_table, plain_table, reports_named
 from kdrbench.suite.reports.tables.table import Entry, Table
+from kdrbench.suite.systems import registry
 from support.report_rows import kpca_run, run
 
 CONFIG = {
@@ -43,8 +43,8 @@ class With(Without):
 
 @pytest.fixture(autouse=True)
 def _a_fourth_system(monkeypatch):
-    built = records.build_system
-    monkeypatch.setattr(records, "build_system", lambda name: Without() if name == "another" else built(name))
+    built = registry.build_system
+    monkeypatch.setattr(registry, "build_system", lambda name: Without() if name == "another" else built(name))
 
 
 def test_a_name_is_a_table_or_an_experiment_with_its_tables():
@@ -72,7 +72,7 @@ def test_a_system_without_a_table_has_the_means_of_its_results():
 
 @pytest.mark.parametrize(("system", "columns"), [(Without, 4), (With, 1)])
 def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, columns):
-    monkeypatch.setattr(records, "build_system", lambda name: system())
+    monkeypatch.setattr(registry, "build_system", lambda name: system())
     (tmp_path / "merged").mkdir()
     RUNS.to_csv(tmp_path / "merged" / "fourth.csv", index=False)
     (report,) = reports_named("fourth", CONFIG)

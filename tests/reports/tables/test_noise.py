@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source, make_chart
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, figure_sources
+from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, report_sources
 from kdrbench.suite.systems.league.figures import STYLES
 from kdrbench.suite.systems.noise import tables as figure
 from kdrbench.suite.systems.noise.tables import called_real, noise_table
@@ -58,7 +58,7 @@ def test_draws_without_a_number_are_not_counted():
 def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
     (report,), (drawn,) = experiment_tables(config(), "noise"), experiment_figures(config(), "noise")
     assert (report.figures, drawn.kind) == (("noise",), "noise")
-    assert figure_sources(config(), drawn, lambda *_: ["a file"]) == []
+    assert report_sources(config(), drawn, lambda *_: ["a file"]) == []
     (tmp_path / "merged").mkdir()
     rows().to_csv(tmp_path / "merged/noise.csv", index=False)
     chart = make_chart("noise", config(), tmp_path, tmp_path)

@@ -156,7 +156,6 @@ def _is_made(name: str, runs: Runs, out: Path, *, typeset: bool) -> bool:
 def make_report(name: str, runs: Runs, out: Path, *, typeset: bool = False) -> None:
     """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
     from kdrbench.suite.reports.making import make_chart, make_table, reports_named
-    from kdrbench.suite.reports.records import IKDR
     from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
 
     if name.startswith(FIGURE_FOLDER):
@@ -170,7 +169,7 @@ def make_report(name: str, runs: Runs, out: Path, *, typeset: bool = False) -> N
         page = make_table(report, *runs)
         write_page(page, out, report.name, report.figures)
         click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
-        if typeset and report.kind == IKDR:
+        if typeset and report.typeset:
             from kdrbench.suite.reports.tables.table import compile_pdf
 
             stem = out / report.name

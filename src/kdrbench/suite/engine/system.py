@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import psutil
@@ -22,6 +22,33 @@ from kdrbench.suite.engine.run import Run, RunResult
 from kdrbench.suite.engine.run_files import RunFiles
 
 Config = Mapping[str, Any]
+# What a report can need beside merged tables: what runs leave, the data with their images, the best known solutions.
+TRACES, FINDINGS, DATA, PICTURES, OPTIMA = "traces", "findings", "data", "pictures", "optima"
+_MAKING = "kdrbench.suite.reports.making"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table or figure of the runs of ``experiments``.
+
+    ``maker`` is "module:function"; the function takes a :class:`~kdrbench.suite.reports.making.Source` and returns a
+    table and the sections of its page, or a chart. ``needs`` is what it reads beside merged tables. ``shows`` labels it
+    in Snakemake's report, where its caption is ``captions/table_<kind>.rst`` (or ``figure_``) beside the maker's
+    module. ``figures`` are those that the page of a table shows, ``targets`` more names by which it can be requested,
+    ``summary`` is the page of ``kdrbench summary`` that shows it. A table that is ``typeset`` can be made a PDF.
+    """
+
+    name: str
+    experiments: tuple[str, ...]
+    kind: str
+    shows: str
+    maker: str
+    needs: tuple[str, ...] = ()
+    is_figure: bool = False
+    figures: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    summary: str = ""
+    typeset: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,12 +108,16 @@ class System(ABC):
     """A system of the benchmark: how its experiments are checked, expanded to cells, and run.
 
     ``record`` is the class of its rows. ``schema`` is the JSON schema of its experiments beside the keys that all have,
-    ``sections`` those of the configuration's sections that only it reads.
+    ``sections`` those of the configuration's sections that only it reads. ``papers`` are those whose numbers and claims
+    its experiments can reproduce, with the first word of their targets. ``provides`` is what its experiments store for
+    reports of other systems.
     """
 
     record: ClassVar[type[Record]]
     schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
     sections: ClassVar[Mapping[str, Any]] = {}
+    papers: ClassVar[Mapping[str, str]] = {}
+    provides: ClassVar[tuple[str, ...]] = ()
 
     def check(self, name: str, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""
@@ -117,6 +148,21 @@ class System(ABC):
         """Return the columns that the system knows of a run without making it."""
         return {}
 
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the tables and figures of one experiment: those of :meth:`table` and :meth:`figure`."""
+        table = plain_table_report(name)
+        if type(self).figure is System.figure:
+            return [table]
+        return [replace(table, figures=(name,)), replace(table, maker=f"{_MAKING}:system_chart", is_figure=True)]
+
+    def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
+        """Return the tables and figures of several experiments; ``names`` are all of the system that are run."""
+        return []
+
+    def reproduces(self, experiment: Config) -> bool:
+        """Return whether an experiment names one of the system's papers."""
+        return experiment.get("published", {}).get("paper") in self.papers
+
     def table(self, rows: Any, name: str, experiment: Config) -> Any:
         """Return the :class:`~kdrbench.suite.reports.tables.table.Table` of an experiment's rows.
 
@@ -142,6 +188,11 @@ class System(ABC):
     def recompute_s(self, batch: Batch, row: Row, most_samples: int) -> float:
         """Return about how many seconds that takes for a run of many samples, which needs a budget; 0 for others."""
         return 0.0
+
+
+def plain_table_report(name: str) -> Report:
+    """Return the table that any experiment can have."""
+    return Report(name, (name,), "other", "results", f"{_MAKING}:plain_page")
 
 
 @dataclass(frozen=True)

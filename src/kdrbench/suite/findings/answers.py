@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted
+from kdrbench.suite.engine.system import FINDINGS
 from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness
 from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
-from kdrbench.suite.reports.outputs import FINDINGS, fixed_beside
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,
@@ -29,11 +29,11 @@ from kdrbench.suite.reports.records import (
     system_name,
 )
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.cells import FORMATS
-from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.suite.reports.tables.labels import FORMATS, dataset_label, kernel_label, low_rank_label, method_label
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
+from kdrbench.suite.systems.league.rules import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."

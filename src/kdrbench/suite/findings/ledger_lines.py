@@ -17,7 +17,7 @@ from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.suite.reports.tables.cells import TIMES, summarise
-from kdrbench.suite.reports.tables.labels import CONVERGED, VARIANTS
+from kdrbench.suite.reports.tables.labels import CONVERGED
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.reports.tables.published_numbers import (
     PublishedNumber,
@@ -41,6 +41,7 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     kpca_cells,
     kpca_published_wdl,
 )
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS
 from kdrbench.suite.systems.low_rank import tables as low_rank
 
 NO_EXPERIMENT = "no experiment that was run has this cell"

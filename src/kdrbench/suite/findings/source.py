@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.suite.engine.system import TRACES
 from kdrbench.suite.findings.answers import Answer, answer_of
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import Decided, decide_claims
@@ -17,9 +18,10 @@ from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.reports.dashboard.cells import run_labels
 from kdrbench.suite.reports.making import Page, make_table
-from kdrbench.suite.reports.outputs import TRACES, TUNING, fixed_beside, tables_of
+from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import Config, read_runs, system_name
 from kdrbench.suite.reports.tables.table import Table
+from kdrbench.suite.systems.league.rules import TUNING, fixed_beside
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """From the name of a table or figure to what it shows: its runs, the function that makes it, and the parts of its page.
 
-The function of each kind is named in :mod:`kdrbench.suite.reports.outputs`; of no other anything is loaded.
+Each report names its function (:class:`.Report`); no other module is loaded.
 """
 
 from __future__ import annotations
@@ -16,23 +16,11 @@ import pandas as pd
 
 from kdrbench.datasets.registry import facts_of, load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
+from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_table_report
 from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.outputs import (
-    DATA,
-    FIGURES,
-    FINDINGS,
-    OTHER_TABLE,
-    TABLES,
-    TRACES,
-    Kind,
-    Report,
-    experiment_tables,
-    figures_of,
-    shown_data,
-    tables_of,
-)
-from kdrbench.suite.reports.records import Config, n_runs, read_runs, system_name, system_table
+from kdrbench.suite.reports.outputs import experiment_tables, figures_of, shown_data, tables_of
+from kdrbench.suite.reports.records import Config, n_runs, read_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
 from kdrbench.suite.reports.tables.significance import meaning_of_mean
@@ -92,10 +80,10 @@ class Source:
         return self.store / FINDINGS, self.store / DATA
 
 
-def _make(kind: Kind, report: Report, config: Config, results: Path, store: Path) -> Any:
+def _make(report: Report, config: Config, results: Path, store: Path) -> Any:
     runs = pd.concat([read_runs(results / "merged" / f"{name}.csv") for name in report.experiments], ignore_index=True)
-    module, _, function = kind.maker.partition(":")
-    maker: Callable[[Source], Any] = getattr(import_module(f"kdrbench.suite.{module}"), function)
+    module, _, function = report.maker.partition(":")
+    maker: Callable[[Source], Any] = getattr(import_module(module), function)
     return maker(Source(report, runs, config, store))
 
 
@@ -108,7 +96,7 @@ def reports_named(name: str, config: Config) -> list[Report]:
     if name in tables:
         return [tables[name]]
     if name in config["run"]:
-        return experiment_tables(config, name) or [Report(name, system_name(config["experiments"][name]), (name,))]
+        return experiment_tables(config, name) or [plain_table_report(name)]
     raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
 
 
@@ -117,7 +105,7 @@ def make_table(report: Report, config: Config, results: Path, store: Path = Path
 
     ``results`` is the folder of merged tables, ``store`` that of traces and findings.
     """
-    page: Page = _make(TABLES.get(report.kind, OTHER_TABLE), report, config, results, store)
+    page: Page = _make(report, config, results, store)
     return page
 
 
@@ -134,7 +122,7 @@ def make_chart(name: str, config: Config, results: Path, store: Path) -> Chart:
     report, stored = reports[name], store / _CHARTS / f"{name}.json"
     if stored.is_file() and _lacks_data(config, report, store):
         return read_chart(stored)
-    chart: Chart | None = _make(FIGURES[report.kind], report, config, results, store)
+    chart: Chart | None = _make(report, config, results, store)
     empty = f"No run of {', '.join(report.experiments)} has left what this figure shows."
     return chart or Chart(name, "", empty, [])
 
@@ -178,7 +166,7 @@ def plain_page(source: Source) -> Page:
     """Return the table that a system of the user's own lays out, or one of means."""
     name = source.report.name
     experiment = source.config["experiments"][name]
-    table = system_table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
+    table = system_of(experiment).table(source.runs, name, experiment) or plain_table(name, source.runs, experiment)
     return table, sections_of_runs(source.runs)
 
 

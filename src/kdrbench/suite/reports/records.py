@@ -18,11 +18,11 @@ from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
-from kdrbench.suite.engine.system import Config, System
+from kdrbench.suite.engine.system import OPTIMA, Config
 from kdrbench.suite.experiments.merging import differences, same_definition
 from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
-from kdrbench.suite.systems import SYSTEMS, build_system, system_name, table_of
-from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, OPTIMA, problem_of
+from kdrbench.suite.systems import system_name, system_of, table_of
+from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
@@ -36,20 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
 __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "draws_figure", "ending_of"]
+__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
 __all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_results", "read_runs"]
-__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of", "system_table"]
+__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of", "without_code", "write_results"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
-# The papers whose numbers and claims the experiments of a system can reproduce.
-_PAPERS = {
-    IKDR: ("neurips2019", "ismplus"),
-    KPCA_TRICK: ("kpca_trick",),
-    KPCA_FIGURES: ("kpca_trick",),
-    LOW_RANK: ("lowrank2006",),
-}
 # Words that pandas must not read as numbers.
 _TEXT = ("message", "cores", "test_selected", "kernel", "kernel_weights", "chosen", "problem")
 
@@ -69,23 +62,8 @@ def of_papers(config: Config) -> Config:
 
     Only they are compared with published numbers and decide claims: others, such as a user's own, reproduce nothing.
     """
-
-    def reproduces(name: str) -> bool:
-        experiment = config["experiments"][name]
-        return experiment.get("published", {}).get("paper") in _PAPERS.get(system_name(experiment), ())
-
-    return {**config, "run": list(filter(reproduces, config["run"]))}
-
-
-def system_table(runs: pd.DataFrame, name: str, experiment: Config) -> Any:
-    """Return the table that the system of an experiment makes of its runs, or ``None`` if it makes none."""
-    return build_system(system_name(experiment)).table(runs, name, experiment)
-
-
-def draws_figure(experiment: Config) -> bool:
-    """Return whether the system of an experiment is the user's own and has a figure."""
-    system = system_name(experiment)
-    return system not in SYSTEMS and type(build_system(system)).figure is not System.figure
+    experiments = {name: config["experiments"][name] for name in config["run"]}
+    return {**config, "run": [name for name, one in experiments.items() if system_of(one).reproduces(one)]}
 
 
 def read_runs(path: Path) -> pd.DataFrame:

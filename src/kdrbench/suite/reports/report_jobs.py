@@ -12,23 +12,13 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from kdrbench.suite.engine.system import OPTIMA, Report
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.records import (
-    ATLAS,
-    IKDR,
-    KPCA_FIGURES,
-    KPCA_TRICK,
-    Config,
-    experiments_of,
-    is_scaling,
-    system_name,
-)
-from kdrbench.suite.systems.kpca_trick.cells import TABLES as KPCA_TABLES
+from kdrbench.suite.reports.records import Config
+from kdrbench.suite.systems import system_of
 
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"
-# Papers whose targets have other names than their published numbers.
-_PAPERS = {"lowrank2006": "lowrank", "kpca_trick": "kpca"}
 # Pages on all that is run in Snakemake's report: chapter, what it shows.
 _PAGES = {
     "published_vs_ours": ("Published and ours", "every published number"),
@@ -37,23 +27,12 @@ _PAGES = {
 }
 
 
-@dataclass
-class _Target:
-    """The names of the tables and figures of a target, each once."""
-
-    tables: dict[str, None] = field(default_factory=dict)
-    figures: dict[str, None] = field(default_factory=dict)
-
-    def add(self, tables: Iterable[str] = (), figures: Iterable[str] = ()) -> None:
-        self.tables |= dict.fromkeys(tables)
-        self.figures |= dict.fromkeys(figures)
-
-
 def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
     """Return what can be asked for by name, with the files that it makes."""
     return {
-        name: outputs.table_files(config, target.tables, typeset=typeset) + outputs.figure_files(config, target.figures)
-        for name, target in _targets(config).items()
+        target: outputs.table_files(config, _names(reports, is_figure=False), typeset=typeset)
+        + outputs.figure_files(config, _names(reports, is_figure=True))
+        for target, reports in _targets(config).items()
     }
 
 
@@ -62,54 +41,38 @@ def experiments_by_target(config: Config) -> dict[str, list[str]]:
 
     Beside an experiment these can be others: those whose partitions its table shows, and atlases of best known costs.
     """
-    tables, figures = outputs.tables_of(config), outputs.figures_of(config)
-    by_target = {}
-    for name, target in _targets(config).items():
-        awaited = [outputs.awaited_experiments(config, tables[table], outputs.TABLES) for table in target.tables]
+    figures, by_target = outputs.figures_of(config), {}
+    for target, reports in _targets(config).items():
         # The page of a table shows figures.
-        on_pages = [figure for table in target.tables for figure in tables[table].figures]
-        shown = [figures[name] for name in (*target.figures, *on_pages)]
-        awaited += [outputs.awaited_experiments(config, figure, outputs.FIGURES) for figure in shown]
-        behind = frozenset[str]().union(*awaited)
-        by_target[name] = [experiment for experiment in config["run"] if experiment in behind]
+        shown = [*reports, *(figures[name] for report in reports for name in report.figures)]
+        awaited = frozenset[str]().union(*(outputs.awaited_experiments(config, report) for report in shown))
+        by_target[target] = [experiment for experiment in config["run"] if experiment in awaited]
     return by_target
 
 
-def _targets(config: Config) -> dict[str, _Target]:
-    named: dict[str, _Target] = {name: _Target() for name in config["run"]}
+def _names(reports: Iterable[Report], *, is_figure: bool) -> list[str]:
+    return [report.name for report in reports if report.is_figure == is_figure]
+
+
+def _targets(config: Config) -> dict[str, dict[Report, None]]:
+    """Return the reports of each target. A target that is called like an experiment is that experiment."""
+    named: dict[str, dict[Report, None]] = {name: {} for name in config["run"]}
     for name in config["run"]:
-        # A target that is called like an experiment is that experiment.
-        papers = [one for one in _paper_targets(name, config["experiments"][name]) if one not in config["run"]]
+        experiment = config["experiments"][name]
+        papers = [target for target in _paper_targets(experiment) if target not in config["run"]]
         for target in (name, *papers):
-            named.setdefault(target, _Target()).add(
-                [report.name for report in outputs.experiment_tables(config, name)],
-                [report.name for report in outputs.experiment_figures(config, name)],
-            )
-    tables, figures = outputs.tables_of(config), outputs.figures_of(config)
-    for number in KPCA_TABLES.values():
-        of_kpca = [name for name, report in tables.items() if report.kind == KPCA_TRICK]
-        if chosen := [name for name in of_kpca if name.endswith(f"table{number}")]:
-            named.setdefault(f"kpca_table{number}", _Target()).add(chosen)
-    if outputs.COMPLEXITY in tables:
-        named.setdefault("ismplus_table4", _Target()).add([outputs.COMPLEXITY])
-        named.setdefault("neurips2019_figure1b", _Target()).add(figures=[outputs.SCALING, outputs.FIGURE_1B])
-    if outputs.LOW_RANK_TEXT in tables:
-        named.setdefault("lowrank_text", _Target()).add([outputs.LOW_RANK_TEXT])
-    if outputs.PROFILE in figures:
-        named.setdefault(outputs.PROFILE, _Target()).add(figures=[outputs.PROFILE])
+            named.setdefault(target, {}).update(dict.fromkeys(system_of(experiment).reports(name, config)))
+    for report in (*outputs.tables_of(config).values(), *outputs.figures_of(config).values()):
+        for target in report.targets:
+            named.setdefault(target, {})[report] = None
     return named
 
 
-def _paper_targets(name: str, experiment: Config) -> list[str]:
+def _paper_targets(experiment: Config) -> list[str]:
     """Return the tables and figures of papers that an experiment makes, as targets are named."""
-    published, system = experiment.get("published", {}), system_name(experiment)
-    paper = _PAPERS.get(published.get("paper", ""), published.get("paper", ""))
-    names = [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
-    if system == KPCA_FIGURES:
-        names.append(f"kpca_figure{experiment['figure']}")
-    if system == IKDR and is_scaling(name):
-        names.append("neurips2019_figure1b")
-    return list(dict.fromkeys(names))
+    published = experiment.get("published", {})
+    paper = system_of(experiment).papers.get(published.get("paper", ""), published.get("paper", ""))
+    return [f"{paper}_{part}{published[part]}" for part in ("table", "figure") if part in published]
 
 
 @dataclass
@@ -118,21 +81,18 @@ class ReportJob:
 
     name: str
     merged: str = ""
-    tables: list[outputs.Report] = field(default_factory=list)
-    figures: list[outputs.Report] = field(default_factory=list)
+    tables: list[Report] = field(default_factory=list)
+    figures: list[Report] = field(default_factory=list)
 
 
 def report_jobs(config: Config) -> list[ReportJob]:
     """Return the jobs of a configuration: one for each experiment, and those whose reports wait for several."""
     jobs = {frozenset({name}): ReportJob(f"experiment_{name}", name) for name in config["run"]}
 
-    def job_of(report: outputs.Report, awaited: frozenset[str]) -> ReportJob:
-        return jobs.setdefault(awaited, ReportJob(f"compared_{report.name}"))
-
-    for table in outputs.tables_of(config).values():
-        job_of(table, outputs.awaited_experiments(config, table, outputs.TABLES)).tables.append(table)
-    for figure in outputs.figures_of(config).values():
-        job_of(figure, outputs.awaited_experiments(config, figure, outputs.FIGURES)).figures.append(figure)
+    for report in (*outputs.tables_of(config).values(), *outputs.figures_of(config).values()):
+        awaited = outputs.awaited_experiments(config, report)
+        job = jobs.setdefault(awaited, ReportJob(f"compared_{report.name}"))
+        (job.figures if report.is_figure else job.tables).append(report)
     return list(jobs.values())
 
 
@@ -143,17 +103,16 @@ def merged_table(config: Config, name: str) -> str:
 
 def stored_optima(config: Config, job: ReportJob) -> list[str]:
     """Return the file of best known solutions that a job stores: that of the atlas whose rows it merges."""
-    return [outputs.optima_file(job.merged)] if job.merged in experiments_of(config, ATLAS) else []
+    return [outputs.optima_file(job.merged)] if job.merged in outputs.providers_of(config, OPTIMA) else []
 
 
 def job_sources(config: Config, job: ReportJob, paths: outputs.Paths, stored: Iterable[str] = ()) -> list[str]:
-    """Return the files that a job waits for; arguments as those of :func:`.figure_sources`."""
+    """Return the files that a job waits for; arguments as those of :func:`.report_sources`."""
     sources = paths(job.merged, "records") if job.merged else []
     sources += [path for _ in stored_optima(config, job) for path in paths(job.merged, "findings")]
     reports = [*job.tables, *job.figures]
     sources += [merged_table(config, name) for one in reports for name in one.experiments if name != job.merged]
-    sources += [path for table in job.tables for path in outputs.table_sources(config, table, paths, stored)]
-    sources += [path for figure in job.figures for path in outputs.figure_sources(config, figure, paths, stored)]
+    sources += [path for one in reports for path in outputs.report_sources(config, one, paths, stored)]
     own = {figure.name for figure in job.figures}
     shown = [name for table in job.tables for name in table.figures if name not in own]
     sources += [f"{outputs.report_folder(config)}/{FIGURE_FOLDER}{name}.png" for name in shown]
@@ -177,16 +136,10 @@ def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
 
 def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     """Return what Snakemake's ``report`` takes beside each page and picture that a job makes, by its file."""
-    flags = {}
     folder = outputs.report_folder(config)
-    for table in job.tables:
-        kind = table.kind if table.kind in outputs.TABLES else "other"
-        shows = outputs.TABLES.get(table.kind, outputs.OTHER_TABLE).shows
-        flags[f"{folder}/{table.name}.html"] = _flags("Tables", f"table_{kind}", _shown(table), shows)
-    for figure in job.figures:
-        file, caption = f"{folder}/{FIGURE_FOLDER}{figure.name}.png", f"figure_{figure.kind}"
-        flags[file] = _flags("Figures", caption, _shown(figure), outputs.FIGURES[figure.kind].shows)
-    return flags
+    flags = {f"{folder}/{table.name}.html": _flags_of("Tables", "table", table) for table in job.tables}
+    files_of_figures = {f"{folder}/{FIGURE_FOLDER}{figure.name}.png": figure for figure in job.figures}
+    return flags | {path: _flags_of("Figures", "figure", figure) for path, figure in files_of_figures.items()}
 
 
 def page_caption(name: str) -> dict[str, Any]:
@@ -195,11 +148,16 @@ def page_caption(name: str) -> dict[str, Any]:
     return _flags(chapter, f"page_{name}", "all", shows)
 
 
-def _shown(report: outputs.Report) -> str:
+def _flags_of(category: str, prefix: str, report: Report) -> dict[str, Any]:
     alone = len(report.experiments) == 1 or report.name in report.experiments
-    return report.experiments[0] if alone else "all"
+    experiment = report.experiments[0] if alone else "all"
+    package, caption = report.maker.partition(":")[0].rpartition(".")[0], f"{prefix}_{report.kind}"
+    # A system of the user's own need not have captions.
+    if not package or not files(package).joinpath("captions", f"{caption}.rst").is_file():
+        package, caption = __package__, f"{prefix}_other"
+    return _flags(category, caption, experiment, report.shows, package)
 
 
-def _flags(category: str, caption: str, experiment: str, shows: str) -> dict[str, Any]:
-    path = files("kdrbench.suite.reports").joinpath("templates", "captions", f"{caption}.rst")
+def _flags(category: str, caption: str, experiment: str, shows: str, package: str = __package__) -> dict[str, Any]:
+    path = files(package).joinpath("captions", f"{caption}.rst")
     return {"caption": str(path), "category": category, "labels": {"of": experiment, "shows": shows}}

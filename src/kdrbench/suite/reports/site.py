@@ -21,6 +21,7 @@ from kdrbench.errors import DamagedError, counted, in_words
 from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.engine.record import Provenance
+from kdrbench.suite.engine.system import TRACES
 from kdrbench.suite.findings.answers import Answer, answers_of
 from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import claims_json, decide_claims
@@ -33,7 +34,7 @@ from kdrbench.suite.reports.dashboard.rendering import environment, slug
 from kdrbench.suite.reports.dashboard.runs import all_runs
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.making import make_table
-from kdrbench.suite.reports.outputs import TRACES, figures_of, tables_of
+from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.records import (
     Config,
     Results,

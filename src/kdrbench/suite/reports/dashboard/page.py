@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
+from kdrbench.suite.engine.system import Report
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
 from kdrbench.suite.findings.effects import EFFECT_RULES
 from kdrbench.suite.findings.finding import DECISION_RULES
@@ -29,12 +30,13 @@ from kdrbench.suite.reports.dashboard.runs import run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.making import provenance
-from kdrbench.suite.reports.outputs import PROFILE, Report, experiment_figures, experiment_tables
+from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
 from kdrbench.suite.reports.tables.table import Table
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
+from kdrbench.suite.systems.ikdr.reports import PROFILE
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")

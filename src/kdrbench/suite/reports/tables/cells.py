@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,16 +11,15 @@ import numpy as np
 
 from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, n_untimed, warning_of
-from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Metric, Settings, Split, ending_of
+from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Settings, Split, ending_of
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.labels import NO_CELL
+from kdrbench.suite.reports.tables.labels import FORMATS, NO_CELL, Format
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Callable[[float, float | None], str]
 # A run that ended otherwise was stopped, also by a limit of iterations: what it shows is not where its method ends.
-_UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
+UNSTOPPED = [str(Status.CONVERGED), str(Status.STALLED)]
 # Which cells may be bold, printed below every table that marks the best.
 BOLD_MEANS = (
     "bold is what is significantly best: in its group the lowest or highest mean, and those that paired tests over the "
@@ -48,17 +47,6 @@ COMPONENTS = "n_components"
 # Of final costs, above the best known one of their problem, as findings.nearness defines it.
 GAP = "gap"
 _ALL = (*METRICS, NMI_GIVEN, COMPONENTS, GAP)
-# Quality is printed by what it is.
-FORMATS: dict[str, Format] = {
-    **dict.fromkeys(TIMES, numbers.duration),
-    "cost": numbers.quantity,
-    Metric.ACCURACY: numbers.percentage,
-    Metric.ERROR: numbers.percentage,
-    Metric.NMI: numbers.agreement,
-    NMI_GIVEN: numbers.agreement,
-    COMPONENTS: numbers.count,
-    GAP: numbers.gap,
-}
 
 
 @dataclass(frozen=True)
@@ -106,7 +94,7 @@ def summarise(metric: str, runs: pd.DataFrame, column: str, shown: Format, *, un
     mean, std = float(np.mean(values)), float(np.std(values))
     text = shown(mean, std if len(runs) > 1 else None)
     complete = len(values) == len(runs)
-    competes = complete and bool(runs["status"].isin(_UNSTOPPED).all())
+    competes = complete and bool(runs["status"].isin(UNSTOPPED).all())
     return Cell(metric, mean, std, text, note, len(runs), len(values), complete, competes=competes, stopped=stopped)
 
 
@@ -154,6 +142,7 @@ def ikdr_cells(
 
 def _ikdr_cell(metric: str, group: pd.DataFrame, bound: str) -> Cell:
     unit = "folds" if (group["split"] == Split.FOLDS).all() else "runs"
+    # Quality is printed by what it is.
     shown = FORMATS[str(group["quality_metric"].iloc[0]) if metric == "quality" else metric]
     cell = summarise(metric, group, metric, shown, unit=unit)
     if metric == "warm_s" and not cell.counted:

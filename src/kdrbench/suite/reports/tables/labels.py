@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE
+from kdrbench.suite.reports.tables import numbers
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS
+
+Format = Callable[[float, float | None], str]
 
 CONVERGED = "converged"
 # Suffixes of names: how a method is run that has a published variant too.
@@ -22,31 +29,63 @@ TIMES_MEAN = (
     "tables, figures, tests, claims and lists of runs. The warm median is that of a run's repeats, where its solve was "
     "short enough to have any; nothing is decided by it."
 )
-METRIC_TITLES = {
-    "time_s": FIRST_SOLVE.capitalize(),
-    "warm_s": WARM_MEDIAN.capitalize(),
-    "cost": "Cost",
-    "gap": "Above best known",
-    "accuracy": "Accuracy",
-    "nmi": "NMI",
-    "nmi_given": "NMI to given",
-    "n_components": "q",
-    "error": "Training error",
-    "train_accuracy": "Training accuracy",
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured number as tables print it: its title, how it is written, what it is, and which is the best."""
+
+    title: str
+    shown: Format
+    words: str = ""
+    highest_is_best: bool = False
+
+
+MEASURES = {
+    "time_s": Measure(
+        FIRST_SOLVE.capitalize(),
+        numbers.duration,
+        "wall-clock time of a run's first solve, without data, imports and evaluation",
+    ),
+    "warm_s": Measure(
+        WARM_MEDIAN.capitalize(),
+        numbers.duration,
+        "median time of a run's repeats, where its solve was short enough to have any",
+    ),
+    "cost": Measure("Cost", numbers.quantity, "cost -F of the final projection, evaluated exactly; lower is better"),
+    "gap": Measure(
+        "Above best known",
+        numbers.gap,
+        "distance of the final cost above the best known one, over its size: the lowest that any solver saw in the "
+        "same run, or that an atlas has stored",
+    ),
+    "accuracy": Measure(
+        "Accuracy",
+        numbers.percentage,
+        "share of the test samples that an SVM labels rightly",
+        highest_is_best=True,
+    ),
+    "nmi": Measure(
+        "NMI",
+        numbers.agreement,
+        "normalised mutual information of clusters and classes, 0 to 1",
+        highest_is_best=True,
+    ),
+    "nmi_given": Measure(
+        "NMI to given",
+        numbers.agreement,
+        "the same to the clustering that was given; lower is better",
+    ),
+    "n_components": Measure("q", numbers.count, "number of components q"),
+    "error": Measure(
+        "Training error",
+        numbers.percentage,
+        "share of the rows that an SVM fitted to them labels wrongly",
+    ),
 }
-# What the numbers of a metric are, for a reader who asks.
-DEFINITIONS = {
-    "time_s": "wall-clock time of a run's first solve, without data, imports and evaluation",
-    "warm_s": "median time of a run's repeats, where its solve was short enough to have any",
-    "cost": "cost -F of the final projection, evaluated exactly; lower is better",
-    "gap": "distance of the final cost above the best known one, over its size: the lowest that any solver saw in the "
-    "same run, or that an atlas has stored",
-    "accuracy": "share of the test samples that an SVM labels rightly",
-    "nmi": "normalised mutual information of clusters and classes, 0 to 1",
-    "nmi_given": "the same to the clustering that was given; lower is better",
-    "error": "share of the rows that an SVM fitted to them labels wrongly",
-    "n_components": "number of components q",
-}
+METRIC_TITLES = {name: measure.title for name, measure in MEASURES.items()} | {"train_accuracy": "Training accuracy"}
+DEFINITIONS = {name: measure.words for name, measure in MEASURES.items()}
+FORMATS = {name: measure.shown for name, measure in MEASURES.items()}
 # Where capital letters alone would not read well.
 _METHODS = {
     "ism_published": "ISM, one eigendecomposition",
@@ -73,8 +112,6 @@ _LOW_RANK = {
     "definite_boost_exact": "DefiniteBoost, exact steps",
     "definite_boost_own_range": "DefiniteBoost, own eigenvalues",
 }
-# Prefixes of a learner's name by variant: the paper's three, and alignment of centred kernels.
-VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
 # Before the first underscore of a solver's name.
 _SOLVERS = frozenset({"cg", "dg", "gm", "ism", "lbfgs", "scipy", "sm"})
 # Baselines, learners in each variant, methods of reduction that are called by capitals, and the control; users' names

@@ -27,7 +27,8 @@ from scipy.special import betaincinv, ndtri
 from kdrbench.errors import counted
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.records import Metric
-from kdrbench.suite.reports.tables.cells import FORMATS, Cell
+from kdrbench.suite.reports.tables.cells import Cell
+from kdrbench.suite.reports.tables.labels import FORMATS
 from kdrbench.suite.reports.tables.numbers import interval, quantity
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
 SIGNIFICANT = 0.05
+P_OVERLAP = "p of the t test that allows for overlapping training sets"
 _SHARES = frozenset(map(str, Metric))
 Interval = tuple[float, float] | tuple[None, None]
 
@@ -90,6 +92,11 @@ def meaning_of_mean(what: str, metric: str, values: pd.Series, *, unit: str = "r
 def _words(metric: str, interval: Interval) -> str:
     low, high = interval
     return "" if low is None or high is None else interval_words(metric, low, high)
+
+
+def p_text(p: float | None) -> str:
+    """Return a p value in two digits, or a dash."""
+    return "-" if p is None else f"{p:.2g}"
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,6 +158,41 @@ def blocks_by(rows: Iterable[tuple[object, list[Entry]]]) -> Iterator[list[list[
     for key, row in rows:
         blocks.setdefault(key, []).append(row)
     yield from blocks.values()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its title, what it shows of a row (an :class:`Entry` or text), and what its numbers are."""
+
+    title: str
+    show: Callable[[Any], object]
+    words: str = ""
+
+
+def lay_out(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Iterable[Any],
+    *,
+    number: Callable[[Any, str, str], Entry] = lambda row, text, words: Entry(text, detail=words),
+    block: Callable[[Any], object] = lambda row: None,
+    notes: Iterable[str] = (),
+    n_labels: int = 1,
+) -> Table:
+    """Return the table of ``rows`` in ``columns``; rows with the same ``block`` stand together.
+
+    ``number(row, text, words)`` makes the entry of a text whose column has words.
+    """
+
+    def entry(column: Column, row: Any) -> Entry:
+        shown = column.show(row)
+        if isinstance(shown, Entry):
+            return shown
+        return number(row, str(shown), column.words) if column.words else Entry(str(shown))
+
+    blocks = blocks_by((block(row), [entry(column, row) for column in columns]) for row in rows)
+    return Table(name, title, [column.title for column in columns], list(blocks), list(notes), n_labels)
 
 
 @dataclass(frozen=True)

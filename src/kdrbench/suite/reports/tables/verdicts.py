@@ -1,16 +1,6 @@
 """How a published number and ours relate.
 
-reproduced    the difference is within the rounding of the printed number, or the means differ by no more than two
-              standard errors of their difference, where both means vary as ours does when its runs are drawn again
-close         the difference is at most a quarter of what is at stake: the range of the numbers that the table prints
-              for other methods and kernels beside it; and costs within 5 %, shares within 0.05, counts within a quarter
-differs       neither; or ours ended where the papers print a bound; or ours is a lower bound above the printed number
-not judged    a time in seconds, which belongs to a machine, or a figure without numbers: what a table of times claims
-              are the ratios between methods (:mod:`.effects`)
-not comparable runs of another protocol than the paper's (:mod:`.protocol`): shown, and counted nowhere
-stopped       a stated limit of time, memory or sweeps ended our runs before their method did: what they had is shown
-not run       nothing to compare: runs are missing, were left out for the budget, or failed
-not published the papers print none
+Pages print the definitions, :data:`VERDICT_RULES`; :func:`verdict_for` decides, also where papers print bounds.
 
 What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
 their own (:mod:`.partitions`); over random splits, subsets or draws, which are independent, their standard deviation
@@ -45,7 +35,7 @@ _SHARES = frozenset({"quality", "accuracy", "nmi", "error"})
 
 
 class Verdict(StrEnum):
-    """See the module's table."""
+    """See :data:`VERDICT_RULES`."""
 
     REPRODUCED = "reproduced"
     CLOSE = "close"

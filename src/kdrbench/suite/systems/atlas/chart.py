@@ -10,7 +10,8 @@ import numpy as np
 
 from kdrbench.inference.atlas import distinct_optima, place_of, rank_correlation
 from kdrbench.kernels.family import FloatArray
-from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, OPTIMA
+from kdrbench.suite.engine.system import OPTIMA
+from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS
 from kdrbench.suite.systems.ikdr.scores import Optimality
 
 # A cost is near the best if it is above it by at most this share.

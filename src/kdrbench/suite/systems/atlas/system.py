@@ -21,7 +21,7 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.system import Cell, Config, RunContext, System
+from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
 from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
@@ -30,8 +30,8 @@ from kdrbench.suite.systems.registry import DEFAULT
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
-# What a run leaves: the optima (k x d x q), and a row for each with cost, quality and the shares of solvers' starts.
-OPTIMA, NUMBERS = "optima", "optima_numbers"
+# A run leaves the optima (k x d x q), and under this name the cost, quality and shares of solvers' starts of each.
+NUMBERS = "optima_numbers"
 _COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "cells_of", "solvers", "starts", "draws"],
@@ -42,6 +42,10 @@ SCHEMA: Config = {
         "draws": {**_COUNT, "description": "how often these are drawn; optima of one draw are sought in the next"},
     },
 }
+_TABLE = partial(
+    Report, kind="atlas", shows="atlas of optima", maker="kdrbench.suite.systems.atlas.tables:page", needs=(FINDINGS,)
+)
+_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.atlas.tables:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +106,7 @@ class AtlasSystem(System):
 
     record = AtlasRecord
     schema = SCHEMA
+    provides = (OPTIMA,)
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
@@ -120,6 +125,11 @@ class AtlasSystem(System):
                     f"config: {place}.datasets: no experiment of cells_of has data set {dataset!r}; leave it out, or "
                     "name one that has it"
                 )
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the table and the figure of an atlas."""
+        summary = "atlas" if name == "atlas" else ""
+        return [_TABLE(name, (name,), figures=(name,), summary=summary), _FIGURE(name, (name,))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each kernel and data set of the charted experiments."""

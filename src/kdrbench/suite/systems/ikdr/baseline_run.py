@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.baselines import BaselineTask, Classification, Classifier, Clustering, Completion
+from kdrbench.baselines import BaselineTask, Classification, Clustering, Completion
 from kdrbench.errors import InputError
 from kdrbench.status import Status
-from kdrbench.suite.engine.referee import Referee, Seconds
+from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, read_array
 from kdrbench.suite.engine.seeds import rng_of
@@ -32,146 +31,81 @@ LABELS = "labels"
 
 
 @dataclass(frozen=True)
-class BaselineRun(ABC):
-    """One fold, and what makes the generator of every fit, so that repeats do the same work."""
+class BaselineRun:
+    """A baseline on one fold, and what makes the generator of every fit, so that repeats do the same work.
 
+    A classifier is fitted to the training samples, and labels those on which it is scored off the clock. Other
+    baselines cluster the training samples, or find their hidden labels from those that are shown.
+    """
+
+    baseline: Classification | Clustering | Completion
     n_components: int
     rng: Callable[[], np.random.Generator]
     fold: Fold
+    n_clusters: int = 0
     arrays: ClassVar[tuple[str, ...]] = (LABELS,)
 
-    @abstractmethod
     def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Fit once, hand in the labels, and repeat a short fit."""
+        """Do the work once, keep its labels, and repeat it if it was short.
 
-    @property
-    @abstractmethod
-    def n_scored(self) -> int:
-        """The number of samples that get a label."""
-
-    @abstractmethod
-    def scores(self, labels: NDArray[Any] | None) -> Scores:
-        """Return what the labels say of the result; a baseline has no cost."""
+        Raises ``InputError`` unless there is one label for each sample that is scored.
+        """
+        made, first = referee.timed(self._work())
+        labels = np.asarray(made.predict(self.fold.scored_features) if self._classifies else made)
+        _check_labels(labels, self._n_scored)
+        referee.save(LABELS, labels)
+        row = RunResult(Status.CONVERGED, "fitted" if self._classifies else "clustered")
+        yield from repeated(row, lambda: referee.timed(self._work())[1], first, referee)
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Return the sizes of the fold, q and the scores of the labels that the run left.
+        """Return the sizes of the fold, q and the scores of the labels that the run left; a baseline has no cost.
 
         Raises ``InputError`` unless there is one label for each sample.
         """
-        labels = read_array(files.array(LABELS))
+        labels, quality, fold = read_array(files.array(LABELS)), None, self.fold
         if labels is not None:
-            _check_labels(labels, self.n_scored)
-        scores = replace(self.scores(labels), evaluation_s=self.evaluation_s(files))
-        return {**self.fold.columns, "n_components": self.n_components, **asdict(scores)}
-
-    def evaluation_s(self, files: RunFiles) -> float:
-        """Return the CPU seconds that the run may work off the clock: none."""
-        return 0.0
-
-
-@dataclass(frozen=True)
-class ClassificationRun(BaselineRun):
-    """A classifier that is fitted to the training samples of a fold."""
-
-    baseline: Classification
-
-    def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Fit, then label the samples on which it is scored, off the clock.
-
-        Raises ``InputError`` unless there is one label for each of them.
-        """
-        classifier, first = self._fit(referee)
-        labels = classifier.predict(self.fold.scored_features)
-        _hand_in(labels, self.n_scored, referee)
-        row = RunResult(Status.CONVERGED, "fitted")
-        yield from repeated(row, lambda: self._fit(referee)[1], first, referee)
+            _check_labels(labels, self._n_scored)
+            classified = self._classifies
+            quality = quality_of_labels(labels, fold) if classified else clusters_quality(labels, CLASSES, fold)
+        metric = classification_metric(fold) if self._classifies else Metric.NMI
+        scores = Scores(metric, quality=quality, evaluation_s=self._evaluation_s(files))
+        return {**fold.columns, "n_components": self.n_components, **asdict(scores)}
 
     @property
-    def n_scored(self) -> int:
-        """The number of test samples, of training samples where there is no test part."""
-        return len(self.fold.scored_labels)
+    def _classifies(self) -> bool:
+        return self.baseline.task == BaselineTask.CLASSIFICATION
 
-    def scores(self, labels: NDArray[Any] | None) -> Scores:
-        """Return accuracy or error of the labels."""
-        quality = None if labels is None else quality_of_labels(labels, self.fold)
-        return Scores(classification_metric(self.fold), quality=quality)
+    @property
+    def _n_scored(self) -> int:
+        return len(self.fold.scored_labels if self._classifies else self.fold.train_labels)
 
-    def evaluation_s(self, files: RunFiles) -> float:
-        """Return the CPU seconds of the fit: to predict takes no longer, unless it does the work of the fit."""
-        result = read_results(files).get(())
+    def _work(self) -> Callable[[], Any]:
+        """Return what is timed, with a generator of its own."""
+        baseline: Any = self.baseline
+        features, q, rng = self.fold.train_features, self.n_components, self.rng()
+        if self._classifies:
+            return lambda: baseline.fit(features, self.fold.train_labels, q, rng)
+        if baseline.task == BaselineTask.COMPLETION:
+            shown = self.fold.partial_labels
+            return lambda: baseline.complete(features, shown, q, rng)
+        return lambda: baseline.cluster(features, self.n_clusters, q, rng)
+
+    def _evaluation_s(self, files: RunFiles) -> float:
+        """Return the CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits."""
+        result = read_results(files).get(()) if self._classifies else None
         return (result.cpu_s or 0.0) if result else 0.0
-
-    def _fit(self, referee: Referee) -> tuple[Classifier, Seconds]:
-        rng, fold = self.rng(), self.fold
-        return referee.timed(lambda: self.baseline.fit(fold.train_features, fold.train_labels, self.n_components, rng))
-
-
-@dataclass(frozen=True)
-class ClusteringBaselineRun(BaselineRun):
-    """A baseline that clusters the rows of one run."""
-
-    baseline: Clustering
-    n_clusters: int
-
-    def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Cluster.
-
-        Raises ``InputError`` unless there is one cluster for each sample.
-        """
-        clusters, first = self._cluster(referee)
-        _hand_in(clusters, self.n_scored, referee)
-        row = RunResult(Status.CONVERGED, "clustered")
-        yield from repeated(row, lambda: self._cluster(referee)[1], first, referee)
-
-    @property
-    def n_scored(self) -> int:
-        """The number of samples that are clustered."""
-        return len(self.fold.train_labels)
-
-    def scores(self, labels: NDArray[Any] | None) -> Scores:
-        """Return the agreement of clusters and classes."""
-        if labels is None:
-            return Scores(Metric.NMI)
-        return Scores(Metric.NMI, quality=clusters_quality(labels, CLASSES, self.fold))
-
-    def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
-        rng, features = self.rng(), self.fold.train_features
-        return referee.timed(lambda: self.baseline.cluster(features, self.n_clusters, self.n_components, rng))
-
-
-@dataclass(frozen=True)
-class CompletionRun(ClusteringBaselineRun):
-    """A baseline that finds the hidden labels of a run from those that are shown; judged as clusters are."""
-
-    baseline: Completion  # type: ignore[assignment]
-
-    def _cluster(self, referee: Referee) -> tuple[NDArray[Any], Seconds]:
-        rng, features, labels = self.rng(), self.fold.train_features, self.fold.partial_labels
-        return referee.timed(lambda: self.baseline.complete(features, labels, self.n_components, rng))
 
 
 def make_baseline_run(
     cell: CellDefinition, baseline: Classification | Clustering | Completion, number: int, fold: Fold
-) -> ClassificationRun | ClusteringBaselineRun:
+) -> BaselineRun:
     """Return the cell's run ``number`` on a fold; every fit has the same randomness, and so have all baselines.
 
     The check of the configuration has refused baselines of other tasks than the paradigm's, and q by a rule.
     """
-    q = int(cell.n_components)
     # The word of the first records: another one would draw other numbers.
     rng = partial(rng_of, "reference", cell.dataset, number, cell.seed)
-    if baseline.task == BaselineTask.CLUSTERING:
-        return ClusteringBaselineRun(q, rng, fold, cast("Clustering", baseline), cell.parameters["n_clusters"])
-    if baseline.task == BaselineTask.COMPLETION:
-        return CompletionRun(q, rng, fold, cast("Completion", baseline), cell.parameters["n_clusters"])
-    return ClassificationRun(q, rng, fold, cast("Classification", baseline))
-
-
-def _hand_in(labels: NDArray[Any], n_samples: int, referee: Referee) -> None:
-    """Keep the labels by which a baseline is scored; ``InputError`` unless there is one for each sample."""
-    handed = np.asarray(labels)
-    _check_labels(handed, n_samples)
-    referee.save(LABELS, handed)
+    return BaselineRun(baseline, int(cell.n_components), rng, fold, cell.parameters.get("n_clusters", 0))
 
 
 def _check_labels(labels: NDArray[Any], n_samples: int) -> None:

@@ -7,32 +7,29 @@ does not cover k-means, which belongs to scoring, as the SVM of supervised runs 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
-from kdrbench.kernels import Combination, Kernel, build_kernel
+from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.paradigms.task import ClusteringTask
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
-from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import RunResult, read_results, repeated
-from kdrbench.suite.engine.run_files import RunFiles, save_array, trace_lines
+from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.monitor import (
-    PROJECTION,
     Ended,
     OutOfTimeError,
     ProjectionMonitor,
@@ -44,21 +41,18 @@ from kdrbench.suite.systems.ikdr.scores import (
     Scores,
     clusters_quality,
     normalised_mutual_information,
-    optimality_of,
-    read_projection,
 )
 from kdrbench.suite.systems.ikdr.solver_run import (
     MakeStart,
+    ProjectionRun,
     components_before,
     components_of,
-    is_control,
     starts_of,
-    weights_in_words,
 )
 
 
 @dataclass(frozen=True)
-class ClusteringRun:
+class ClusteringRun(ProjectionRun):
     """Rows, what is to be learned of them, the solver inside, and how problems may be evaluated.
 
     ``known`` is what the task is given: the labelling that an alternative clustering is to differ from, the scores of a
@@ -66,14 +60,14 @@ class ClusteringRun:
     """
 
     cell: CellDefinition
-    solver: Solver
-    kernel: Kernel | Combination
-    fold: Fold
     evaluation: Evaluation
     number: int
-    n_components: int
     known: NDArray[Any] | None = None
-    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
+
+    @property
+    def metric(self) -> Metric:
+        """Agreement of clusters and classes."""
+        return Metric.NMI
 
     @property
     def given(self) -> NDArray[Any] | None:
@@ -109,15 +103,6 @@ class ClusteringRun:
             return Ended(None, Status.TIME_LIMIT, monitor.stop_message)
         return Ended(learned.projection, learned.status, learned.message, self._row(learned).columns["uses_degrees"])
 
-    def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Evaluate the last projection that the referee passed, if there is one: its objective and its clusters.
-
-        The clusters, and what they should differ from, are left in ``files``. Raises ``InputError`` for a projection
-        that is not orthonormal: the run may have written the file itself.
-        """
-        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
-        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
-
     def _row(self, learned: Learned) -> RunResult:
         clustering = learned.clustering
         if clustering is None:
@@ -130,37 +115,17 @@ class ClusteringRun:
         }
         return RunResult(learned.status, learned.message, columns=columns)
 
-    def _scores(self, files: RunFiles) -> Scores:
-        projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
-        if projection is None:
-            return Scores(Metric.NMI)
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+        """Return all scores; the clusters, and what they should differ from, are left in ``files``."""
         uses_degrees = _used_degrees(files)
         scores = self.scores_of(projection, uses_degrees=uses_degrees)
         clusters = self._clusters(projection, uses_degrees)
         save_array(files.array("labels"), clusters)
-        if self.given is not None:
-            save_array(files.array("given"), self.given)
-        return replace(
-            scores,
-            quality=self._quality(clusters),
-            nmi_given=None if self.given is None else normalised_mutual_information(self.given, clusters),
-            evaluation_s=(scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace)),
-        )
-
-    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
-        """Return what the exact objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
-        began = time.process_time()
-        objective = self.objective(uses_degrees=uses_degrees)
-        cost = -objective.value(projection)
-        stationarity = relative_stationarity(projection, objective.gradient(projection))
-        return Scores(
-            Metric.NMI,
-            cost=cost,
-            feasibility=feasibility_error(projection),
-            stationarity=stationarity,
-            optimality="" if is_control(self.solver) else optimality_of(stationarity, None),
-            evaluation_s=time.process_time() - began,
-        )
+        if self.given is None:
+            return replace(scores, quality=self._quality(clusters))
+        save_array(files.array("given"), self.given)
+        nmi_given = normalised_mutual_information(self.given, clusters)
+        return replace(scores, quality=self._quality(clusters), nmi_given=nmi_given)
 
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, None]:
         """Return the NMI of the clusters with what is sought, if anything is; nothing is trained on them."""
@@ -225,7 +190,7 @@ def make_clustering_run(
     labels = np.arange(len(fold.train_features)) % 2
     supervised = build_task("supervised", {}, fold.train_features, labels, evaluation=evaluation)
     check_oracles(solver, supervised.first_problem(kernel))
-    return ClusteringRun(cell, solver, kernel, fold, evaluation, number, q, known)
+    return ClusteringRun(solver, kernel, fold, q, cell, evaluation, number, known)
 
 
 def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:

@@ -12,17 +12,7 @@ from kdrbench.solvers.registry import METHODS, build_solver
 from kdrbench.suite.systems.ikdr.definition import SUPERVISED, Kind
 
 # Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
-_GENERAL = ("dense", "panels")
-_CHOSEN = {
-    "linear": ("factored", *_GENERAL),
-    "squared": ("factored", *_GENERAL),
-    "polynomial": ("factored", *_GENERAL),
-    "gaussian": _GENERAL,
-    "multiquadric": _GENERAL,
-    "rbf_relative": _GENERAL,
-    "combination": _GENERAL,
-}
-_CHOSEN_FOR_OWN = ("autograd", *_GENERAL)
+_GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 
 
 def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, ...]:
@@ -60,7 +50,10 @@ def _families(kernel: Mapping[str, Any]) -> Iterator[str]:
 
 def _evaluators(evaluation: Mapping[str, Any], families: list[str], n_samples: int) -> set[str]:
     asked = evaluation.get("evaluator", "auto")
-    names = {asked} if asked != "auto" else {one for family in families for one in _CHOSEN.get(family, _CHOSEN_FOR_OWN)}
+    names = {asked}
+    if asked == "auto":
+        names = {*_GENERAL, *(["factored"] if set(families) & set(_FACTORED) else [])}
+        names |= {"autograd"} if set(families) - set(FAMILIES) else set()
     if asked == "auto" and families == ["gaussian"] and n_samples >= SUMS_SAMPLES:
         names.add("class_sums")
     if evaluation.get("tolerance") and "gaussian" in families:

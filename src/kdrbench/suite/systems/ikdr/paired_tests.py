@@ -1,15 +1,8 @@
 """Whether two methods differ, by pairs: both ran on the same folds from the same data.
 
-For each pair of methods and each metric the differences over runs are tested by Wilcoxon's signed ranks, two-sided
-and exact (every assignment of signs counts). P values are corrected by Holm's step-down rule over all tests of one cell
-(experiment, data set, kernel) and metric: the chance of a single false "differs" in it is at most five per cent. Ten
-folds give no p below 2/1024, so a family of more than 25 tests could find nothing. Folds of a cross validation share
-training rows, so their differences are not independent: a small p is an indication, no proof. Beside it is the t
-test that allows for overlapping training sets, with the 95 % interval that belongs to it: of the mean gap between
-objectives relative to the second one's, of other metrics of the mean difference.
-
-Costs within 1e-6 of each other, relative to the larger one, are tied. Times are those of first solves, of runs that
-owned their cores and whose cores' speed did not drift.
+Wilcoxon's signed ranks, two-sided and exact, corrected by Holm over all tests of one cell and metric; beside it the t
+test that allows for overlapping training sets. Ten folds give no p below 2/1024, so a family of more than 25 tests
+could find nothing. :data:`_NOTES` says what is tied and which times are compared.
 """
 
 from __future__ import annotations
@@ -17,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +21,9 @@ from kdrbench.status import Status
 from kdrbench.suite.findings.outcome import clean_times
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.records import NO_KERNEL, Settings, settings_of
-from kdrbench.suite.reports.tables.cells import FORMATS
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
+    FORMATS,
     METRIC_TITLES,
     TIMES_MEAN,
     dataset_label,
@@ -38,8 +32,8 @@ from kdrbench.suite.reports.tables.labels import (
     method_label,
 )
 from kdrbench.suite.reports.tables.numbers import quantity
-from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning, share_tested
-from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.suite.reports.tables.significance import P_OVERLAP, SIGNIFICANT, meaning, p_text, share_tested
+from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
@@ -154,54 +148,64 @@ def page(source: Source) -> Page:
     return paired_table(paired_tests(source.runs, settings=settings_of(source.config))), []
 
 
+def _number(test: PairedTest, text: str, what: str, *, method: str = "", bold: bool = False) -> Entry:
+    """Return a number with what it is; a mean leads to its method's runs, the others to the first's."""
+    words = f"{METRIC_TITLES[test.metric]}: {what}"
+    detail = meaning(words, counted(test.pairs, "pair"), said=DEFINITIONS.get(test.metric, ""))
+    axes = (test.metric, test.dataset, test.kernel, method or test.first)
+    return Entry(text, bold=bold, detail=detail, axes=axes, experiment=test.experiment)
+
+
+def _in_unit(test: PairedTest, value: float) -> str:
+    return FORMATS.get(test.metric, quantity)(value, None)
+
+
+def _mean_of_second(test: PairedTest) -> Entry:
+    return _number(test, _in_unit(test, test.mean_second), "mean of the second method", method=test.second)
+
+
+def _p_holm(test: PairedTest) -> Entry:
+    return _number(test, f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs)
+
+
+def _interval(test: PairedTest) -> Entry:
+    gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
+    return _number(test, f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")
+
+
+_COLUMNS = (
+    Column("Experiment", lambda test: test.experiment),
+    Column("Metric", lambda test: METRIC_TITLES[test.metric]),
+    Column("Data", lambda test: dataset_label(test.dataset)),
+    Column("Kernel", lambda test: kernel_label(test.kernel)),
+    Column("First", lambda test: method_label(test.first)),
+    Column("Second", lambda test: method_label(test.second)),
+    Column("Pairs", lambda test: test.pairs),
+    Column("Mean of first", lambda test: _in_unit(test, test.mean_first), "mean of the first method"),
+    Column("Of second", _mean_of_second),
+    Column("Median difference", lambda test: _in_unit(test, test.difference), "median of first minus second"),
+    Column("p", lambda test: f"{test.p:.2g}", f"p {_WILCOXON}, without correction"),
+    Column("p (Holm)", _p_holm),
+    Column("p (t, overlap)", lambda test: p_text(test.p_overlap), f"{P_OVERLAP}, without correction"),
+    Column("95 % of the gap", _interval),
+    Column("Lower", lambda test: method_label(test.lower) if test.lower else "-"),
+)
+_NOTES = (
+    "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
+    f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
+    f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
+    "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
+    "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
+    "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
+    "the second one's, else of the mean difference.",
+    f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
+    "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
+    TIMES_MEAN,
+)
+
+
 def paired_table(tests: list[PairedTest]) -> Table:
     """Return one line a test, in blocks by experiment and metric; significant p values in bold."""
-    columns = ["Experiment", "Metric", "Data", "Kernel", "First", "Second", "Pairs", "Mean of first", "Of second"]
-    columns += ["Median difference", "p", "p (Holm)", "p (t, overlap)", "95 % of the gap", "Lower"]
-    blocks = list(blocks_by(((test.experiment, test.metric), _row(test)) for test in tests))
-    differing = sum(test.differs for test in tests)
-    return Table(
-        "paired_tests",
-        f"Paired tests: {differing} of {len(tests)} differ.",
-        columns,
-        blocks,
-        [
-            "Wilcoxon's signed ranks over the folds that both methods have, two-sided and exact; p corrected by Holm "
-            f"over the tests of one cell and metric; differing at {SIGNIFICANT:g} (bold). Cells with "
-            f"fewer than {FEWEST_PAIRS} common folds are not tested: no p below {SIGNIFICANT:g} is possible there.",
-            "A stopped run counts with its last iterate and with its limit as time. Folds share training rows, so "
-            "their differences are not independent: a small p is an indication, no proof. Beside it, p of the t test "
-            "that allows for overlapping training sets, and its interval: of the gap between objectives relative to "
-            "the second one's, else of the mean difference.",
-            f"Costs within {SAME_COST:g} of each other, relatively, are tied. Times are compared of runs on "
-            "cores of their own whose speed did not drift; cells with fewer of them than that have no test of time.",
-            TIMES_MEAN,
-        ],
-        n_labels=6,
-    )
-
-
-def _row(test: PairedTest) -> list[Entry]:
-    texts = [test.experiment, METRIC_TITLES[test.metric], dataset_label(test.dataset), kernel_label(test.kernel)]
-    texts += [method_label(test.first), method_label(test.second), str(test.pairs)]
-    return [*entries(texts), *_numbers(test), Entry(method_label(test.lower) if test.lower else "-")]
-
-
-def _numbers(test: PairedTest) -> Iterator[Entry]:
-    """Yield the numbers of a line with what they are; a mean leads to its method's runs, the others to the first's."""
-    shown, title = FORMATS.get(test.metric, quantity), METRIC_TITLES[test.metric]
-
-    def number(text: str, what: str, *, method: str = test.first, bold: bool = False) -> Entry:
-        detail = meaning(f"{title}: {what}", counted(test.pairs, "pair"), said=DEFINITIONS.get(test.metric, ""))
-        axes = (test.metric, test.dataset, test.kernel, method)
-        return Entry(text, bold=bold, detail=detail, axes=axes, experiment=test.experiment)
-
-    yield number(shown(test.mean_first, None), "mean of the first method")
-    yield number(shown(test.mean_second, None), "mean of the second method", method=test.second)
-    yield number(shown(test.difference, None), "median of first minus second")
-    yield number(f"{test.p:.2g}", f"p {_WILCOXON}, without correction")
-    yield number(f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs)
-    overlap = "-" if test.p_overlap is None else f"{test.p_overlap:.2g}"
-    yield number(overlap, "p of the t test that allows for overlapping training sets, without correction")
-    gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
-    yield number(f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")
+    title = f"Paired tests: {sum(test.differs for test in tests)} of {len(tests)} differ."
+    block = attrgetter("experiment", "metric")
+    return lay_out("paired_tests", title, _COLUMNS, tests, number=_number, block=block, notes=_NOTES, n_labels=6)

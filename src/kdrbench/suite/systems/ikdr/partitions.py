@@ -16,7 +16,7 @@ import pandas as pd
 from kdrbench.status import Status
 from kdrbench.suite.reports.records import IKDR, Config, experiments_of, is_redrawn
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.table import Table, entries
+from kdrbench.suite.reports.tables.table import Column, Table, lay_out
 
 # Two means have a standard deviation, but say next to nothing.
 FEWEST_PARTITIONS = 5
@@ -87,21 +87,17 @@ def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str
     )
 
 
+_COLUMNS = (
+    Column("Data", lambda row: dataset_label(row[0][0])),
+    Column("Kernel", lambda row: kernel_label(row[0][1])),
+    Column("Method", lambda row: method_label(row[0][2])),
+    Column("Mean of", lambda row: _TITLES[row[0][3]]),
+    Column("Partitions", lambda row: row[1].partitions),
+    Column("Standard deviation", lambda row: f"{row[1].error:.3g}"),
+)
+
+
 def spread_table(partitions: Partitions) -> Table:
     """Return how each mean varies, as a table."""
-    rows = [
-        entries(
-            (
-                dataset_label(dataset),
-                kernel_label(kernel),
-                method_label(method),
-                _TITLES[number],
-                spread.partitions,
-                f"{spread.error:.3g}",
-            )
-        )
-        for (dataset, kernel, method, number, *_), spread in partitions.rows()
-    ]
     note = "Standard deviation of the means over partitions drawn again: the standard error of one of them."
-    columns = ["Data", "Kernel", "Method", "Mean of", "Partitions", "Standard deviation"]
-    return Table("spread", "How the means vary", columns, [rows], [note], n_labels=4)
+    return lay_out("spread", "How the means vary", _COLUMNS, partitions.rows(), notes=[note], n_labels=4)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from kdrbench.suite.findings.outcome import ENDED, LIMITS
 from kdrbench.suite.paired import half_width
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.figures.styles import Style, styles_of
-from kdrbench.suite.reports.outputs import FIGURE_1B
 from kdrbench.suite.reports.records import NO_KERNEL, Config, is_scaling
 from kdrbench.suite.reports.tables.labels import NO_CELL, SOLVER_TIME, TIMES_MEAN, by_method, kernel_label, method_label
 from kdrbench.suite.reports.tables.significance import meaning
-from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
+from kdrbench.suite.systems.ikdr.reports import FIGURE_1B
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
@@ -39,7 +40,6 @@ MANY_SAMPLES = 1000.0
 # Exponents of one iteration, see the note below the table.
 _OF_PAIRS = {"n_train": "2", "n_features": "at most 1", "n_components": "at most 1"}
 _OF_FACTORS = {"n_train": "1", "n_features": "at most 1", "n_components": "at most p - 1"}
-_COLUMNS = ["Varied", "Others", "Method", "Sizes", "Ended", "Stopped", "Run", "95 %", "Iteration", "95 %", "Expected"]
 _NOTES = [
     TIMES_MEAN,
     "Run: exponent of the time of a whole run; iteration: of time over iterations, which is what an analysis of "
@@ -208,35 +208,10 @@ def page(source: Source) -> Page:
 
 def complexity_table(series: list[SizeSeries]) -> Table:
     """Return measured exponents of time, whole runs and iterations, with 95 % intervals, beside what is expected."""
-    blocks = list(blocks_by((one.place, _row(one)) for one in series))
     title = "Measured exponents of time in n, d and q."
-    return Table("complexity", title, _COLUMNS, blocks, _NOTES, n_labels=3)
-
-
-def _row(one: SizeSeries) -> list[Entry]:
-    sizes = sorted({size for size, _ in one.ended + one.stopped})
-    span = f"{sizes[0]:g} to {sizes[-1]:g}" if sizes else NO_CELL
-    lost = len(one.stopped) + one.lost
-    return [
-        *entries([f"{LETTERS[one.axis]}, {one.evaluation}", fixed_sizes(one), method_label(one.method), span]),
-        _number(one, str(len(one.ended)), "runs that came to their own end"),
-        _number(one, str(lost), "runs that were stopped at a limit, or failed"),
-        *_exponent(one, one.law, "time of a run"),
-        *_exponent(one, one.law_of_an_iteration, "time over iterations"),
-        *entries([(_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]]),
-    ]
-
-
-def _exponent(one: SizeSeries, law: PowerLaw | None, of: str) -> Iterator[Entry]:
-    """Yield the exponent of a law and its interval."""
-    if law is None:
-        yield from entries([NO_CELL, NO_CELL])
-        return
-    interval = f"{law.low:.2f} to {law.high:.2f}"
-    what = f"exponent of the {of} in {LETTERS[one.axis]}, from {law.smallest:g} to {law.largest:g}"
-    detail = meaning(what, counted(law.n_points, "run"), interval)
-    yield _number(one, exponent_text(law), detail)
-    yield _number(one, interval, detail)
+    return lay_out(
+        "complexity", title, _COLUMNS, series, number=_number, block=attrgetter("place"), notes=_NOTES, n_labels=3
+    )
 
 
 def _number(one: SizeSeries, text: str, detail: str) -> Entry:
@@ -244,6 +219,36 @@ def _number(one: SizeSeries, text: str, detail: str) -> Entry:
     alone = len(one.experiments) == 1
     axes = ("time_s", "", one.kernel, one.method) if alone else ()
     return Entry(text, detail=detail, axes=axes, experiment=one.experiments[0] if alone else "")
+
+
+def _of_law(one: SizeSeries, law: PowerLaw | None, of: str, *, interval: bool = False) -> Entry:
+    """Return the exponent of a law, or its interval."""
+    if law is None:
+        return Entry(NO_CELL)
+    bounds = f"{law.low:.2f} to {law.high:.2f}"
+    what = f"exponent of the {of} in {LETTERS[one.axis]}, from {law.smallest:g} to {law.largest:g}"
+    return _number(one, bounds if interval else exponent_text(law), meaning(what, counted(law.n_points, "run"), bounds))
+
+
+def _span(one: SizeSeries) -> str:
+    sizes = sorted({size for size, _ in one.ended + one.stopped})
+    return f"{sizes[0]:g} to {sizes[-1]:g}" if sizes else NO_CELL
+
+
+_RUN, _ITERATION = "time of a run", "time over iterations"
+_COLUMNS = (
+    Column("Varied", lambda one: f"{LETTERS[one.axis]}, {one.evaluation}"),
+    Column("Others", lambda one: fixed_sizes(one)),
+    Column("Method", lambda one: method_label(one.method)),
+    Column("Sizes", _span),
+    Column("Ended", lambda one: len(one.ended), "runs that came to their own end"),
+    Column("Stopped", lambda one: len(one.stopped) + one.lost, "runs that were stopped at a limit, or failed"),
+    Column("Run", lambda one: _of_law(one, one.law, _RUN)),
+    Column("95 %", lambda one: _of_law(one, one.law, _RUN, interval=True)),
+    Column("Iteration", lambda one: _of_law(one, one.law_of_an_iteration, _ITERATION)),
+    Column("95 %", lambda one: _of_law(one, one.law_of_an_iteration, _ITERATION, interval=True)),
+    Column("Expected", lambda one: (_OF_PAIRS if one.evaluation == ALL_PAIRS else _OF_FACTORS)[one.axis]),
+)
 
 
 def chart_of(source: Source) -> Chart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -29,8 +30,9 @@ from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, trace_lines
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import Fold
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, Objective, ProjectionMonitor, TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import (
+    Metric,
     Scores,
     classification_metric,
     optimality_of,
@@ -44,22 +46,90 @@ MakeStart = Callable[[Problem], FloatArray]
 
 
 @dataclass(frozen=True)
-class SolverRun:
-    """One fold's problem, its solver, number of components, and how its ``n_starts`` starts are made.
+class ProjectionRun(ABC):
+    """A solver on the samples of one run, which is scored by the last projection that the referee passed."""
+
+    solver: Solver
+    kernel: Kernel | Combination
+    fold: Fold
+    n_components: int
+    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
+
+    @abstractmethod
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Solve under the referee, then repeat that without it, if it was short."""
+
+    @abstractmethod
+    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
+        """Solve from one start, whatever the starts of the run are."""
+
+    @abstractmethod
+    def objective(self, *, uses_degrees: bool = True) -> Objective:
+        """Return the exact objective of the referee, however the solver evaluates; see :class:`.Ended`."""
+
+    @abstractmethod
+    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, float | None]:
+        """Return the quality of a projection, and its training accuracy, if there is one."""
+
+    @abstractmethod
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+        """Return all scores of the projection that the run left in ``files``."""
+
+    @property
+    def metric(self) -> Metric:
+        """What the quality is: accuracy, or error where there is no test part."""
+        return classification_metric(self.fold)
+
+    def second_order(self, objective: Any, projection: FloatArray) -> dict[str, float]:
+        """Return curvature and eigengaps, where they are known."""
+        return {}
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
+
+        Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
+        """
+        projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
+        scores = Scores(self.metric)
+        if projection is not None:
+            scores = self.scores_left(projection, files)
+            n_lines = sum(1 for _ in trace_lines(files.trace))
+            scores = replace(scores, evaluation_s=(scores.evaluation_s or 0.0) * n_lines)
+        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
+        return {**self.fold.columns, **columns, **asdict(scores)}
+
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+        """Return what the objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
+        began = time.process_time()
+        objective = self.objective(uses_degrees=uses_degrees)
+        stationarity = relative_stationarity(projection, objective.gradient(projection))
+        cost = -objective.value(projection)
+        evaluation_s = time.process_time() - began
+        second_order = self.second_order(objective, projection)
+        is_control = getattr(self.solver, "control", False)  # what a control returns is no solution
+        return Scores(
+            self.metric,
+            cost=cost,
+            feasibility=feasibility_error(projection),
+            stationarity=stationarity,
+            optimality="" if is_control else optimality_of(stationarity, second_order.get("curvature")),
+            evaluation_s=evaluation_s,
+            **second_order,
+        )
+
+
+@dataclass(frozen=True)
+class SolverRun(ProjectionRun):
+    """A run on one fold's problem, from ``n_starts`` starts.
 
     ``exact`` is the problem without approximations and with one-hot labels, by which the referee evaluates. ``starts``
     returns what makes one start after the other.
     """
 
-    solver: Solver
-    kernel: Kernel | Combination
     problem: Problem
     exact: Problem
-    n_components: int
     starts: Callable[[], MakeStart]
-    fold: Fold
     n_starts: int = 1
-    arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
 
     def run(self, referee: Referee) -> Iterator[RunResult]:
         """Solve under the referee from each start, then repeat all of that without it, if it was short.
@@ -115,49 +185,24 @@ class SolverRun:
             return RunResult(last.status, last.message, columns=columns)
         return RunResult(best.status, f"best of {n_starts} starts: {best.message}", columns=columns)
 
-    def score(self, files: RunFiles) -> Mapping[str, Any]:
-        """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
+    def objective(self, *, uses_degrees: bool = True) -> Problem:
+        """Return the exact problem."""
+        return self.exact.fresh()
 
-        Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
-        """
-        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
-        return {**self.fold.columns, **columns, **asdict(self._scores(files))}
-
-    def _scores(self, files: RunFiles) -> Scores:
-        projection = read_projection(files, self.exact.n_features, self.n_components)
-        if projection is None:
-            return Scores(classification_metric(self.fold))
-        scores = self.scores_of(projection)
-        quality, train_accuracy = self.quality_of(projection)
-        evaluation_s = (scores.evaluation_s or 0.0) * sum(1 for _ in trace_lines(files.trace))
-        if scores.cost is not None:
-            end_trace_at(files.trace, scores.cost)
-        return replace(scores, quality=quality, train_accuracy=train_accuracy, evaluation_s=evaluation_s)
-
-    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
-        """Return what the exact problem says of an orthonormal projection; ``evaluation_s`` is that of one evaluation.
-
-        ``uses_degrees`` means nothing here: see :class:`.Ended`.
-        """
-        problem = self.exact.fresh()
-        began = time.process_time()
-        stationarity = relative_stationarity(projection, problem.gradient(projection))
-        cost = -problem.value(projection)
-        evaluation_s = time.process_time() - began
-        second_order = _second_order(problem, projection)
-        return Scores(
-            classification_metric(self.fold),
-            cost=cost,
-            feasibility=feasibility_error(projection),
-            stationarity=stationarity,
-            optimality="" if is_control(self.solver) else optimality_of(stationarity, second_order.get("curvature")),
-            evaluation_s=evaluation_s,
-            **second_order,
-        )
+    def second_order(self, objective: Problem, projection: FloatArray) -> dict[str, float]:
+        """Return curvature and eigengaps where they cost no more than a Hessian that is formed once."""
+        return _second_order(objective, projection)
 
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float, float | None]:
         """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
         return projected_quality(projection, self.fold)
+
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+        """Return all scores; the trace ends at the cost."""
+        scores, (quality, train_accuracy) = self.scores_of(projection), self.quality_of(projection)
+        if scores.cost is not None:
+            end_trace_at(files.trace, scores.cost)
+        return replace(scores, quality=quality, train_accuracy=train_accuracy)
 
 
 def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
@@ -192,7 +237,7 @@ def make_solver_run(cell: CellDefinition, solver: Solver, memory_mib: float, num
     check_oracles(solver, problem)
     if cell.starts > 1:
         solver = getattr(solver, "alone", solver)
-    return SolverRun(solver, kernel, problem, exact, q, partial(starts_of, cell, number, q), fold, cell.starts)
+    return SolverRun(solver, kernel, fold, q, problem, exact, partial(starts_of, cell, number, q), cell.starts)
 
 
 def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> SupervisedTask:
@@ -204,11 +249,6 @@ def weights_in_words(kernel: Kernel | Combination) -> str:
     if not isinstance(kernel, Combination):
         return ""
     return ", ".join(f"{term.weight:.4g}" for term in kernel.terms)
-
-
-def is_control(solver: Solver) -> bool:
-    """Return whether a solver is a control: what it returns is no solution."""
-    return bool(getattr(solver, "control", False))
 
 
 def starts_of(cell: CellDefinition, number: int, n_components: int) -> MakeStart:

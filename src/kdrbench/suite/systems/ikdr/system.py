@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -21,7 +21,7 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.system import Cell, Config, RunContext, System
+from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
@@ -38,6 +38,7 @@ from kdrbench.suite.systems.ikdr.definition import (
     Kind,
     estimated_seconds,
 )
+from kdrbench.suite.systems.ikdr.reports import reports_of_experiment, reports_of_several
 from kdrbench.suite.systems.ikdr.sampling import sampling_of
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
 from kdrbench.suite.systems.ikdr.solver_definitions import alternation_of
@@ -124,6 +125,7 @@ class IKDRSystem(System):
     """Solvers and baselines of a paradigm on folds, subsets or all rows of a data set."""
 
     record = IKDRRecord
+    papers: ClassVar = {"neurips2019": "neurips2019", "ismplus": "ismplus"}
 
     @property
     def schema(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -199,6 +201,14 @@ class IKDRSystem(System):
         from kdrbench.suite.systems.ikdr import recompute
 
         return recompute.recompute_s(batch, row, most_samples)
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the experiment's table and figures."""
+        return reports_of_experiment(name, config)
+
+    def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
+        """Return the tables and figures of several experiments."""
+        return reports_of_several(names, config)
 
 
 def shared_definition(experiment: Config, entry: DatasetEntry) -> dict[str, Any]:

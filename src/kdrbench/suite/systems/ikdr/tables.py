@@ -49,6 +49,7 @@ from kdrbench.suite.reports.tables.cells import (
 )
 from kdrbench.suite.reports.tables.labels import (
     DEFINITIONS,
+    MEASURES,
     METRIC_TITLES,
     NO_CELL,
     OF_REFERENCE,
@@ -69,12 +70,13 @@ from kdrbench.suite.reports.tables.table import (
     FLAGGED,
     UNCONVERGED,
     WARNED,
+    Column,
     Entry,
     Group,
     Section,
     Table,
     blocks_by,
-    entries,
+    lay_out,
 )
 from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES, Compared, Verdict
 from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
@@ -84,8 +86,6 @@ if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
 
 
-# Of these the highest is the best, of all else the lowest.
-_HIGHEST = (Metric.ACCURACY, Metric.NMI)
 _METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
 
 
@@ -144,7 +144,7 @@ def compared_cells(
                 # Of numbers of components none is the best, and gaps are costs once more.
                 competing = {} if metric in (COMPONENTS, GAP) else competing
                 values = _by_run(runs, dataset, kernel, metric)
-                best = _best(competing, values, metric, lowest=names[metric] not in _HIGHEST)
+                best = _best(competing, values, metric, lowest=not MEASURES[names[metric]].highest_is_best)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
                     departs = departure(experiment, config or {}, dataset, kernel, name) if table else ""
@@ -372,17 +372,20 @@ def _listed(cell: IkdrCell) -> dict[str, Any]:
     return axes | printed | numbers
 
 
+_BESIDE = (
+    Column("Data", lambda cell: dataset_label(cell.dataset)),
+    Column("Kernel", lambda cell: kernel_label(cell.kernel)),
+    Column("Method", lambda cell: method_label(cell.method)),
+    Column("Metric", lambda cell: METRIC_TITLES[cell.metric]),
+    Column("Paper", lambda cell: cell.paper or "\u2013"),
+    Column("Ours", lambda cell: cell.ours.text),
+    Column("Verdict", lambda cell: Entry(cell.verdict, verdict=cell.verdict)),
+    Column("Why", lambda cell: cell.why),
+)
+
+
 def beside_published(cells: list[IkdrCell]) -> Section:
     """Return the section of a page that shows each cell beside its published number."""
     printed = [cell for cell in cells if cell.metric not in ("warm_s", GAP)]
-    rows = [
-        [
-            *entries((*_labels(cell), METRIC_TITLES[cell.metric], cell.paper or "\u2013", cell.ours.text)),
-            Entry(cell.verdict, verdict=cell.verdict),
-            Entry(cell.why),
-        ]
-        for cell in printed
-    ]
-    columns = ["Data", "Kernel", "Method", "Metric", "Paper", "Ours", "Verdict", "Why"]
-    table = Table("beside_published", "", columns, [rows], n_labels=len(columns))
+    table = lay_out("beside_published", "", _BESIDE, printed, n_labels=len(_BESIDE))
     return Section("Beside the published numbers", table, paragraphs=[VERDICT_RULES])

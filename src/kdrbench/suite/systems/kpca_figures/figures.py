@@ -20,14 +20,15 @@ from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.records import stored_arrays
 from kdrbench.suite.reports.tables.labels import dataset_label
+from kdrbench.suite.systems.kpca_figures.run import KPCA
+from kdrbench.suite.systems.kpca_figures.trick_comparison import EXACT, QZ, RIDGE
 from kdrbench.suite.systems.kpca_trick.cells import data_beside_the_papers
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
     from kdrbench.suite.reports.making import Source
 
-# Methods of the rows: the KPCA trick, and the ways to solve the kernel trick.
-KPCA, EXACT, RIDGE, QZ = "kpca", "exact", "ridge", "qz"
+# The ways to solve the kernel trick.
 KERNEL_TRICK = (EXACT, RIDGE, QZ)
 _LABELS = {EXACT: "exact", RIDGE: "ridge 1e-10", QZ: "QZ"}
 _SYMBOLS = {EXACT: Symbol.DOT, RIDGE: Symbol.TRIANGLE, QZ: Symbol.CROSS}

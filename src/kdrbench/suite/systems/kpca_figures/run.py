@@ -1,51 +1,90 @@
-"""One run of a figure of the KPCA trick: a draw of its samples, all its settings, and the arrays that it shows."""
+"""One run of a figure of the KPCA trick: a draw of its samples, all its settings, and the arrays that it shows.
+
+figure 2    a row for each learner and degree (``varied`` "degree", ``value`` 1 or 2); arrays ``features`` (n_test x d),
+            ``labels`` (n_test), and ``coordinates_<learner>_<degree>`` (n_test)
+figure 3    a row for either trick (``varied`` "sigma"); arrays ``labels`` (n_test), and ``train_<trick>`` (n x 2),
+            ``test_<trick>`` (n_test x 2), ``predictions_<trick>`` (n_test), where <trick> is "kpca" or "kernel"
+figure 4    for each setting and draw a row for "kpca", for "exact" or "ridge", and for "qz"; no arrays
+figure 5    the same, and Gaussians, with one draw
+
+All rows but those of "kpca" have condition and disagreement. ``n_train`` counts samples without repetitions.
+
+Source: Chatpatanasiri et al., "A new kernelization framework for Mahalanobis distance learning algorithms", 2010.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kdrbench.datasets import Dataset
 from kdrbench.errors import error_text
+from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
+from kdrbench.metric_learning import (
+    AnyKernel,
+    KPCATrick,
+    build_learner,
+    predict_by_neighbours,
+    scaled_gaussian,
+    squared_distances,
+)
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.systems.kpca_figures.compute import (
-    KPCA,
-    Leading,
-    Setting,
-    Varied,
-    all_settings_of,
-    leading_of,
-    planes_of,
-    settings_of,
-    tricks_of,
-)
-from kdrbench.suite.systems.kpca_figures.trick_comparison import QZ, Halves, Tricks
+from kdrbench.suite.systems.kpca_figures.trick_comparison import QZ, Halves, Tricks, draw_halves, solve_both
 
 _Value = TypeVar("_Value")
 Key = tuple[str, float, str]
-# The kernel trick, solved exactly or with a ridge.
-KERNEL = "kernel"
+# The KPCA trick, and the kernel trick, solved exactly or with a ridge.
+KPCA, KERNEL = "kpca", "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
-_DEGREES = (1.0, 2.0)
-_SIGMA, _NEIGHBOURS = 1.0, 3
-# Of Figures 4 and 5, the lists of what is varied.
+_DEGREES = (1, 2)
+_PLANE_SIGMA, _PLANE_DIRECTIONS = 1.0, 2
+# Of Figures 4 and 5: the lists of what is varied, the setting where another one is, and the Gaussians, which are ours.
 VARIED = ("degrees", "sizes", "neighbours")
+_DEGREE, _K = 2, 3
+_SIGMAS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is varied: one value of one of degree, n, k and sigma."""
+
+    varied: str
+    value: float
+    n_train: int
+    k: int
+    kernel: AnyKernel
+
+
+def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]:
+    """Return the settings of Figure 4 or 5.
+
+    What does not vary is degree 2, the most samples, and 3 neighbours.
+    """
+    most = max(definition["sizes"])
+    settings = [Setting("degree", degree, most, _K, Polynomial(degree)) for degree in definition["degrees"]]
+    settings += [Setting("n", count, count, _K, Polynomial(_DEGREE)) for count in definition["sizes"]]
+    settings += [Setting("k", k, most, k, Polynomial(_DEGREE)) for k in definition["neighbours"]]
+    sigmas = _SIGMAS if definition["figure"] == 5 else ()
+    return settings + [Setting("sigma", sigma, most, _K, scaled_gaussian(sigma, n_features)) for sigma in sigmas]
 
 
 def leading_keys(learners: Sequence[str]) -> list[Key]:
     """Return the keys of the rows of Figure 2."""
-    return [("degree", degree, learner) for learner in learners for degree in _DEGREES]
+    return [("degree", float(degree), learner) for learner in learners for degree in _DEGREES]
 
 
 def plane_keys() -> list[Key]:
     """Return the keys of the rows of Figure 3."""
-    return [("sigma", _SIGMA, series) for series in (KPCA, KERNEL)]
+    return [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
 
 
 def setting_keys(settings: Sequence[Setting]) -> list[Key]:
@@ -53,32 +92,47 @@ def setting_keys(settings: Sequence[Setting]) -> list[Key]:
     return [(one.varied, float(one.value), series) for one in settings for series in (KPCA, KERNEL, QZ)]
 
 
-def settings_for(definition: Mapping[str, Any], n_features: int) -> list[Setting]:
-    """Return the settings of Figure 4 or 5, by the definition of its cell."""
-    varied = Varied(**{name: definition[name] for name in VARIED})
-    return list(settings_of(varied) if definition["figure"] == 4 else all_settings_of(varied, n_features))
-
-
 def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 2. The first samples are those to learn from, the others are for testing."""
-    n_train = batch.definition["n_train"]
-    features, labels = dataset.features, dataset.labels
-    referee.save("features", features[n_train:])
+    n_train, labels = batch.definition["n_train"], dataset.labels
+    referee.save("features", dataset.features[n_train:])
     referee.save("labels", labels[n_train:])
     for learner in batch.definition["learners"]:
         keys = leading_keys([learner])
-        both = _attempt(partial(_leading, features, labels, n_train, learner), referee)
+        both = _attempt(partial(leading_of, dataset.features, labels, n_train, learner), referee)
         if isinstance(both, Exception):
             yield from _failed(keys, both)
             continue
-        for key, one in zip(keys, both, strict=True):
-            referee.save(f"coordinates_{learner}_{one.degree}", one.coordinates)
-            columns = {"method": learner, "accuracy": one.accuracy, "n_train": n_train}
-            yield _converged(key, columns | {"n_test": len(labels) - n_train})
+        for key, (coordinates, accuracy) in zip(keys, both, strict=True):
+            referee.save(f"coordinates_{learner}_{key[1]:g}", coordinates)
+            columns = {"method": learner, "accuracy": accuracy, "n_train": n_train, "n_test": len(labels) - n_train}
+            yield _converged(key, columns)
 
 
-def _leading(features: FloatArray, labels: IntArray, n_train: int, learner: str) -> list[Leading]:
-    return list(leading_of(features, labels, n_train, [learner]))
+def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: str) -> list[tuple[FloatArray, float]]:
+    """Return for each degree the test samples' leading learned coordinate, and the accuracy of 1-NN along it alone.
+
+    The coordinate has spread one; a polynomial of degree 1 is no kernel.
+    """
+    train, test, found = features[:n_train], features[n_train:], []
+    for degree in _DEGREES:
+        fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, labels[:n_train])
+        mapped, mapped_test = fitted.transform(train), fitted.transform(test)
+        direction = leading_direction(learner, mapped)
+        line, test_line = mapped @ direction, mapped_test @ direction
+        predicted = predict_by_neighbours(squared_distances(test_line[:, None], line[:, None]), labels[:n_train])
+        found.append((test_line / test_line.std(), float(np.mean(predicted == labels[n_train:]))))
+    return found
+
+
+def leading_direction(learner: str, mapped: FloatArray) -> FloatArray:
+    """Return the learner's leading direction among coordinates of mapped training samples.
+
+    DNE orders its directions; for the others it is the one of most variance, which the metric has stretched.
+    """
+    if learner == "dne":
+        return np.asarray(np.eye(mapped.shape[1])[0])
+    return np.asarray(np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0])
 
 
 def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
@@ -87,44 +141,52 @@ def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Run
     if isinstance(planes, Exception):
         yield from _failed(plane_keys(), planes)
         return
-    halves, tricks = planes.halves, planes.tricks
+    halves, tricks, predictions = planes
     referee.save("labels", halves.test_labels)
-    mapped = zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), planes.predictions, strict=True)
-    for series, (train, test), predictions in mapped:
+    for series, (train, test), predicted in zip((KPCA, KERNEL), (tricks.kpca, tricks.kernel), predictions, strict=True):
         referee.save(f"train_{series}", train)
         referee.save(f"test_{series}", test)
-        referee.save(f"predictions_{series}", predictions)
-    sizes = _sizes(halves, _NEIGHBOURS)
-    for key, columns in zip(plane_keys(), _columns(tricks, tricks.accuracies(halves)), strict=True):
-        yield _converged(key, columns | sizes)
+        referee.save(f"predictions_{series}", predicted)
+    for key, columns in zip(plane_keys(), _columns(halves, tricks, _K), strict=True):
+        yield _converged(key, columns)
+
+
+def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks, tuple[IntArray, IntArray]]:
+    """Return one draw of the data set, the leading planes of KDNE by either trick, and the labels predicted in them."""
+    halves = draw_halves(dataset, n_train, "figure 3", seed)
+    kernel = scaled_gaussian(_PLANE_SIGMA, halves.train.shape[1])
+    tricks = next(solve_both(*halves.grams(kernel), halves.train_labels, _K, _PLANE_DIRECTIONS))
+    return halves, tricks, tricks.predictions(halves.train_labels)
 
 
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
-    for setting in settings_for(batch.definition, dataset.features.shape[1]):
+    for setting in settings_of(batch.definition, dataset.features.shape[1]):
         keys = setting_keys([setting])
         solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
         if isinstance(solved, Exception):
             yield from _failed(keys, solved)
             continue
         halves, (kernel, qz) = solved
-        sizes = _sizes(halves, setting.k)
-        columns = [*_columns(kernel, kernel.accuracies(halves)), _columns(qz, qz.accuracies(halves))[1]]
-        for key, values in zip(keys, columns, strict=True):
-            yield _converged(key, values | sizes)
+        columns = [*_columns(halves, kernel, setting.k), _columns(halves, qz, setting.k)[1]]
+        yield from map(_converged, keys, columns)
 
 
-def _columns(tricks: Tricks, accuracies: tuple[float, float]) -> list[dict[str, Any]]:
+def tricks_of(dataset: Dataset, setting: Setting, draw: int, seed: int) -> tuple[Halves, list[Tricks]]:
+    """Return one draw of the data set, and both tricks on it with each way to solve the kernel trick."""
+    halves = draw_halves(dataset, setting.n_train, draw, seed)
+    return halves, list(solve_both(*halves.grams(setting.kernel), halves.train_labels, setting.k, None))
+
+
+def _columns(halves: Halves, tricks: Tricks, k: int) -> list[dict[str, Any]]:
     """Return the columns of the KPCA trick, then those of the kernel trick."""
-    condition, disagreement = finite(tricks.condition), finite(tricks.disagreement)
+    sizes = {"k": k, "n_train": len(halves.train), "n_test": len(halves.test)}
+    accuracy, kernel_accuracy = tricks.accuracies(halves)
+    numbers = {"condition": finite(tricks.condition), "disagreement": finite(tricks.disagreement)}
     return [
-        {"method": KPCA, "accuracy": accuracies[0]},
-        {"method": tricks.method, "accuracy": accuracies[1], "condition": condition, "disagreement": disagreement},
+        {"method": KPCA, "accuracy": accuracy, **sizes},
+        {"method": tricks.method, "accuracy": kernel_accuracy, **numbers, **sizes},
     ]
-
-
-def _sizes(halves: Halves, k: int) -> dict[str, Any]:
-    return {"k": k, "n_train": len(halves.train), "n_test": len(halves.test)}
 
 
 def _attempt(work: Callable[[], _Value], referee: Referee) -> _Value | Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
@@ -14,7 +15,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.engine.system import Cell, Config, System
+from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
 from kdrbench.suite.systems.kpca_figures.run import (
     VARIED,
     Key,
@@ -24,7 +25,7 @@ from kdrbench.suite.systems.kpca_figures.run import (
     run_planes,
     run_settings,
     setting_keys,
-    settings_for,
+    settings_of,
 )
 from kdrbench.suite.systems.kpca_trick.config import DEFAULT, check_names, check_training, value_for
 
@@ -67,6 +68,10 @@ SCHEMA: Config = {
         "draws": {"type": "integer", "minimum": 1, "description": "random draws of each setting, of Figures 4 and 5"},
     },
 }
+# The second and the third figure show arrays, the third also the names of classes.
+_NEEDS = {2: (FINDINGS,), 3: (FINDINGS, DATA)}
+_MAKER = "kdrbench.suite.systems.kpca_figures.figures:chart_of"
+_FIGURE = partial(Report, kind="kpca_figure", shows="KPCA trick", maker=_MAKER, is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +109,16 @@ class KPCAFiguresSystem(System):
 
     record = KPCAFiguresRecord
     schema = SCHEMA
+    papers: ClassVar = {"kpca_trick": "kpca"}
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
         check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the figure of an experiment."""
+        number = config["experiments"][name]["figure"]
+        return [_FIGURE(name, (name,), needs=_NEEDS.get(number, ()), targets=(f"kpca_figure{number}",))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set."""
@@ -149,7 +160,7 @@ def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
         return leading_keys(definition["learners"])
     if figure == PLANES:
         return plane_keys()
-    return setting_keys(settings_for(definition, n_features))
+    return setting_keys(settings_of(definition, n_features))
 
 
 def _seconds_of_a_run(n_train: int, n_rows: int) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,18 @@ import numpy as np
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import summarise
-from kdrbench.suite.reports.tables.labels import VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import share
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Compared
+from kdrbench.suite.systems.kpca_trick.config import TABLES as TABLES
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAPER, SETTING, METRIC = "kpca_trick", "classification", "accuracy"
 PLAIN = "plain"
-# The number of a learner's table in the paper.
-TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 # The data sets of the paper's figures.
 FIGURE_DATA = {3: ("ionosphere",), 4: ("pima", "m-usps"), 5: ("ionosphere", "glass")}
 # What the paper leaves open of a data set.
@@ -62,17 +61,6 @@ class KpcaCell(Compared):
     def rounded(self) -> float | None:
         """Our mean with two digits, as the paper compares."""
         return None if self.ours.mean is None else round(self.ours.mean, 2)
-
-
-def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
-    """Return the names of an experiment's tables: one a learner, the tests and the times.
-
-    They begin as the experiment does: those of ``kpca_tables`` are ``kpca_table1`` and so on. A learner that the paper
-    has not has no number.
-    """
-    stem = experiment.removesuffix("_tables")
-    names = [f"table{TABLES[learner]}" if learner in TABLES else re.sub(r"\W+", "_", learner) for learner in learners]
-    return [f"{stem}_{part}" for part in (*names, "tests", "times")]
 
 
 def find_printed(dataset: str, learner: str, variant: str) -> PublishedNumber | None:

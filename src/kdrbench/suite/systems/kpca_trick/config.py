@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -15,6 +16,8 @@ from kdrbench.suite.engine.system import Config
 DEFAULT = "default"
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
+# The number of a learner's table in the paper.
+TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 
 NAMES = {"$ref": "#/$defs/names"}
 LEARNERS = {
@@ -130,3 +133,14 @@ def _check_candidates(place: str, definition: Config) -> None:
     if len(definition) != 1:
         given = ", ".join(definition) or "nothing"
         raise ConfigError(f"{place} must hold either 'sigmas' or 'degrees'; it holds {given}")
+
+
+def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
+    """Return the names of an experiment's tables: one a learner, the tests and the times.
+
+    They begin as the experiment does: those of ``kpca_tables`` are ``kpca_table1`` and so on. A learner that the paper
+    has not has no number.
+    """
+    stem = experiment.removesuffix("_tables")
+    names = [f"table{TABLES[learner]}" if learner in TABLES else re.sub(r"\W+", "_", learner) for learner in learners]
+    return [f"{stem}_{part}" for part in (*names, "tests", "times")]

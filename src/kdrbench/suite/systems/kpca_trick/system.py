@@ -15,13 +15,15 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.system import Cell, Config, RunContext, System
-from kdrbench.suite.systems.kpca_trick.config import SCHEMA, check_experiment, value_for
+from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
+from kdrbench.suite.systems.kpca_trick.config import SCHEMA, TABLES, check_experiment, table_names, value_for
 from kdrbench.suite.systems.kpca_trick.split_run import make_split_run
 
 _IMPORTS = ("scipy.optimize", "scipy.sparse.linalg")
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
+_TABLE = partial(Report, kind="kpca_trick", shows="KPCA trick", maker="kdrbench.suite.systems.kpca_trick.tables:page")
+_PRINTED = {f"table{number}" for number in TABLES.values()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +64,21 @@ class KPCATrickSystem(System):
 
     record = KPCATrickRecord
     schema = SCHEMA
+    papers: ClassVar = {"kpca_trick": "kpca"}
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
         check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return a table of each learner, the tests and the times."""
+        reports = []
+        for table in table_names(name, config["experiments"][name]["learners"]):
+            part = table.rpartition("_")[2]
+            targets = (f"kpca_{part}",) if part in _PRINTED else ()
+            summary = "metric_learning" if table == "kpca_table1" else ""
+            reports.append(_TABLE(table, (name,), targets=targets, summary=summary))
+        return reports
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,17 @@ from kdrbench.errors import counted
 from kdrbench.suite.paired import corrected_t_interval, corrected_t_p, holm, signed_rank_p
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
-from kdrbench.suite.reports.tables.labels import NO_CELL, VARIANTS, dataset_label, learner_name
+from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import interval
-from kdrbench.suite.reports.tables.significance import SIGNIFICANT, meaning, meaning_of_cell, meaning_of_mean
-from kdrbench.suite.reports.tables.table import Entry, Table, entries
+from kdrbench.suite.reports.tables.significance import (
+    P_OVERLAP,
+    SIGNIFICANT,
+    meaning,
+    meaning_of_cell,
+    meaning_of_mean,
+    p_text,
+)
+from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.kpca_trick.cells import (
     PLAIN,
@@ -25,9 +33,9 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     KpcaCell,
     axes_of,
     kpca_cells,
-    table_names,
     win_draw_lose,
 )
+from kdrbench.suite.systems.kpca_trick.config import VARIANTS, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,41 +123,42 @@ def p_entry(one: Difference | None) -> Entry:
     if one is None:
         return Entry(NO_CELL)
     text = "< 0.001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}"
-    return Entry(text, one.p_holm, detail=_said(one, f"p {_WILCOXON}, by Holm corrected for the table"), axes=one.axes)
+    return replace(_number(one, text, f"p {_WILCOXON}, by Holm corrected for the table"), value=one.p_holm)
+
+
+def _number(one: Difference, text: str, what: str, width: str = "", *, bold: bool = False) -> Entry:
+    return Entry(text, bold=bold, detail=meaning(what, counted(one.splits, "split"), width), axes=one.axes)
+
+
+def _mean_difference(one: Difference) -> Entry:
+    width = interval(one.low, one.high) if one.splits > 1 else ""
+    what = "difference of accuracy to the plain learner, mean"
+    return _number(one, f"{one.mean:+.4f}", what, width, bold=one.best)
+
+
+_HOLM = f"p {_WILCOXON}, corrected by Holm over the comparisons of the learner"
+_TESTS = (
+    Column("Data set", lambda one: dataset_label(one.dataset)),
+    Column("Method", lambda one: learner_name(one.learner, one.variant).upper()),
+    Column("Splits", lambda one: one.splits, "splits that both ended on"),
+    Column("Mean difference", _mean_difference),
+    Column("p, Wilcoxon", lambda one: p_text(one.p), f"p {_WILCOXON}, without correction"),
+    Column("p, Holm", lambda one: p_text(one.p_holm), _HOLM),
+    Column("p, corrected t", lambda one: p_text(one.p_overlap), f"{P_OVERLAP}, without Holm"),
+)
 
 
 def tests_table(name: str, differences: dict[str, dict[tuple[str, str], Difference]]) -> Table:
     """Return every comparison with the plain learner and its p values."""
-    blocks = [[_test_line(one) for one in of_learner.values()] for of_learner in differences.values()]
-    columns = ["Data set", "Method", "Splits", "Mean difference", "p, Wilcoxon", "p, Holm", "p, corrected t"]
+    rows = [one for of_learner in differences.values() for one in of_learner.values()]
     notes = [
         "Differences of accuracy to the plain learner on the same splits; bold: better with p < 0.05 by Holm, over the "
         "comparisons of one learner, and no split stopped at a limit.",
         "Corrected t: its variance allows for overlapping training sets (Nadeau and Bengio 2003), far too much where "
         "most samples are for testing; without Holm.",
     ]
-    return Table(name, "Do kernels help? Tests over splits.", columns, blocks, notes, n_labels=2)
-
-
-def _test_line(one: Difference) -> list[Entry]:
-    overlap = NO_CELL if one.p_overlap is None else f"{one.p_overlap:.2g}"
-    width = interval(one.low, one.high) if one.splits > 1 else ""
-
-    def number(text: str, what: str, width: str = "", *, bold: bool = False) -> Entry:
-        return Entry(text, bold=bold, detail=_said(one, what, width), axes=one.axes)
-
-    return [
-        *entries([dataset_label(one.dataset), learner_name(one.learner, one.variant).upper()]),
-        number(str(one.splits), "splits that both ended on"),
-        number(f"{one.mean:+.4f}", "difference of accuracy to the plain learner, mean", width, bold=one.best),
-        number(f"{one.p:.2g}", f"p {_WILCOXON}, without correction"),
-        number(f"{one.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm over the comparisons of the learner"),
-        number(overlap, "p of the t test that allows for overlapping training sets, without Holm"),
-    ]
-
-
-def _said(one: Difference, what: str, width: str = "") -> str:
-    return meaning(what, counted(one.splits, "split"), width)
+    title = "Do kernels help? Tests over splits."
+    return lay_out(name, title, _TESTS, rows, number=_number, block=attrgetter("learner"), notes=notes, n_labels=2)
 
 
 # The variants in which the paper chooses a kernel.

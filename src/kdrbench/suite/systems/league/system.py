@@ -24,8 +24,8 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.system import Cell, Config, RunContext, System
-from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED
+from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
+from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED, TUNING, fixed_beside
 
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
 _FIT_S, _PAIRS_S = 1e-2, 2e-8
@@ -52,6 +52,12 @@ SCHEMA: Config = {
         },
     },
 }
+_TABLE = partial(
+    Report, kind="league", shows="league", maker="kdrbench.suite.systems.league.tables:page", needs=(FINDINGS,)
+)
+_MAKER = "kdrbench.suite.systems.league.figures:chart_of"
+_FIGURE = partial(_TABLE, shows="mean ranks, time and stability", maker=_MAKER, is_figure=True)
+_PARTS = ("advice", "duels", "controls", "sets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +112,15 @@ class LeagueSystem(System):
         check_methods(place, experiment["methods"])
         for dataset in experiment["datasets"]:
             _check_dataset(place, registry[dataset], experiment)
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the tables of ranks, of its parts and of tuned beside default parameters, and the figure."""
+        first = _TABLE(name, (name,), figures=(name,), summary="league" if name == "league_small" else "")
+        tables = [first, *(_TABLE(f"{name}_{part}", (name,)) for part in _PARTS)]
+        if fixed := fixed_beside(config, name):
+            maker = "kdrbench.suite.systems.league.tuning:page"
+            tables.append(Report(f"{name}_{TUNING}", (name, fixed), TUNING, "tuned beside defaults", maker))
+        return [*tables, _FIGURE(name, (name,))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
@@ -14,7 +15,7 @@ from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Run, RunResult
-from kdrbench.suite.engine.system import Cell, Config, RunContext, System
+from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
@@ -64,6 +65,17 @@ _METHOD = {
 SECTIONS: dict[str, Any] = {
     METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD},
 }
+_TABLE = partial(Report, kind="low_rank", shows="low-rank kernels", maker="kdrbench.suite.systems.low_rank.tables:page")
+_MAKER = "kdrbench.suite.systems.low_rank.tables:chart_of"
+_FIGURE = partial(_TABLE, shows="accuracy, agreement or sweeps", maker=_MAKER, is_figure=True)
+_TEXT = partial(
+    _TABLE,
+    name="low_rank_text",
+    kind="low_rank_text",
+    maker="kdrbench.suite.systems.low_rank.tables:text_page",
+    targets=("lowrank_text",),
+    summary="low_rank",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +129,7 @@ class LowRankSystem(System):
 
     record = LowRankRecord
     schema = SCHEMA
+    papers: ClassVar = {"lowrank2006": "lowrank"}
     sections = SECTIONS
 
     def check(self, name: str, config: Config) -> None:
@@ -126,6 +139,17 @@ class LowRankSystem(System):
     def check_sections(self, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of the definitions of methods."""
         check_methods(config)
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the table of an experiment, and its figure where there are several numbers of constraints."""
+        if len(config["experiments"][name]["constraints"]) == 1:
+            return [_TABLE(name, (name,))]
+        return [_TABLE(name, (name,), figures=(name,)), _FIGURE(name, (name,))]
+
+    def joint_reports(self, names: Sequence[str], config: Config) -> list[Report]:
+        """Return the table of the numbers in the paper's text."""
+        papers = tuple(name for name in names if self.reproduces(config["experiments"][name]))
+        return [_TEXT(experiments=papers)] if papers else []
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""

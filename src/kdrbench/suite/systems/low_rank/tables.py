@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -17,12 +18,12 @@ from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel
 from kdrbench.suite.reports.figures.styles import Style, styles_of
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import LOW_RANK, Config, experiments_of
-from kdrbench.suite.reports.tables.cells import Cell, Format, summarise
-from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, low_rank_label
+from kdrbench.suite.reports.tables.cells import UNSTOPPED, Cell, summarise
+from kdrbench.suite.reports.tables.labels import DEFINITIONS, METRIC_TITLES, TIMES_MEAN, Format, low_rank_label
 from kdrbench.suite.reports.tables.numbers import agreement, duration, percentage, whole
 from kdrbench.suite.reports.tables.published_numbers import published_numbers
 from kdrbench.suite.reports.tables.significance import interval_words, meaning, meaning_of_mean
-from kdrbench.suite.reports.tables.table import Entry, Table, blocks_by, entries
+from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 
 if TYPE_CHECKING:
     from kdrbench.suite.findings.ledger_lines import Comparison
@@ -41,25 +42,6 @@ METRIC_LABELS = {
 }
 
 
-@dataclass(frozen=True)
-class _Mean:
-    """A column of means: its title, the column of the runs, what it is, and the metric as which it is printed."""
-
-    title: str
-    column: str
-    words: str
-    shown: Format
-    metric: str
-
-
-_MEANS = (
-    _Mean("Sweeps", "sweeps", "passes over all constraints", whole, "sweeps"),
-    _Mean("5-NN", "accuracy", "share of samples that five nearest neighbours label rightly", percentage, "accuracy"),
-    _Mean("NMI, 1 start", "nmi_one_start", "of k-means' clusters and classes, 0 to 1", agreement, "nmi"),
-    _Mean("NMI, best of 10", "nmi_ten_starts", "the same, of the best of ten starts", agreement, "nmi"),
-    _Mean(METRIC_TITLES["time_s"], "time_s", DEFINITIONS["time_s"], duration, "time_s"),
-)
-_MEASURED = ("Method", "Constraints", "Solved", _MEANS[0].title, "KKT residual", *(one.title for one in _MEANS[1:]))
 # What its figures show is known in words only; the ends of our curves are printed beside it.
 FIGURES = PAPER | {"table": "figures"}
 _CURVES = {"accuracy": "accuracy", "nmi": "nmi_ten_starts"}
@@ -144,7 +126,7 @@ def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
         cell = summarise("quality", runs, "target_accuracy" if original else "accuracy", percentage)
         return replace(cell, note="", complete=True) if cell.counted else cell
     cell = summarise("sweeps", runs, "sweeps", whole)
-    bound = not runs["status"].isin([str(Status.CONVERGED), str(Status.STALLED)]).all()
+    bound = not runs["status"].isin(UNSTOPPED).all()
     if not cell.counted:
         return cell
     if bound:
@@ -164,70 +146,97 @@ def text_page(source: ReportSource) -> Page:
     return low_rank_table(source.report.name, compare({LOW_RANK: source.runs}, source.config)), []
 
 
-def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
-    """Return a row for each method and number of constraints of an experiment."""
-    rows = []
-    for method in experiment["methods"]:
-        of_method = runs[runs["method"] == method]
-        rows += [(method, _row(method, count, group)) for count, group in of_method.groupby("n_constraints")]
-    return Table(
-        name=name,
-        title=experiment["title"],
-        columns=list(_MEASURED),
-        blocks=list(blocks_by(rows)),
-        notes=[
-            "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
-            "rule holds. Machine code is loaded before the clock starts.",
-            TIMES_MEAN,
-        ],
-    )
+def _mean(title: str, column: str, words: str, shown: Format, metric: str) -> Column:
+    """Return a column of means of a group of runs; ``metric`` is that as which they are printed."""
 
-
-def _row(method: str, count: object, group: pd.DataFrame) -> list[Entry]:
-    axes, over = ("", "", "", method), f"{counted(len(group), 'draw')} of {count} constraints"
-
-    def mean(one: _Mean) -> Entry:
-        known = group[one.column].dropna()
+    def show(group: pd.DataFrame) -> Entry:
+        known = group[column].dropna()
         if known.empty:
             return Entry("")
-        what = f"{one.title}: {one.words}, with {count} constraints"
-        detail = meaning_of_mean(what, one.metric, group[one.column], unit="draw")
-        return Entry(one.shown(float(known.mean()), None), detail=detail, axes=axes)
+        what = f"{title}: {words}, with {_count(group)} constraints"
+        detail = meaning_of_mean(what, metric, group[column], unit="draw")
+        return Entry(shown(float(known.mean()), None), detail=detail, axes=_axes(group))
 
-    solved, largest = int((group["status"] == str(Status.CONVERGED)).sum()), group["kkt_residual"].max()
-    ended = meaning("Solved: how often the method's own stopping rule held", over)
-    residual = meaning("KKT residual: the largest distance from the conditions of the optimum", over)
-    sweeps, *others = map(mean, _MEANS)
-    return [
-        *entries([low_rank_label(method), count]),
-        Entry(f"{solved} of {len(group)}", detail=ended, axes=axes),
-        sweeps,
-        Entry("") if pd.isna(largest) else Entry(f"{largest:.1e}", detail=residual, axes=axes),
-        *others,
+    return Column(title, show)
+
+
+def _count(group: pd.DataFrame) -> object:
+    return group["n_constraints"].iloc[0]
+
+
+def _axes(group: pd.DataFrame) -> tuple[str, ...]:
+    return "", "", "", str(group["method"].iloc[0])
+
+
+def _number(group: pd.DataFrame, text: str, words: str) -> Entry:
+    """Return a number of a group of runs."""
+    detail = meaning(words, f"{counted(len(group), 'draw')} of {_count(group)} constraints")
+    return Entry(text, detail=detail if text else "", axes=_axes(group) if text else ())
+
+
+def _solved(group: pd.DataFrame) -> str:
+    return f"{int((group['status'] == str(Status.CONVERGED)).sum())} of {len(group)}"
+
+
+def _residual(group: pd.DataFrame) -> str:
+    largest = group["kkt_residual"].max()
+    return "" if pd.isna(largest) else f"{largest:.1e}"
+
+
+_MEASURED = (
+    Column("Method", lambda group: low_rank_label(_axes(group)[-1])),
+    Column("Constraints", _count),
+    Column("Solved", _solved, "Solved: how often the method's own stopping rule held"),
+    _mean("Sweeps", "sweeps", "passes over all constraints", whole, "sweeps"),
+    Column("KKT residual", _residual, "KKT residual: the largest distance from the conditions of the optimum"),
+    _mean("5-NN", "accuracy", "share of samples that five nearest neighbours label rightly", percentage, "accuracy"),
+    _mean("NMI, 1 start", "nmi_one_start", "of k-means' clusters and classes, 0 to 1", agreement, "nmi"),
+    _mean("NMI, best of 10", "nmi_ten_starts", "the same, of the best of ten starts", agreement, "nmi"),
+    _mean(METRIC_TITLES["time_s"], "time_s", DEFINITIONS["time_s"], duration, "time_s"),
+)
+
+
+def measured_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
+    """Return a row for each method and number of constraints of an experiment."""
+    groups = [
+        group
+        for method in experiment["methods"]
+        for _, group in runs[runs["method"] == method].groupby("n_constraints")
     ]
+    notes = [
+        "Means over draws of the constraints; the KKT residual is the largest. Solved: the method's own stopping "
+        "rule holds. Machine code is loaded before the clock starts.",
+        TIMES_MEAN,
+    ]
+    return lay_out(name, experiment["title"], _MEASURED, groups, number=_number, block=_axes, notes=notes)
+
+
+def _ours(one: Comparison) -> Entry:
+    interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
+    words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
+    return Entry(one.ours, value=one.mean, spread=one.std, detail=words)
+
+
+_COMPARED = (
+    Column("Data", lambda one: one.dataset),
+    Column("Number", lambda one: METRIC_LABELS[one.metric]),
+    Column("Method", lambda one: low_rank_label(one.method)),
+    Column("Ours from", lambda one: one.experiment),
+    Column("Paper", lambda one: one.published),
+    Column("Ours", _ours),
+    Column("Verdict", lambda one: Entry(one.verdict, verdict=one.verdict)),
+    Column("Why", lambda one: one.why),
+)
 
 
 def low_rank_table(name: str, comparisons: Iterable[Comparison]) -> Table:
     """Return the numbers in the text of the paper on low-rank kernels: paper, ours, verdict, why."""
-    return Table(
-        name=name,
-        title="Low-rank kernel learning: numbers in the text of the paper, and ours",
-        columns=["Data", "Number", "Method", "Ours from", "Paper", "Ours", "Verdict", "Why"],
-        blocks=list(blocks_by((one.dataset, _compared_row(one)) for one in comparisons)),
-        notes=[
-            "Mean and standard deviation over draws of the constraints. The published rule ends when the duals come to "
-            "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
-        ],
-        n_labels=4,
-    )
-
-
-def _compared_row(one: Comparison) -> list[Entry]:
-    texts = (one.dataset, METRIC_LABELS[one.metric], low_rank_label(one.method), one.experiment, one.published)
-    interval = "" if one.low is None or one.high is None else interval_words(one.metric, one.low, one.high)
-    words = meaning(METRIC_LABELS[one.metric], counted(one.runs, "run"), interval) if one.runs else ""
-    ours = Entry(one.ours, value=one.mean, spread=one.std, detail=words)
-    return [*entries(texts), ours, Entry(one.verdict, verdict=one.verdict), Entry(one.why)]
+    title = "Low-rank kernel learning: numbers in the text of the paper, and ours"
+    notes = [
+        "Mean and standard deviation over draws of the constraints. The published rule ends when the duals come to "
+        "rest: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) < 1e-3."
+    ]
+    return lay_out(name, title, _COMPARED, comparisons, block=attrgetter("dataset"), notes=notes, n_labels=4)
 
 
 # Titles of panels and of their vertical axes.

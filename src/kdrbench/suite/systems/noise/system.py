@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
-from kdrbench.suite.engine.system import Cell, Config, System
+from kdrbench.suite.engine.system import Cell, Config, Report, System
 from kdrbench.suite.systems.league.system import check_methods
 
 _LEVEL, _FOLDS = 0.05, 5
@@ -40,6 +41,8 @@ SCHEMA: Config = {
         "draws": {**_COUNT, "description": "how often the labels are permuted"},
     },
 }
+_TABLE = partial(Report, kind="noise", shows="noise", maker="kdrbench.suite.systems.noise.tables:page")
+_FIGURE = partial(_TABLE, maker="kdrbench.suite.systems.noise.tables:chart_of", is_figure=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,11 @@ class NoiseSystem(System):
                     f"{place}.datasets: the smallest class of data set {entry.name!r} has {smallest} samples; its "
                     f"{_FOLDS} folds need {_FOLDS}"
                 )
+
+    def reports(self, name: str, config: Config) -> list[Report]:
+        """Return the table and the figure of an experiment."""
+        summary = "noise" if name == "noise" else ""
+        return [_TABLE(name, (name,), figures=(name,), summary=summary), _FIGURE(name, (name,))]
 
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield a cell for each data set and method."""
