@@ -59,7 +59,7 @@ _SINGLE = {
     "boosting/definite_boost": "kdrbench.lowrank.definite_boost",
     "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
     "splits/league": f"{_SYSTEMS}.league.fold_run",
-    "splits/low_rank": "kdrbench.lowrank.sampling",
+    "splits/low_rank": "kdrbench.lowrank.constraints",
     "referee/ikdr": f"{_SYSTEMS}.ikdr.scores",
     "referee/kpca_trick": f"{_SYSTEMS}.kpca_trick.learned_map",
     "referee/low_rank": f"{_SYSTEMS}.low_rank.run",

@@ -18,12 +18,9 @@ from kdrbench.lowrank import (
     constraints_from_labels,
     definite_boost,
     diagonal,
-    factor_of,
-    higham_correlation,
     join,
     kmeans_on_factor,
     learn_kernel,
-    nearest_correlation,
     relative_distances,
     similarities,
     squared_distances,
@@ -101,14 +98,6 @@ def _draws() -> dict[str, Any]:
     learned = learn_kernel(features, drawn, divergence="burg", stopping=Stopping(1e-3, 1e-3, 3))
     clusters = kmeans_on_factor(features, 3, np.random.default_rng(2), n_starts=3)
     return {"bounds": drawn.bounds, "kernel": learned.kernel, "cluster sizes": np.sort(np.bincount(clusters))}
-
-
-def _correlations() -> dict[str, Any]:
-    kernel = np.eye(8) + 0.9 * np.cos(np.arange(64.0)).reshape(8, 8)
-    kernel = kernel + kernel.T
-    near = factor_of(kernel @ kernel, 4)
-    found = nearest_correlation(kernel @ kernel)
-    return {"factor": near @ near.T, "nearest": found.kernel, "higham": higham_correlation(kernel)}
 
 
 def _of_learner(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -235,7 +224,6 @@ CANARIES = [
         for step in ("own_range", "symmetric", "exact")
     ),
     Canary("low rank draws", ("splits/low_rank", "divergence/burg", "projection/cyclic", "referee/low_rank"), _draws),
-    Canary("low rank correlations", ("divergence/burg", "projection/cyclic"), _correlations),
     *(
         Canary(f"learner {name} {number}", (f"learner/{name}",), partial(_of_learner, name, options))
         for name, choices in LEARNERS.items()

@@ -1,7 +1,6 @@
 """Machine code against numpy: the same kernels, and the package without it."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.divergence import InnerLoop
-from kdrbench.lowrank.result import Progress
+from kdrbench.lowrank.divergence import compiled_sweep
 from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
 from support.numerics import constraints_in_order
 
@@ -159,17 +157,19 @@ def test_sets_without_a_solution_end_in_machine_code_too(divergence):
     assert learned.compiled_sweeps > 0
 
 
-def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
-    loop = InnerLoop("burg", pays_after=1000, largest_rank=64)
-    assert loop.load("auto", 16, Progress(projections=999)) is None
-    assert loop.load("auto", 65, Progress(projections=1000)) is None
-    assert loop.load(False, 16, Progress(projections=1000)) is None
-    assert loop.load("auto", 16, Progress(projections=1000)) is loop.load(True, 65, Progress()) is not None
+def test_auto_uses_machine_code_where_it_pays():
+    assert compiled_sweep("burg", "auto", False) is None
+    assert compiled_sweep("burg", False, True) is None
+    assert compiled_sweep("burg", "auto", True) is compiled_sweep("burg", True, False) is not None
+    factor = np.eye(80)
+    constraints = squared_distances(80, [(0, 1), (2, 3)], "<=", 1.0)
+    learned = learn_kernel(factor, constraints, divergence="von_neumann")
+    assert learned.compiled_sweeps == learned.sweeps
 
 
 def test_a_long_solve_goes_over_to_machine_code(monkeypatch):
     factor, constraints = feasible_problem(1, full_rank=True, senses=("=",))
-    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=3 * len(constraints)))
+    monkeypatch.setattr(burg, "_PAYS_AFTER", 3 * len(constraints))
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)
     long = learn_kernel(factor, constraints, stopping=TIGHT)
     assert long.compiled_sweeps == long.sweeps - 3 > 0
@@ -193,7 +193,7 @@ def test_a_given_trace_takes_the_same_steps():
 
 
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(burg, "_COMPILED", replace(burg._COMPILED, pays_after=0))
+    monkeypatch.setattr(burg, "_PAYS_AFTER", 0)
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "kdrbench.lowrank.compiled", raising=False)
     monkeypatch.delattr(kdrbench.lowrank, "compiled", raising=False)

@@ -5,11 +5,13 @@ from kdrbench.errors import InputError
 from kdrbench.lowrank import (
     Sense,
     constraints_from_labels,
+    definite_boost,
     diagonal,
     draw_pairs,
+    factor_of,
     join,
+    kmeans_on_factor,
     rank_one,
-    rank_two,
     relative_distances,
     similarities,
     squared_distances,
@@ -26,7 +28,6 @@ def distance(i, j):
 
 
 def test_values_are_those_of_the_definitions():
-    symmetric = np.diag([1.0, -2.0, 0, 0, 0, 0])
     z = np.arange(6.0)
     every = join(
         squared_distances(6, [(0, 1), (4, 2)], "<=", 1.0),
@@ -34,21 +35,20 @@ def test_values_are_those_of_the_definitions():
         diagonal(6, [2, 4], "=", [1.0, 2.0]),
         relative_distances(6, [(0, 1, 2)], "<=", -1.0),
         rank_one([z], "<=", 3.0),
-        rank_two([symmetric], ">=", -4.0),
     )
     expected = [distance(0, 1), distance(4, 2), KERNEL[3, 5], KERNEL[2, 2], KERNEL[4, 4]]
-    expected += [distance(0, 1) - distance(0, 2), z @ KERNEL @ z, KERNEL[0, 0] - 2 * KERNEL[1, 1]]
+    expected += [distance(0, 1) - distance(0, 2), z @ KERNEL @ z]
     np.testing.assert_allclose(every.values(FACTOR), expected, rtol=1e-12)
     np.testing.assert_allclose(np.einsum("mij,ij->m", dense_matrices(every), KERNEL), expected, rtol=1e-12)
-    assert every.senses == tuple(map(Sense, ["<=", "<=", ">=", "=", "=", "<=", "<=", ">="]))
-    assert every.bounds.tolist() == [1, 1, 0.5, 1, 2, -1, 3, -4]
+    assert every.senses == tuple(map(Sense, ["<=", "<=", ">=", "=", "=", "<=", "<="]))
+    assert every.bounds.tolist() == [1, 1, 0.5, 1, 2, -1, 3]
     assert every.describe(1) == "1, distance(4, 2) <= 1"
     missed = every.values(FACTOR) - every.bounds
     assert every.violations(FACTOR)[3:5].tolist() == np.abs(missed[3:5]).tolist()
     assert every.violations(FACTOR)[2] == max(0.0, -missed[2])
-    part = every.take([7, 2])
-    np.testing.assert_allclose(part.values(FACTOR), [expected[7], expected[2]], rtol=1e-12)
-    assert part.names == (every.names[7], every.names[2])
+    part = every.take([6, 2])
+    np.testing.assert_allclose(part.values(FACTOR), [expected[6], expected[2]], rtol=1e-12)
+    assert part.names == (every.names[6], every.names[2])
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,6 @@ def test_values_are_those_of_the_definitions():
         (lambda: squared_distances(3, [(0, 1)], "<=", np.nan), "bounds must be finite, 1 of 1 are not"),
         (lambda: squared_distances(0, [(0, 1)], "<=", 1.0), "n_samples must be an integer >= 1, got 0"),
         (lambda: rank_one([[0.0, 0.0]], "<=", 1.0), "finite numbers without rows of zeros, got shape"),
-        (lambda: rank_two(np.ones((2, 2)), "<=", 1.0), r"m x n x n arrays of finite numbers, got shape \(2, 2\)"),
-        (lambda: rank_two([[[0.0, 1.0], [0.0, 0.0]]], "<=", 1.0), "matrix 0 of the constraints is not symmetric"),
-        (lambda: rank_two([np.eye(3)], "<=", 1.0), "matrix 0 of the constraints has rank 3; only ranks one and two"),
         (
             lambda: join(diagonal(2, [0], "=", 1.0), diagonal(3, [0], "=", 1.0)),
             r"must be on kernels of one size, got sizes \[2, 3\]",
@@ -81,6 +78,17 @@ def test_values_are_those_of_the_definitions():
             lambda: constraints_from_labels(FACTOR, [0] * 6, 2, RNG, change=1.0),
             "change must be a number > 0 and < 1, got 1.0",
         ),
+        (lambda: factor_of(np.ones((2, 3))), r"a kernel must be a square array of .* got shape \(2, 3\)"),
+        (lambda: factor_of([[1.0, 0.5], [0.0, 1.0]]), "the kernel is not symmetric"),
+        (lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]), "eigenvalue is -1; take another kernel, or add 1 to"),
+        (lambda: factor_of(np.eye(3), rank=4), "None or an integer between 1 and the kernel's rank 3, got 4"),
+        (lambda: kmeans_on_factor(FACTOR, 7, RNG), "n_clusters must be an integer between 1 and the 6 samples, got 7"),
+        (
+            lambda: definite_boost(FACTOR, diagonal(6, [0], "<=", 0.1), step="none"),
+            "unknown step 'none'; allowed: own_range, symmetric, exact",
+        ),
+        (lambda: definite_boost(FACTOR, diagonal(6, [0], ">=", 1.5)), "whose bounds are below the largest value"),
+        (lambda: definite_boost(FACTOR, similarities(6, [(0, 1)], ">=", 0.1)), "is for constraints of rank one"),
     ],
 )
 def test_what_is_wrong_is_said(make, message):
@@ -124,3 +132,18 @@ def test_pairs_of_very_many_samples_are_numbered_exactly():
     pairs = draw_pairs(2**30, 1000, Drawn())
     np.testing.assert_array_equal(pairs[:500], np.column_stack([0 * upper, upper]))
     np.testing.assert_array_equal(pairs[500:], np.column_stack([upper - 1, upper]))
+
+
+def test_a_factor_has_the_rank_of_the_kernel_or_is_its_best_approximation():
+    factor = factor_of(KERNEL)
+    assert factor.shape == (6, 3)
+    np.testing.assert_allclose(factor @ factor.T, KERNEL, atol=1e-12)
+    two = factor_of(KERNEL, 2)
+    assert np.linalg.norm(KERNEL - two @ two.T, 2) == pytest.approx(np.linalg.eigvalsh(KERNEL)[3])
+
+
+def test_the_best_of_many_starts_finds_separate_clusters():
+    labels = np.arange(60) % 3
+    factor = 0.1 * np.random.default_rng(0).standard_normal((60, 4)) + 3 * np.eye(4)[labels]
+    clusters = kmeans_on_factor(factor, 3, np.random.default_rng(0))
+    assert len({*zip(labels.tolist(), clusters.tolist(), strict=True)}) == 3

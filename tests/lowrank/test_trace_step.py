@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from kdrbench.lowrank import trace_step
+from kdrbench.lowrank import von_neumann
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, _newton, projection_step
+from kdrbench.lowrank.von_neumann import Projection, _newton, divided_differences, projection_step
 
 
 def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
@@ -106,8 +106,8 @@ def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, slack):
         tried.append(alpha)
         return spectrum_of(logs, rows, signs, alpha)
 
-    spectrum_of = trace_step.spectrum_of
-    monkeypatch.setattr(trace_step, "spectrum_of", noted)
+    spectrum_of = von_neumann.spectrum_of
+    monkeypatch.setattr(von_neumann, "spectrum_of", noted)
     for factor in (1e-3, 0.5, 2.0, 1e3):
         for seed in range(5):
             del tried[:]
@@ -153,3 +153,14 @@ def test_a_first_iterate_beyond_the_duals_limit_is_half_of_it(limit):
     alpha, _ = _newton(trace, float(np.arctan(-trace.root)), limit, 0.1)
     assert trace.tried[0] == 0.5 * limit
     assert alpha == pytest.approx(trace.root, abs=2e-9)
+
+
+def test_divided_differences_of_exp_near_and_far():
+    logs = np.array([0.0, 1e-9, 1e-4, 2.0, -800.0])
+    found = divided_differences(logs)
+    assert found[0, 1] == pytest.approx(1.0, abs=1e-8)
+    assert found[0, 2] == pytest.approx(np.expm1(1e-4) / 1e-4, rel=1e-12)
+    assert found[0, 3] == pytest.approx(np.expm1(2.0) / 2, rel=1e-14)
+    assert found[0, 4] == pytest.approx(1 / 800)
+    assert divided_differences(np.array([0.0, 5e-8]))[0, 1] == pytest.approx(np.expm1(5e-8) / 5e-8, rel=1e-14)
+    np.testing.assert_array_equal(found, found.T)

@@ -3,20 +3,19 @@
 from kdrbench.lowrank.constraints import (
     Constraints,
     Sense,
+    constraints_from_labels,
     diagonal,
+    draw_pairs,
     join,
     rank_one,
-    rank_two,
     relative_distances,
     similarities,
     squared_distances,
 )
-from kdrbench.lowrank.correlation import factor_of, higham_correlation, nearest_correlation
 from kdrbench.lowrank.definite_boost import definite_boost
-from kdrbench.lowrank.kernel_kmeans import kernel_kmeans, kmeans_on_factor
+from kdrbench.lowrank.factors import factor_of, kmeans_on_factor
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
-from kdrbench.lowrank.sampling import centred_factor, constraints_from_labels, draw_pairs, isometry_constraints
 
 __all__ = [
     "DIVERGENCES",
@@ -26,21 +25,15 @@ __all__ = [
     "LowRankStatus",
     "Sense",
     "Stopping",
-    "centred_factor",
     "constraints_from_labels",
     "definite_boost",
     "diagonal",
     "draw_pairs",
     "factor_of",
-    "higham_correlation",
-    "isometry_constraints",
     "join",
-    "kernel_kmeans",
     "kmeans_on_factor",
     "learn_kernel",
-    "nearest_correlation",
     "rank_one",
-    "rank_two",
     "relative_distances",
     "similarities",
     "squared_distances",

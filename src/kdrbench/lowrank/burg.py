@@ -21,11 +21,12 @@ from scipy.linalg.blas import dger
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import IntArray
-from kdrbench.lowrank.divergence import InnerLoop, State
+from kdrbench.lowrank.divergence import compiled_sweep
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 
-_COMPILED = InnerLoop("burg", pays_after=100_000, largest_rank=256)
+# Machine code pays after this many projections.
+_PAYS_AFTER = 100_000
 
 
 @dataclass
@@ -59,17 +60,17 @@ class Burg:
             return None
         return BurgState(np.asfortranarray(solve_triangular(lower, np.eye(len(lower)), lower=True).T))
 
-    def dual(self, duals: FloatArray, state: State) -> float:
+    def dual(self, duals: FloatArray, state: BurgState) -> float:
         """Return log det(I - sum mu_i A_i) + sum mu_i b_i, with slack gamma sum log(1 + mu_i b_i / gamma)."""
         # The factor is triangular only when it comes from ``at``, so its determinant is taken as a general one.
         return -2 * float(np.linalg.slogdet(state.root())[1]) + self._bound_term(duals)
 
-    def value(self, state: State) -> float:
+    def value(self, state: BurgState) -> float:
         """Return tr X - log det X - r."""
         factor = state.root()
         return float(np.sum(factor**2) - 2 * np.linalg.slogdet(factor)[1] - len(factor))
 
-    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+    def curvature(self, duals: FloatArray, state: BurgState, free: NDArray[np.bool_]) -> FloatArray:
         """Return tr(X A_i X A_j) = sum of (u_k' X u_l)^2 with signs, and what the slack adds to the diagonal."""
         problem = self.problem
         rows = problem.vectors @ state.root()
@@ -100,12 +101,12 @@ class Burg:
         inside = duals * problem.bounds / problem.slack
         return float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+    def sweep(self, state: BurgState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy."""
         problem, counts = self.problem, np.zeros(2, dtype=np.int64)
         columns, vectors = state.root().T, problem.vectors
         tables = (problem.signs, problem.starts, problem.bounds, problem.lower, problem.upper)
-        compiled = _COMPILED.load(self._compiled, problem.rank, progress)
+        compiled = compiled_sweep("burg", self._compiled, progress.projections >= _PAYS_AFTER)
         # Entries of lists are quicker to read.
         given: Any = tables if compiled else [table.tolist() for table in tables]
         sweep: Any = compiled or burg_sweep

@@ -18,11 +18,9 @@ from scipy.sparse import csr_array, vstack
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, check_value
+from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
 IntArray = NDArray[np.int64]
-# An eigenvalue of A below this share of the largest one is rounding.
-_RANK = 1e-12
 
 
 class Sense(StrEnum):
@@ -155,29 +153,53 @@ def rank_one(vectors: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike)
     return Constraints(csr_array(rows), np.ones(m), np.arange(m), _senses(senses, m), _bounds(bounds, m), names)
 
 
-def rank_two(matrices: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
-    """Constrain tr(KA) for symmetric ``matrices`` A (m x n x n) of rank one or two, of any signature."""
-    stack = np.asarray(matrices, dtype=np.float64)
-    if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or not np.isfinite(stack).all():
-        raise InputError(f"matrices of constraints must be m x n x n arrays of finite numbers, got shape {stack.shape}")
-    m = len(stack)
-    vectors, signs, owner = [], [], []
-    for number, matrix in enumerate(stack):
-        if np.abs(matrix - matrix.T).max() > _RANK * np.abs(matrix).max():
-            raise InputError(f"matrix {number} of the constraints is not symmetric; give (A + A') / 2")
-        values, basis = np.linalg.eigh(matrix)
-        kept = np.flatnonzero(np.abs(values) > len(values) * _RANK * np.abs(values).max())
-        if len(kept) not in (1, 2):
-            raise InputError(
-                f"matrix {number} of the constraints has rank {len(kept)}; only ranks one and two are allowed"
-            )
-        vectors.append((basis[:, kept] * np.sqrt(np.abs(values[kept]))).T)
-        signs.append(np.sign(values[kept]))
-        owner.append(np.full(len(kept), number))
-    names = tuple(f"tr(KA) of matrix {number}" for number in range(m))
-    rows = csr_array(np.concatenate(vectors))
-    relations, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), relations, bound, names)
+def draw_pairs(n_samples: int, n_pairs: int, rng: np.random.Generator) -> IntArray:
+    """Return ``n_pairs`` different pairs (i, j), i < j, drawn without replacement, m x 2.
+
+    Raises ``InputError`` when there are fewer pairs.
+    """
+    if not whole(1, n_samples * (n_samples - 1) // 2).allows(n_pairs):
+        raise InputError(
+            f"{n_samples} samples have {n_samples * (n_samples - 1) // 2} pairs; the number of constraints must be "
+            f"between 1 and that, got {n_pairs!r}"
+        )
+    # Pairs are numbered row by row of the lower triangle: j (j - 1) / 2 + i.
+    codes = rng.choice(n_samples * (n_samples - 1) // 2, size=int(n_pairs), replace=False, shuffle=True)
+    upper = ((1 + np.sqrt(1 + 8 * codes.astype(np.float64))) // 2).astype(np.int64)
+    # The square root may round across a whole number.
+    upper -= upper * (upper - 1) // 2 > codes
+    upper += upper * (upper + 1) // 2 <= codes
+    return np.stack([codes - upper * (upper - 1) // 2, upper], axis=1)
+
+
+def constraints_from_labels(
+    factor: FloatArray,
+    labels: ArrayLike,
+    n_constraints: int,
+    rng: np.random.Generator,
+    *,
+    change: float = 0.25,
+) -> Constraints:
+    """Ask pairs of one class to come nearer and pairs of different classes to move apart, by a share ``change``.
+
+    ``n_constraints`` different pairs are drawn uniformly; with d the squared distance of a pair in K0 = G0 G0'
+    (``factor``: G0), one class asks for at most (1 - change) d, different classes for at least (1 + change) d. Pairs at
+    distance 0 are left out, since no kernel in the range of K0 separates them.
+
+    Source: Kulis, Sustik, Dhillon, ICML 2006, Section 6, on the digits, with ``change`` = 0.25.
+
+    Raises ``InputError`` for labels of another length, a share outside (0, 1), or more constraints than pairs.
+    """
+    codes = np.asarray(labels)
+    if codes.shape != (len(factor),):
+        raise InputError(f"labels must be {len(factor)} values, one a row of the factor, got shape {codes.shape}")
+    check_value("change", change, FRACTION)
+    pairs = draw_pairs(len(factor), n_constraints, rng)
+    squares = np.sum((factor[pairs[:, 0]] - factor[pairs[:, 1]]) ** 2, axis=1)
+    pairs, squares = pairs[squares > 0], squares[squares > 0]
+    same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+    senses = [Sense.AT_MOST if alike else Sense.AT_LEAST for alike in same]
+    return squared_distances(len(factor), pairs, senses, np.where(same, 1 - change, 1 + change) * squares)
 
 
 _Term = tuple[IntArray, float, IntArray, float]

@@ -27,8 +27,7 @@ from kdrbench.lowrank.divergence import residual_of
 from kdrbench.lowrank.newton import change_of
 from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
-from kdrbench.lowrank.spectrum import spectrum_of
-from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.lowrank.von_neumann import Projection, projection_step, spectrum_of
 from kdrbench.parameters import OneOf, check_value
 
 STEPS = ("own_range", "symmetric", "exact")

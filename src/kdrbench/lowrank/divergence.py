@@ -8,7 +8,6 @@ takes the same path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,34 +19,29 @@ from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 
 
-class State(Protocol):
-    """The matrix X that some duals give, in the form its divergence works with."""
-
-    def root(self) -> FloatArray:
-        """Return R with X = R R', r x r."""
-        ...
-
-
 class Divergence(Protocol):
-    """A divergence on a :class:`ReducedProblem`. ``duals`` are m values, X(mu) the minimiser of the Lagrangian."""
+    """A divergence on a :class:`ReducedProblem`. ``duals`` are m values, X(mu) the minimiser of the Lagrangian.
+
+    A state is X in the form that the divergence works with; its ``root()`` is R with X = R R', r x r.
+    """
 
     problem: ReducedProblem
     # Whether a sweep costs no more than a Newton step.
     cheap_sweeps: bool
 
-    def at(self, duals: FloatArray) -> State | None:
+    def at(self, duals: FloatArray) -> Any | None:
         """Return X(mu), or ``None`` where it does not exist or overflows."""
         ...
 
-    def dual(self, duals: FloatArray, state: State) -> float:
+    def dual(self, duals: FloatArray, state: Any) -> float:
         """Return the dual objective."""
         ...
 
-    def value(self, state: State) -> float:
+    def value(self, state: Any) -> float:
         """Return D(X, X0)."""
         ...
 
-    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+    def curvature(self, duals: FloatArray, state: Any, free: NDArray[np.bool_]) -> FloatArray:
         """Return minus the Hessian of the dual objective over the ``free`` duals."""
         ...
 
@@ -59,7 +53,7 @@ class Divergence(Protocol):
         """Return what the moved bounds add to the primal objective."""
         ...
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+    def sweep(self, state: Any, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn; ``state`` and ``duals`` change in place.
 
         Returns ``False``, midway, where X is so near to being singular or infinite that rounding prevents more.
@@ -67,7 +61,7 @@ class Divergence(Protocol):
         ...
 
 
-def values_of(problem: ReducedProblem, state: State) -> FloatArray:
+def values_of(problem: ReducedProblem, state: Any) -> FloatArray:
     """Return tr(X A_i), m values."""
     rows = problem.vectors @ state.root()
     return problem.sum_by_constraint(np.einsum("ij,ij->i", rows, rows))
@@ -90,34 +84,21 @@ def residual_of(problem: ReducedProblem, duals: FloatArray, excess: FloatArray) 
     return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
 
 
-@dataclass(frozen=True)
-class InnerLoop:
-    """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
+def compiled_sweep(divergence: str, requested: bool | str, pays: bool) -> Any | None:
+    """Return the compiled sweep of a divergence if this sweep is to use it, else ``None``.
 
-    ``auto`` uses it after ``pays_after`` projections of a solve, at ranks up to ``largest_rank``.
+    ``requested``: ``True``, ``False``, or ``auto`` for where it ``pays``. Raises ``InputError`` when it is ``True`` and
+    numba is missing.
     """
-
-    name: str
-    pays_after: int
-    largest_rank: int
-
-    def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
-        """Return the compiled sweep if this sweep is to use it, else ``None``.
-
-        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
-        """
-        if asked is False or (asked == "auto" and not self._pays(rank, progress)):
-            return None
-        try:
-            from kdrbench.lowrank import compiled
-        except ImportError as error:
-            if asked is True:
-                raise InputError(
-                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
-                    "'auto' or False for the same results from numpy"
-                ) from error
-            return None
-        return getattr(compiled, f"{self.name}_sweep")
-
-    def _pays(self, rank: int, progress: Progress) -> bool:
-        return rank <= self.largest_rank and progress.projections >= self.pays_after
+    if requested is False or (requested == "auto" and not pays):
+        return None
+    try:
+        from kdrbench.lowrank import compiled
+    except ImportError as error:
+        if requested is True:
+            raise InputError(
+                f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
+                "'auto' or False for the same results from numpy"
+            ) from error
+        return None
+    return getattr(compiled, f"{divergence}_sweep")

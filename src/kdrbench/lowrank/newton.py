@@ -17,6 +17,7 @@ fewer steps than projections need.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from scipy.linalg import solve
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
+from kdrbench.lowrank.divergence import Divergence, kkt_residual, values_of
 from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound, without_trace
 from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
@@ -90,8 +91,8 @@ def change_of(duals: FloatArray, before: FloatArray) -> float:
 
 
 def _step(
-    divergence: Divergence, duals: FloatArray, state: State, gradient: FloatArray
-) -> tuple[FloatArray, State, bool] | None:
+    divergence: Divergence, duals: FloatArray, state: Any, gradient: FloatArray
+) -> tuple[FloatArray, Any, bool] | None:
     """Return duals and state after one step, or ``None`` when no step gains anything."""
     problem = divergence.problem
     held = ((duals <= problem.lower) & (gradient <= 0)) | ((duals >= problem.upper) & (gradient >= 0))
