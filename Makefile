@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Hundreds of processes read the bytecode that the first one writes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
+.PHONY: demo papers test contract develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages metadata test-oldest test-processors
 .PHONY: picture pictures rulegraph bench lock lock-oldest clean
 
 demo: $(READY)
@@ -39,10 +39,6 @@ types: $(READY_DEV)
 # Small runs of every component beside their stored results (docs/measuring.md); LIST=1 lists what none of them executes.
 contract: $(READY_DEV)
 	PYTHONPATH=tests python -m contract $(if $(UPDATE),--update) $(if $(LIST),--list)
-
-# Their CPU seconds beside those at the merge base with main, or at the commit BASE, in turn.
-contract-speed: $(READY_DEV)
-	PYTHONPATH=tests python -m contract.speed $(if $(BASE),--base $(BASE))
 
 # Daily tests, within a budget of CPU seconds (tests/support/budget.py).
 WORKERS := $(shell nproc)

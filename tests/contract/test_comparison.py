@@ -7,7 +7,6 @@ import pytest
 from contract.canary import values_of
 from contract.comparison import Measured, Present, compare, is_same
 from contract.reached import fingerprint
-from contract.speed import slower
 
 SOLVER, KERNEL = "solver/ism", "kernel/linear"
 
@@ -37,13 +36,6 @@ def test_a_difference_without_a_raise_fails_and_names_the_components():
     assert "'both' differs: cost: 1.0 is now 1.1" in fault
     assert f"raise numbers of {SOLVER} or {KERNEL}" in fault
     assert not due
-
-
-def test_the_component_whose_canaries_differ_is_suggested():
-    canaries = {name: Measured(("solver/ism", f"kernel/{name}"), {"cost": 1.0}) for name in ("linear", "squared")}
-    changed = canaries | {"squared": Measured(("solver/ism", "kernel/squared"), {"cost": 2.0})}
-    verdict = compare(Present(canaries, {}).to_store({}), Present(changed, {}))
-    assert verdict.notes == ["revisions that would explain all differing canaries: kernel/squared"]
 
 
 def test_a_raise_without_a_difference_fails():
@@ -165,8 +157,3 @@ def test_words_annotations_and_local_names_are_no_edit(old, new):
 )
 def test_other_values_operators_and_errors_are_edits(old, new):
     assert of(FUNCTION.replace(old, new)) != of(FUNCTION)
-
-
-def test_a_component_is_slower_by_the_median_of_its_canaries():
-    components = {"one": (SOLVER, KERNEL), "two": (SOLVER,), "three": (SOLVER,)}
-    assert slower({"one": 1.0, "two": 1.2, "three": 1.3}, components) == {SOLVER: 1.2}

@@ -14,11 +14,10 @@ from kdrbench.metric_learning.kernel_pca import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
-from kdrbench.metric_learning.learner import Learner, learn_map
+from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.nca import NCA, nca_objective
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
-from kdrbench.metric_learning.registry import LEARNERS, build_learner
 from kdrbench.metric_learning.selection import (
     best_of,
     cross_validated_kernel,

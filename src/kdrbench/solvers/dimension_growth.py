@@ -42,16 +42,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters, optional
+from kdrbench.parameters import COUNT, FLAG, optional
 from kdrbench.problems import Problem, value_and_gradient_of
 from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
-from kdrbench.solvers.escape import check_escape
+from kdrbench.solvers.escape import RivalOptions
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.stiefel_cayley import StiefelCayley
@@ -160,25 +160,24 @@ class Column:
 
 
 @dataclass(frozen=True)
-class DimensionGrowth:
+class DimensionGrowth(RivalOptions):
     """DG with at most ``max_iterations`` steps a column, and ten times as many in the polish.
 
     ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless ``polish`` is
     false. ``escape`` lets the polish leave saddles (see :mod:`kdrbench.solvers.escape`).
     """
 
-    tolerance: Annotated[float, POSITIVE] = 1e-6
     max_iterations: Annotated[int, COUNT] = 1000
     variant: Annotated[str, VARIANTS] = "converged"
     polish: Annotated[bool | None, optional(FLAG)] = None
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
 
     def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
+        super().__post_init__()
         if self.polish and self.variant == "published":
             raise InputError("solver option polish belongs to the converged variant; published growth ends greedily")
-        check_escape(self, allowed=self.variant == "converged" and self.polish is not False)
+
+    def _may_escape(self) -> bool:
+        return super()._may_escape() and self.polish is not False
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Grow the projection to the number of columns of ``start``, then polish it."""

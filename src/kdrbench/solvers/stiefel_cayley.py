@@ -34,15 +34,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
 from kdrbench.problems import Problem, value_and_gradient_of
 from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
-from kdrbench.solvers.escape import check_escape, run_escaping
+from kdrbench.solvers.escape import Rival
 from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 
@@ -66,28 +65,10 @@ class _Rule:
 
 
 @dataclass(frozen=True)
-class StiefelCayley:
-    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant.
+class StiefelCayley(Rival):
+    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
 
-    With ``escape``, which only the converged variant has, saddles are left (see :mod:`kdrbench.solvers.escape`); steps
-    are then counted from each of them.
-    """
-
-    tolerance: Annotated[float, POSITIVE] = 1e-6
-    max_iterations: Annotated[int, COUNT] = 10_000
     variant: Annotated[str, VARIANTS] = "converged"
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=self.variant == "converged")
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Search from ``start``."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         rule = _RULES[self.variant]

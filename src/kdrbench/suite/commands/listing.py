@@ -84,7 +84,5 @@ def _class_of(kind: str, name: str) -> Any:
         if name == "combination":
             return Combination
         return type(build_kernel({"family": name}, np.arange(16.0).reshape(16, 1), 1))
-    if kind == "metric-learner" and name in LEARNERS:
-        return LEARNERS[name]
-    registered = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES}.get(kind, {})
+    registered = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES, "metric-learner": LEARNERS}.get(kind, {})
     return load_method("learner" if kind == "metric-learner" else kind, name, registered, ())
