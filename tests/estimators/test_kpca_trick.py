@@ -122,7 +122,7 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         (
             {"learner_params": {"k": 3}},
-            "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations, n_neighbours, push",
+            "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations",
         ),
         ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),

@@ -13,7 +13,7 @@ from kdrbench.metric_learning.kernel_pca import (
     kernel_pca,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
+from kdrbench.metric_learning.kernel_trick import KDNESolution, kdne
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.nca import NCA, nca_objective
@@ -36,7 +36,6 @@ __all__ = [
     "Alignment",
     "AnyKernel",
     "KDNESolution",
-    "KNCAPoint",
     "KPCATrick",
     "KernelMap",
     "KernelPCA",
@@ -56,7 +55,6 @@ __all__ = [
     "gaussian_grid",
     "kdne",
     "kernel_pca",
-    "knca",
     "learn_map",
     "lmnn_objective",
     "lmnn_optimum",
