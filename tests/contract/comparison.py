@@ -1,6 +1,6 @@
 """What a run of the canaries says beside what is stored: faults in words, and what may be stored again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,16 +23,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Present:
-    """What a run has found: canaries by name, and of functions that none executes their hashes.
-
-    ``revisions`` are those of the components that are beyond the first; ``importers`` are the components of which the
-    results may depend on an unreached function, by its name.
-    """
+    """The canaries of a run by name, and the revisions of components that are beyond the first."""
 
     canaries: Mapping[str, Measured]
-    unreached: Mapping[str, str]
     revisions: Mapping[str, int] = field(default_factory=dict)
-    importers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def revision(self, component: str) -> int:
         """Return the revision of a component's numbers."""
@@ -54,8 +48,7 @@ class Present:
             }
             revisions = {component: self.revision(component) for component in sorted(canary.components)}
             canaries[name] = {"revisions": revisions, "values": values}
-        components = {name: self.revision(name) for name in sorted(self.components)}
-        return {"canaries": canaries, "revisions": components, "unreached": dict(self.unreached)}
+        return {"canaries": canaries, "revisions": {name: self.revision(name) for name in sorted(self.components)}}
 
 
 def is_same(old: Value, new: Value) -> bool:
@@ -79,69 +72,50 @@ def _shown(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``faults`` fail and cannot be stored; ``due`` fail until they are stored; ``notes`` fail nothing."""
+    """``faults`` fail and cannot be stored; ``due`` fail until they are stored."""
 
     faults: list[str]
     due: list[str]
-    notes: list[str]
 
 
 def compare(stored: Mapping[str, Any], present: Present) -> Verdict:
     """Return the verdict on a run."""
-    known = {name: canary for name, canary in stored["canaries"].items() if name in present.canaries}
-    changed = {name: differences(old["values"], present.canaries[name].values) for name, old in known.items()}
-    changed = {name: words for name, words in changed.items() if words}
-    edited = [name for name, text in stored["unreached"].items() if present.unreached.get(name, text) != text]
+    verdict = Verdict([], [])
     raised = {name for name in present.components if present.revision(name) > stored["revisions"].get(name, 1)}
-    verdict = Verdict([], [], [])
-    _refuse_revisions(stored, present, verdict)
-    for name, words in changed.items():
-        _judge(f"canary {name!r} differs: {'; '.join(words[:3])}", present.canaries[name].components, raised, verdict)
-    for name in edited:
-        _judge(f"{name}, which no canary executes, was edited", present.importers.get(name, ()), raised, verdict)
-    explained = {one for name in changed for one in present.canaries[name].components}
-    explained |= {one for name in edited for one in present.importers.get(name, ())}
-    for name in sorted(raised - explained):
-        verdict.faults.append(
-            f"numbers of {name} is raised to {present.revision(name)}, but none of its canaries differs"
-        )
-    _say_what_is_new(stored, present, verdict)
-    return verdict
-
-
-def _judge(what: str, components: Iterable[str], raised: set[str], verdict: Verdict) -> None:
-    """Add a difference: it is due to be stored where one of its components is raised, else a fault."""
-    if absolving := sorted(raised & set(components)):
-        verdict.due.append(f"{what}; {', '.join(absolving)} raised: {UPDATE}")
-    else:
-        named = list(components)
-        more = f" or {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        verdict.faults.append(
-            f"{what}. Undo it, or raise numbers of {' or '.join(named[:_NAMED])}{more} in kdrbench.revisions"
-        )
-
-
-def _refuse_revisions(stored: Mapping[str, Any], present: Present, verdict: Verdict) -> None:
-    """Add revisions of components without a canary, which are misspelt or need one, and those that were lowered."""
+    # Components without a canary are misspelt, or need one.
     for name in sorted(set(present.revisions) - present.components):
         verdict.faults.append(f"REVISIONS names {name!r}, a component that no canary has")
     for name, before in stored["revisions"].items():
         if present.revision(name) < before:
-            verdict.faults.append(
-                f"numbers of {name} was {before} and is {present.revision(name)}; revisions only rise"
-            )
-
-
-def _say_what_is_new(stored: Mapping[str, Any], present: Present, verdict: Verdict) -> None:
-    for name in sorted(set(present.canaries) - set(stored["canaries"])):
-        verdict.due.append(f"canary {name!r} is new: {UPDATE}")
+            fault = f"numbers of {name} was {before} and is {present.revision(name)}; revisions only rise"
+            verdict.faults.append(fault)
+    unexplained = set(raised)
+    for name, canary in present.canaries.items():
+        if name not in stored["canaries"]:
+            verdict.due.append(f"canary {name!r} is new: {UPDATE}")
+        elif _differs(f"canary {name!r}", stored["canaries"][name], canary, raised, verdict):
+            unexplained -= {*canary.components}
     for name in sorted(set(stored["canaries"]) - set(present.canaries)):
         verdict.due.append(f"canary {name!r} is gone: {UPDATE}")
-    for name, canary in present.canaries.items():
-        before = stored["canaries"].get(name)
-        if before and set(before["revisions"]) != set(canary.components):
-            verdict.due.append(f"canary {name!r} has other components: {UPDATE}")
-        if before and set(canary.values) > set(before["values"]):
-            verdict.due.append(f"canary {name!r} has further numbers: {UPDATE}")
-    new = sorted(set(present.unreached) - set(stored["unreached"]))
-    verdict.notes.extend(f"no canary executes {name}, which is not stored" for name in new)
+    for name in sorted(unexplained):
+        fault = f"numbers of {name} is raised to {present.revision(name)}, but none of its canaries differs"
+        verdict.faults.append(fault)
+    return verdict
+
+
+def _differs(name: str, before: Mapping[str, Any], canary: Measured, raised: set[str], verdict: Verdict) -> bool:
+    """Add what is to be said of a stored canary, and return whether its numbers differ."""
+    if set(before["revisions"]) != set(canary.components):
+        verdict.due.append(f"{name} has other components: {UPDATE}")
+    if set(canary.values) > set(before["values"]):
+        verdict.due.append(f"{name} has further numbers: {UPDATE}")
+    if not (words := differences(before["values"], canary.values)):
+        return False
+    difference = f"{name} differs: {'; '.join(words[:3])}"
+    if absolving := sorted(raised & {*canary.components}):
+        verdict.due.append(f"{difference}; {', '.join(absolving)} raised: {UPDATE}")
+    else:
+        more = f" or {len(canary.components) - _NAMED} more" if len(canary.components) > _NAMED else ""
+        named = " or ".join(canary.components[:_NAMED])
+        verdict.faults.append(f"{difference}. Undo it, or raise numbers of {named}{more} in kdrbench.revisions")
+    return True

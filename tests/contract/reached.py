@@ -1,8 +1,6 @@
-"""Which functions of the library the canaries execute, and hashes of the others that only real edits change."""
+"""Which functions of the library no canary executes."""
 
 import ast
-import copy
-import hashlib
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,7 +8,6 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "kdrbench"
@@ -36,7 +33,6 @@ DECIDING = (
 )
 # Configuration, which decides by what it writes into definitions, and what no profiler sees: machine code of numba.
 LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @contextmanager
@@ -69,87 +65,29 @@ def deciding_files() -> list[Path]:
     ]
 
 
-def functions_of(path: Path) -> dict[str, _Function]:
-    """Return a file's functions by their qualified names, without those of protocols, which are never executed."""
-    found: dict[str, _Function] = {}
-    _collect(ast.parse(path.read_text()), "", found)
-    return found
-
-
-def _collect(node: ast.AST, prefix: str, found: dict[str, _Function]) -> None:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            if not any(ast.unparse(base).startswith("Protocol") for base in child.bases):
-                _collect(child, f"{prefix}{child.name}.", found)
-        elif isinstance(child, _Function):
-            found[f"{prefix}{child.name}"] = child
-            _collect(child, f"{prefix}{child.name}.<locals>.", found)
-        else:
-            _collect(child, prefix, found)
-
-
-def unreached(seen: set[CodeType]) -> tuple[dict[str, str], int]:
-    """Return by name the hashes of functions whose code was not seen, and how many functions there are.
+def unreached(seen: set[CodeType]) -> list[str]:
+    """Return the names of functions whose code was not seen, without those of protocols, which are never executed.
 
     A function within one that was not seen belongs to that one.
     """
     by_file: dict[str, set[str]] = {}
     for code in seen:
         by_file.setdefault(code.co_filename, set()).add(code.co_qualname)
-    hashes, count = {}, 0
+    names = []
     for path in deciding_files():
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        functions, called = functions_of(path), by_file.get(str(path), set())
-        count += len(functions)
-        missing = {name: node for name, node in functions.items() if name not in called}
-        outer = {name: node for name, node in missing.items() if name.rpartition(".<locals>.")[0] not in missing}
-        hashes |= {f"{module}:{name}": fingerprint(node) for name, node in outer.items()}
-    return dict(sorted(hashes.items())), count
+        missing = set(_functions(ast.parse(path.read_text()), "")) - by_file.get(str(path), set())
+        names += [f"{module}:{name}" for name in missing if name.rpartition(".<locals>.")[0] not in missing]
+    return sorted(names)
 
 
-def fingerprint(function: _Function) -> str:
-    """Return a hash of what a function does: not of its words, annotations and local names."""
-    tree = ast.fix_missing_locations(_Bare().visit(copy.deepcopy(function)))
-    _rename_locals(tree)
-    # As text, which is the same in all versions of Python.
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
-
-
-class _Bare(ast.NodeTransformer):
-    """Removes docstrings, annotations and the messages of errors."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        node.returns = None
-        if ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-        self.generic_visit(node)
-        node.body = node.body or [ast.Pass()]
-        return node
-
-    def visit_arg(self, node: ast.arg) -> Any:
-        node.annotation = None
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        self.generic_visit(node)
-        return ast.Assign([node.target], node.value) if node.value else None
-
-    def visit_Raise(self, node: ast.Raise) -> Any:
-        if isinstance(node.exc, ast.Call):
-            node.exc = node.exc.func
-        return self.generic_visit(node)
-
-
-def _rename_locals(function: _Function) -> None:
-    """Number the names that a function assigns; its parameters keep theirs, by which it is called."""
-    stored = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    parameters = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-    outside = {
-        name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-    }
-    numbers = {
-        name: f"local{number}" for number, name in enumerate(dict.fromkeys(stored)) if name not in parameters | outside
-    }
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            node.id = numbers.get(node.id, node.id)
+def _functions(node: ast.AST, prefix: str) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            if not any(ast.unparse(base).startswith("Protocol") for base in child.bases):
+                yield from _functions(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{child.name}"
+            yield from _functions(child, f"{prefix}{child.name}.<locals>.")
+        else:
+            yield from _functions(child, prefix)
