@@ -1,7 +1,7 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
 from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
-from kdrbench.metric_learning.dne import DNE, dne_weights
+from kdrbench.metric_learning.dne import DNE, KDNESolution, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
     RANK_TOLERANCE,
     AnyKernel,
@@ -13,7 +13,6 @@ from kdrbench.metric_learning.kernel_pca import (
     kernel_pca,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.kernel_trick import KDNESolution, kdne
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.nca import NCA, nca_objective
