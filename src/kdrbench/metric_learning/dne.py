@@ -1,4 +1,4 @@
-"""Discriminant neighbourhood embedding (DNE), and by the classical kernel trick, which the KPCA trick is compared with."""
+"""Discriminant neighbourhood embedding (DNE), and its classical kernel trick, which the KPCA trick is compared with."""
 
 from __future__ import annotations
 
