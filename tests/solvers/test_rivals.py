@@ -358,14 +358,6 @@ def test_ism_of_2018_has_isms_iterates(kernel):
 # Options
 
 
-def test_unknown_variants_and_derivatives_are_named():
-    for method in ("dimension_growth", "stiefel_cayley", "grassmann_trust_region"):
-        with pytest.raises(InputError, match="unknown solver option variant 'fast'; allowed: converged, pub"):
-            build_solver({"method": method, "variant": "fast"})
-    with pytest.raises(InputError, match="option derivatives 'exact'; allowed: analytic, autograd"):
-        build_solver({"method": "grassmann_trust_region", "derivatives": "exact"})
-
-
 def test_published_gm_refuses_kernels_unknown_to_autograd():
     features, labels = random_samples()
     rational = UserKernel(lambda beta: 1 / (1 + beta), lambda beta: -1 / (1 + beta) ** 2, Pairing.DIFFERENCE)
