@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -227,7 +228,9 @@ def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedPro
         "numbers": [number],
         "turned": [1.0],
     }
-    longer = {name: np.concatenate([getattr(problem, name), values]) for name, values in appended.items()}
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(problem, name), values]) for name, values in appended.items()
+    }
     return replace(problem, **longer, untraced=problem)
 
 
