@@ -53,7 +53,6 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
             return duals, LowRankStatus.STALLED
         progress.sweeps += 1
         progress.dual_change = change_of(duals[: problem.n_given], before[: problem.n_given])
-        stopping.watch(progress.sweeps, None, progress.dual_change)
         due = progress.sweeps == checkpoint
         if progress.dual_change >= stopping.tolerance and not due:
             continue

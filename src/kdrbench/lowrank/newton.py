@@ -55,7 +55,6 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
     while True:
         values = values_of(problem, state)
         residual, _ = kkt_residual(divergence, duals, values)
-        stopping.watch(progress.sweeps, divergence.dual(duals, state), residual)
         if residual <= stopping.kkt_tolerance and (
             progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()
         ):

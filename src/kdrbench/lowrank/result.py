@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -21,10 +20,6 @@ class LowRankStatus(StrEnum):
     MAX_SWEEPS = "max_sweeps"
 
 
-def _unwatched(sweeps: int, dual: float | None, measure: float) -> None:
-    """Show nothing."""
-
-
 @dataclass(frozen=True)
 class Stopping:
     """When to stop: both tests must hold, or the sweeps be used up.
@@ -32,14 +27,11 @@ class Stopping:
     ``tolerance``: |mu - mu_old|_1 / (|mu|_2 + |mu_old|_2) of the duals over one sweep (or Newton step) is below it;
     1e-3 is the paper's. ``kkt_tolerance``: the KKT residual of :class:`LearnedKernel` is below it; the first test alone
     also passes on sets of constraints without a solution. ``max_sweeps``: passes over all constraints, or Newton steps.
-    ``watch`` is called at each with its number, the dual objective where it is known, and the KKT residual, or in the
-    cyclic solver the change of the duals.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-3
     kkt_tolerance: Annotated[float, POSITIVE] = 1e-3
     max_sweeps: Annotated[int, COUNT] = 2000
-    watch: Callable[[int, float | None, float], None] = _unwatched
 
     def __post_init__(self) -> None:
         check_parameters(self)
