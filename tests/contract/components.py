@@ -38,7 +38,7 @@ def modules() -> dict[str, str]:
         **{f"paradigm/{name}": "kdrbench.paradigms.task" for name in PARADIGMS.values},
         **{f"start/{name}": "kdrbench.solvers.registry" for name in STARTS},
         **{f"baseline/{name}": place.partition(":")[0] for name, place in BASELINES.items()},
-        **{f"learner/{name}": learner.__module__ for name, learner in LEARNERS.items()},
+        **{f"learner/{name}": place.partition(":")[0] for name, place in LEARNERS.items()},
         **{f"divergence/{name}": f"kdrbench.lowrank.{name}" for name in DIVERGENCES},
         **{
             f"projection/{name}": f"kdrbench.lowrank.{'newton' if name == 'newton' else 'learn'}"

@@ -37,7 +37,6 @@ from kdrbench.metric_learning import (
     gaussian_grid,
     kdne,
     kernel_pca,
-    knca,
     lmnn_objective,
     polynomial_grid,
 )
@@ -122,16 +121,13 @@ def _by_kernel_tricks() -> dict[str, Any]:
     features, codes = samples()
     gram = gram_matrix(Gaussian(1.5), features)
     solution = kdne(gram, codes, n_components=2)
-    point = knca(solution.dual, gram, codes, regularisation=0.1)
     pushed = replace(lmnn_objective(features, codes, 2), smoothing=0.1)
     coordinates = kernel_pca(gram, 3).transform(gram)
     return {
         "KDNE": solution.values[:2],
-        "KNCA": point.value,
         "LMNN value": pushed.value_and_gradient(np.eye(6))[0],
         "LMNN": pushed.value_and_gradient(np.eye(6))[1],
         "LMNN at least": pushed.lower_bound(np.eye(6)),
-        "slope": np.linalg.norm(point.gradient),
         "coordinates": np.linalg.norm(coordinates[:, None] - coordinates, axis=2),
     }
 

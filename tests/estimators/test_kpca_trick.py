@@ -111,7 +111,7 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learner": "lnnm"}, "unknown learner 'lnnm'. Did you mean 'lmnn'"),
+        ({"learner": "lnnm"}, "unknown learner method 'lnnm'. Did you mean 'lmnn'"),
         ({"learner": LMNN}, r"a learner must be an object or a name, and LMNN is a class; write LMNN\(\)"),
         (
             {"learner": KNeighborsClassifier()},
@@ -120,7 +120,10 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
         ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
-        ({"learner_params": {"k": 3}}, "unknown option of learner 'lmnn': 'k'; allowed: n_neighbours, push"),
+        (
+            {"learner_params": {"k": 3}},
+            "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations",
+        ),
         ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),

@@ -13,7 +13,7 @@ from kdrbench.metric_learning import (
     scaled_gaussian,
     squared_distances,
 )
-from kdrbench.metric_learning.kernel_trick import kernel_distances
+from kdrbench.metric_learning.dne import kernel_distances
 from support.helpers import random_samples
 
 

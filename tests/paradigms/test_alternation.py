@@ -17,13 +17,14 @@ from kdrbench.evaluation.gram import DenseGram, gram_operator
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared, median_distance
 from kdrbench.paradigms import (
     Alternation,
+    ClusteringTask,
     degree_scaling,
     expert_scores,
     given_labellings,
     spectral_embedding,
 )
 from kdrbench.paradigms.embedding import largest_eigenpairs
-from kdrbench.solvers import Status, build_solver, make_start
+from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
 from support.helpers import KERNELS, random_samples
 
 
@@ -37,11 +38,10 @@ def agreement(first, second):
 
 
 def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", evaluation=None, steps=None, **settings):
-    alternation = Alternation(n_clusters, **settings)
-    problem = alternation.first_problem(features, kernel, guidance, evaluation=evaluation)
-    start = make_start("surrogate", problem, q, np.random.default_rng(0))
+    task = ClusteringTask(features, Alternation(n_clusters, **settings), tuple(guidance), evaluation)
+    start = make_start("surrogate", task.first_problem(kernel), q, np.random.default_rng(0))
     solver = build_solver({"method": method, **({} if steps is None else {"max_iterations": steps})})
-    return alternation.run(features, kernel, solver, start, guidance, evaluation=evaluation)
+    return task.learn(kernel, solver, start, IterationMonitor).clustering
 
 
 def read(file):

@@ -19,12 +19,13 @@ from kdrbench.kernels import (
 )
 from kdrbench.paradigms import (
     Alternation,
+    ClusteringTask,
     expert_scores,
     given_labellings,
     regression_problem,
     supervised_problem,
 )
-from kdrbench.solvers import build_solver
+from kdrbench.solvers import IterationMonitor, build_solver
 from support.helpers import random_projection, random_samples
 
 N = 24
@@ -93,7 +94,8 @@ START = random_projection(seed=7)
 
 def clustering_problem(kernel, guidance):
     solver = build_solver({"method": "ism", "max_iterations": 1})
-    return Alternation(2, max_rounds=1).run(FEATURES, kernel, solver, START, guidance).problem
+    task = ClusteringTask(FEATURES, Alternation(2, max_rounds=1), tuple(guidance))
+    return task.learn(kernel, solver, START, IterationMonitor).problem
 
 
 PARADIGMS = {

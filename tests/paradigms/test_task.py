@@ -9,7 +9,7 @@ from kdrbench.datasets import synthetic
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.kernels.family import pairing_values
-from kdrbench.paradigms import build_task, learn_from_all, task
+from kdrbench.paradigms import alternation, build_task, learn_from_all
 from kdrbench.paradigms.embedding import Form, Guidance, gamma_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver
 from kdrbench.solvers.base import SolverOutcome
@@ -66,7 +66,7 @@ def test_half_of_doubled_samples_has_the_same_balance_of_terms(degrees, with_deg
 
 
 def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
-    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    monkeypatch.setattr(alternation, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
     starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(3)]
     solver, kernel = build_solver({"method": "ism_safeguarded"}), Gaussian(4.0)
@@ -106,7 +106,7 @@ class Noting:
 
 
 def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
-    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    monkeypatch.setattr(alternation, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
     starts = [random_projection(seed, n_features=3, n_components=2) for seed in range(2)]
     alternative = build_task("alternative", {}, features, labels[:, 0], evaluation=Evaluation(tolerance=1e-4))
@@ -120,7 +120,7 @@ def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
 
 @pytest.mark.parametrize("kernel", [Gaussian(4.0), Multiquadric(1.0), RelativeGaussian(np.linspace(2.0, 6.0, 300))])
 def test_some_samples_have_their_kernel_and_share_of_each_term(kernel, monkeypatch):
-    monkeypatch.setattr(task, "_SOME_SAMPLES", 120)
+    monkeypatch.setattr(alternation, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
     scores, asked = labels[:, 1].astype(float), Evaluation(tolerance=1e-4)
     guided = build_task("semi_supervised", {"n_clusters": 2}, features, scores, evaluation=asked)

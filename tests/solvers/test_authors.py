@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian, build_kernel
-from kdrbench.paradigms import Alternation, cluster_rows
+from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, make_start, solve
 from kdrbench.solvers.authors import AuthorsDG, AuthorsGM, AuthorsISM, AuthorsSM
@@ -135,11 +135,11 @@ def test_clusterings_give_the_printed_costs(solver, cost, nmi):
     # ISM+, Table 6: DG multiplies the kernels of all rounds.
     features, labels = wine()
     kernel = build_kernel(GAUSSIAN, features, Q)
-    form = Alternation(n_clusters=3, degrees="embedding", centred=True)
-    start = make_start("surrogate", form.first_problem(features, kernel), Q, np.random.default_rng(0))
-    clustering = form.run(features, kernel, solver, start)
-    assert clustering.objective == pytest.approx(cost, abs=0.05)
-    clusters = cluster_rows(clustering.embedding)
+    task = ClusteringTask(features, Alternation(n_clusters=3, degrees="embedding", centred=True))
+    start = make_start("surrogate", task.first_problem(kernel), Q, np.random.default_rng(0))
+    learned = task.learn(kernel, solver, start, IterationMonitor)
+    assert learned.objective == pytest.approx(cost, abs=0.05)
+    clusters = cluster_rows(learned.clustering.embedding)
     assert normalized_mutual_info_score(labels, clusters, average_method="geometric") == pytest.approx(nmi, abs=5e-3)
 
 
@@ -148,9 +148,9 @@ def test_a_scaled_first_embedding_may_end_the_alternation_at_once():
     kernel = build_kernel(GAUSSIAN, features, Q)
     rounds = {}
     for first in ("plain", "scaled"):
-        form = Alternation(n_clusters=3, degrees="embedding", centred=False, first=first)
-        start = make_start("surrogate", form.first_problem(features, kernel), Q, np.random.default_rng(0))
-        rounds[first] = len(form.run(features, kernel, AuthorsISM(), start).rounds)
+        task = ClusteringTask(features, Alternation(n_clusters=3, degrees="embedding", centred=False, first=first))
+        start = make_start("surrogate", task.first_problem(kernel), Q, np.random.default_rng(0))
+        rounds[first] = len(task.learn(kernel, AuthorsISM(), start, IterationMonitor).clustering.rounds)
     assert rounds == {"plain": 2, "scaled": 1}
 
 

@@ -7,8 +7,6 @@
 - ISM, whose rule is about eigenvalues, and greedy growth: a share of F that is stated.
 """
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -91,23 +89,6 @@ def test_other_rules_end_within_a_share_of_the_maximum(solver, case):
 
 
 PROBLEMS = [("wine", 4), pytest.param("cancer", 5, marks=pytest.mark.needs("mirror"))]
-CONVERGED = [
-    {"method": "dimension_growth"},
-    {"method": "stiefel_cayley"},
-    {"method": "grassmann_trust_region"},
-    {"method": "grassmann_trust_region", "derivatives": "autograd"},
-    {"method": "grassmann_conjugate_gradient"},
-    {"method": "riemannian_lbfgs"},
-    {"method": "scipy_lbfgs"},
-    {"method": "ism_safeguarded"},
-]
-
-
-def cost_of(problem, n_components, method, start="surrogate", **options):
-    start = make_start(start, problem, n_components, np.random.default_rng(0))
-    result = solve(build_solver({"method": method, **options}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    return -problem.value(result.projection), result.projection
 
 
 @pytest.mark.parametrize(("dataset", "q"), PROBLEMS)
@@ -121,17 +102,8 @@ def test_ism_with_the_papers_rule(dataset, q):
     }
     for kernel in ("gaussian", "polynomial"):
         expected, digit = known[dataset, kernel]
-        cost, _ = cost_of(problem_on(dataset, q, kernel), q, "ism", tolerance=0.01)
-        assert cost == pytest.approx(expected, abs=digit)
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
-@pytest.mark.parametrize(("dataset", "q"), PROBLEMS)
-def test_converged_solvers_agree(dataset, q, kernel):
-    problem = problem_on(dataset, q, kernel)
-    ism, _ = cost_of(problem, q, "ism", tolerance=1e-8)
-    for definition, start in product(CONVERGED, ("surrogate", "random")):
-        cost, projection = cost_of(problem, q, **definition, start=start)
-        # At relative stationarity 1e-6 the cost errs by its square over the curvature.
-        assert relative_stationarity(projection, problem.gradient(projection)) <= 1e-6
-        assert cost == pytest.approx(ism, rel=1e-8)
+        problem = problem_on(dataset, q, kernel)
+        start = make_start("surrogate", problem, q, np.random.default_rng(0))
+        result = solve(build_solver({"method": "ism", "tolerance": 0.01}), problem, start, IterationMonitor())
+        assert result.status is Status.CONVERGED
+        assert -problem.value(result.projection) == pytest.approx(expected, abs=digit)

@@ -88,13 +88,6 @@ def test_ends_at_the_monitors_limit_and_at_its_own(method):
     assert feasibility_error(result.projection) < 1e-10
 
 
-def test_a_tolerance_must_be_positive():
-    for method in SOLVERS:
-        for tolerance in (0.0, -1.0, float("nan")):
-            with pytest.raises(InputError, match="tolerance must be a finite number > 0, got"):
-                build_solver({**SOLVERS[method], "tolerance": tolerance})
-
-
 def test_unknown_methods_and_options_are_named():
     with pytest.raises(
         InputError, match=r"unknown solver method 'imm'\. Did you mean 'ism'\? .*dimension_growth, .*module:Class"

@@ -6,7 +6,7 @@ import numpy as np
 
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Gaussian, RelativeGaussian, Term, neighbour_distances
-from kdrbench.paradigms import Alternation, supervised_problem
+from kdrbench.paradigms import Alternation, ClusteringTask, supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from support.helpers import KERNELS, random_samples
 
@@ -59,7 +59,7 @@ def _constant_columns():
 
 def _unsupervised():
     features, _ = random_samples()
-    return Alternation(3, degrees="embedding").first_problem(features, Gaussian(2.0))
+    return ClusteringTask(features, Alternation(3, degrees="embedding")).first_problem(Gaussian(2.0))
 
 
 def _kept_diagonal():

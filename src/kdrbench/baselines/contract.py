@@ -19,18 +19,19 @@ from kdrbench.methods import build_method
 from kdrbench.parameters import whole
 from kdrbench.problems.objective import check_features
 
-_CLASSIFICATION = "kdrbench.baselines.methods"
-_CLUSTERING = "kdrbench.baselines.methods"
 BASELINES: dict[str, str] = {
-    "kernel_pca_svm": f"{_CLASSIFICATION}:KernelComponentsSVM",
-    "label_spreading": "kdrbench.baselines.methods:LabelSpreading",
-    "lda": f"{_CLASSIFICATION}:LinearDiscriminant",
-    "lda_svm": f"{_CLASSIFICATION}:DiscriminantSVM",
-    "nca_svm": f"{_CLASSIFICATION}:NeighbourhoodComponentsSVM",
-    "pca_spectral_clustering": f"{_CLUSTERING}:PrincipalComponentsSpectralClustering",
-    "pca_svm": f"{_CLASSIFICATION}:PrincipalComponentsSVM",
-    "spectral_clustering": f"{_CLUSTERING}:SpectralClustering",
-    "svm": f"{_CLASSIFICATION}:SupportVectorMachine",
+    name: f"kdrbench.baselines.methods:{method}"
+    for name, method in {
+        "kernel_pca_svm": "KernelComponentsSVM",
+        "label_spreading": "LabelSpreading",
+        "lda": "LinearDiscriminant",
+        "lda_svm": "DiscriminantSVM",
+        "nca_svm": "NeighbourhoodComponentsSVM",
+        "pca_spectral_clustering": "PrincipalComponentsSpectralClustering",
+        "pca_svm": "PrincipalComponentsSVM",
+        "spectral_clustering": "SpectralClustering",
+        "svm": "SupportVectorMachine",
+    }.items()
 }
 # What a baseline's class must have, besides the method of its task.
 CONTRACT = ("task", "imports")

@@ -26,6 +26,9 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.parameters import COUNT, FLAG, FRACTION, POSITIVE, check_parameters
 
+# Features (n x d) and their labels.
+Labelled = tuple[FloatArray, NDArray[Any]]
+
 
 def support_vector_machine(penalty: float = 1.0) -> Any:
     """Return an unfitted SVM with K(x, z) = exp(-|x - z|^2 / m), m the number of features it is fitted on.
@@ -60,13 +63,11 @@ class SupportVectorMachine:
 
         check_components(features, n_components)
         check_labels(features, labels)
-        steps = self._reduction(features, labels, n_components, rng)
+        steps = self._reduction((features, labels), n_components, rng)
         fitted: Classifier = make_pipeline(*steps, support_vector_machine(self.penalty)).fit(features, labels)
         return fitted
 
-    def _reduction(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> list[Any]:
+    def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         """Return unfitted transformers of scikit-learn's; none here."""
         return []
 
@@ -81,12 +82,10 @@ class DiscriminantSVM(SupportVectorMachine):
 
     imports: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.imports, "sklearn.discriminant_analysis")
 
-    def _reduction(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> list[Any]:
+    def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-        return [LinearDiscriminantAnalysis(n_components=min(n_components, len(np.unique(labels)) - 1))]
+        return [LinearDiscriminantAnalysis(n_components=min(n_components, len(np.unique(samples[1])) - 1))]
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,7 @@ class PrincipalComponentsSVM(SupportVectorMachine):
 
     imports: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.imports, "sklearn.decomposition")
 
-    def _reduction(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> list[Any]:
+    def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         from sklearn.decomposition import PCA
 
         return [PCA(n_components, random_state=random_state(rng))]
@@ -116,14 +113,11 @@ class NeighbourhoodComponentsSVM(SupportVectorMachine):
     max_iterations: Annotated[int, COUNT] = 50
     imports: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.imports, "sklearn.neighbors")
 
-    def _reduction(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> list[Any]:
+    def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-        return [
-            NeighborhoodComponentsAnalysis(n_components, max_iter=self.max_iterations, random_state=random_state(rng))
-        ]
+        seed = random_state(rng)
+        return [NeighborhoodComponentsAnalysis(n_components, max_iter=self.max_iterations, random_state=seed)]
 
 
 @dataclass(frozen=True)
@@ -139,12 +133,10 @@ class KernelComponentsSVM(SupportVectorMachine):
 
     imports: ClassVar[tuple[str, ...]] = (*SupportVectorMachine.imports, "sklearn.decomposition")
 
-    def _reduction(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> list[Any]:
+    def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         from sklearn.decomposition import KernelPCA
 
-        gamma = 0.5 / median_distance(features) ** 2
+        gamma = 0.5 / median_distance(samples[0]) ** 2
         return [KernelPCA(n_components, kernel="rbf", gamma=gamma, random_state=random_state(rng))]
 
 

@@ -1,7 +1,7 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
 from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
-from kdrbench.metric_learning.dne import DNE, dne_weights
+from kdrbench.metric_learning.dne import DNE, KDNESolution, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
     RANK_TOLERANCE,
     AnyKernel,
@@ -13,12 +13,10 @@ from kdrbench.metric_learning.kernel_pca import (
     kernel_pca,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.kernel_trick import KDNESolution, KNCAPoint, kdne, knca
-from kdrbench.metric_learning.learner import Learner, learn_map
+from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
 from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
 from kdrbench.metric_learning.nca import NCA, nca_objective
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
-from kdrbench.metric_learning.registry import LEARNERS, build_learner
 from kdrbench.metric_learning.selection import (
     best_of,
     cross_validated_kernel,
@@ -37,7 +35,6 @@ __all__ = [
     "Alignment",
     "AnyKernel",
     "KDNESolution",
-    "KNCAPoint",
     "KPCATrick",
     "KernelMap",
     "KernelPCA",
@@ -57,7 +54,6 @@ __all__ = [
     "gaussian_grid",
     "kdne",
     "kernel_pca",
-    "knca",
     "learn_map",
     "lmnn_objective",
     "lmnn_optimum",

@@ -20,7 +20,6 @@ from kdrbench.parameters import POSITIVE, Either, OneOf, check_value, whole
 # k(left, right) for rows of features (m x D, n x D): m x n.
 KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
 AnyKernel = Kernel | Combination | KernelFunction
-Rows = NDArray[np.intp]
 # Up to here ``auto`` keeps all components. Beyond, those that hold this share of the variance, up to this number.
 _ALL_SAMPLES, _SHARE, _MOST = 1000, 0.99, 100
 # From here on the largest eigenvalues alone are sought, if they are at most this share of all.
@@ -66,12 +65,6 @@ class SamplePairs:
             else:
                 self._beta[pairing] = self._left @ self._right.T
         return self._beta[pairing]
-
-    def subset(self, rows: Rows, columns: Rows) -> SamplePairs:
-        """Return the pairs of some rows with some columns; what has been computed is taken over."""
-        part = SamplePairs(self._left[rows], self._right[columns])
-        part._beta = {pairing: beta[np.ix_(rows, columns)] for pairing, beta in self._beta.items()}
-        return part
 
     def block(self, rows: slice, columns: slice) -> SamplePairs:
         """Return the pairs of some rows with some columns, nothing of them computed or kept here."""

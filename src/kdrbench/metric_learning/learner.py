@@ -1,15 +1,17 @@
-"""What a learner of Mahalanobis distances is, and what all of them ask of their samples."""
+"""Learners of Mahalanobis distances by name, their contract, and what all of them need of their samples."""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.methods import build_method
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
 
 
@@ -18,6 +20,37 @@ class Learner(Protocol):
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         """Return A for ``features`` (n x D) and their n class labels."""
+
+
+# What a learner's class must have.
+CONTRACT = ("fit",)
+LEARNERS: Mapping[str, str] = {
+    "nca": "kdrbench.metric_learning.nca:NCA",
+    "lmnn": "kdrbench.metric_learning.lmnn:LMNN",
+    "dne": "kdrbench.metric_learning.dne:DNE",
+}
+
+
+def build_learner(learner: object, options: Mapping[str, Any] | None = None) -> Learner:
+    """Return the learner of a name with its options, or an object with ``fit`` as it is.
+
+    A name may also be a file, ``module:Class`` or an entry point's name, for a learner of the user's own: a dataclass
+    of its options.
+
+    Raises ``InputError`` for an unknown name or option, an object without ``fit``, or options of an object.
+    """
+    if isinstance(learner, str):
+        if not isinstance(options, Mapping | None):
+            raise InputError(f"options of a learner must be None or a dict, got {options!r}")
+        return cast("Learner", build_method("learner", {"method": learner, **(options or {})}, LEARNERS, CONTRACT))
+    if isinstance(learner, type):
+        name = learner.__name__
+        raise InputError(f"a learner must be an object or a name, and {name} is a class; write {name}()")
+    if not callable(getattr(learner, "fit", None)):
+        raise InputError(f"a learner must be one of {', '.join(LEARNERS)} or an object with fit; got {learner!r}")
+    if options:
+        raise InputError("options belong to a learner's name; a learner object has its own")
+    return cast("Learner", learner)
 
 
 def learn_map(learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:

@@ -62,18 +62,11 @@ def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray)
         S = Laplacian of  w_ij = p_ij (1[y_i = y_j] - p_i),   p_i = sum_{j: y_j = y_i} p_ij
 
     Source: Chatpatanasiri et al. 2010, Eqs. 5 and 6; the gradient as printed there lacks a minus sign for the f that is
-    minimised.
+    minimised. Memory is O(n d).
     """
-    value, moved = nca_slopes(features @ projection, codes)
-    gradient: FloatArray = 2.0 * features.T @ moved
-    return value, gradient
-
-
-def nca_slopes(projected: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:
-    """Return f and S P (n x d) of :func:`nca_objective` for P = XA = ``projected``, in O(n d) memory."""
     # Class after class, so that those of one's own are side by side.
     order, classes, ends = class_order(codes)
-    samples, value = projected[order], 0.0
+    samples, value = (features @ projection)[order], 0.0
     squared, product = distance_rows(samples), LaplacianProduct(samples)
     for rows in row_blocks(*samples.shape):
         chances = squared(rows)
@@ -92,6 +85,7 @@ def nca_slopes(projected: FloatArray, codes: IntArray) -> tuple[float, FloatArra
             mine *= -rights
             own[...] = held
         product.add(rows, chances)
-    moved = np.empty_like(projected)
+    moved = np.empty_like(samples)
     moved[order] = product.total()
-    return value, moved
+    gradient: FloatArray = 2.0 * features.T @ moved
+    return value, gradient

@@ -1,11 +1,10 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, FirstStep
+from kdrbench.paradigms.alternation import Alternation, ClusteringTask, FirstStep, Learned
 from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round
 from kdrbench.paradigms.task import (
     PARADIGMS,
-    Learned,
     SupervisedTask,
     Task,
     build_task,
@@ -20,6 +19,7 @@ __all__ = [
     "PARADIGMS",
     "Alternation",
     "Clustering",
+    "ClusteringTask",
     "FirstStep",
     "Guidance",
     "Learned",

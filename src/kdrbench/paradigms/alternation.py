@@ -29,62 +29,35 @@ Source: NeurIPS 2019, section 2; the form with D on both sides of every term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
-from kdrbench.kernels import Combination, Kernel, Polynomial
+from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
-from kdrbench.solvers import IterationMonitor, Monitor, Solver, Status, solve
+from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled
 
 # The rank of the first embedding's factor, where a tolerance allows one: it is a start only.
 _FIRST_RANK = 200
 
 
-@dataclass(frozen=True)
-class FirstStep:
-    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W.
-
-    ``eigenvalues`` are those that the first round's are compared with, if they are.
-    """
-
-    embedding: FloatArray
-    uses_degrees: bool
-    eigenvalues: FloatArray | None = None
-
-
 # The papers' own stopping: the change of eigenvalues, and a cap that their alternations seldom reach.
 _SETTLED, _PAPERS_ROUNDS = 0.01, 20
 _STATIONARY, _MOST_ROUNDS = 1e-6, 500
-
-
-class _Samples(NamedTuple):
-    """What an alternation is about, and how it may be evaluated and watched."""
-
-    features: FloatArray
-    kernel: Kernel | Combination
-    guidance: Sequence[Guidance]
-    evaluation: Evaluation
-    monitor: Callable[[], Monitor]
-    seed: int
-
-
-class _Explored(NamedTuple):
-    """An alternation by eigenvalues, and the W of each of its rounds."""
-
-    clustering: Clustering
-    projections: list[FloatArray]
+# The starts of a clustering compete on this number of samples where its evaluation may be approximate.
+_SOME_SAMPLES = 1000
+MakeMonitor = Callable[[], Monitor]
 
 
 @dataclass(frozen=True)
@@ -108,90 +81,156 @@ class Alternation(Form):
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def first_step(
-        self,
-        features: FloatArray,
-        kernel: Kernel | Combination,
-        evaluation: Evaluation | None = None,
-        *,
-        projection: FloatArray | None = None,
-    ) -> FirstStep:
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned projection (d x q), its objective, how it ended, and the ``problem`` it is a solution of.
+
+    ``iterations`` are the solver's, over all rounds of a clustering; ``result`` is that of the last round.
+    """
+
+    projection: FloatArray
+    objective: float
+    status: Status
+    message: str
+    iterations: int
+    problem: Problem
+    result: SolverResult
+    clustering: Clustering | None = None
+
+
+@dataclass(frozen=True)
+class FirstStep:
+    """U of the unprojected kernel (n x k), and whether its D exists and is requested: the same for every start of W.
+
+    ``eigenvalues`` are those that the first round's are compared with, if they are.
+    """
+
+    embedding: FloatArray
+    uses_degrees: bool
+    eigenvalues: FloatArray | None = None
+
+
+@dataclass
+class ClusteringTask:
+    """Gamma follows the clusters: an alternation. U of the unprojected kernel is made once for all its starts.
+
+    ``evaluation`` says how problems and kernel matrices may be evaluated.
+    """
+
+    features: FloatArray
+    alternation: Alternation
+    guidance: tuple[Guidance, ...] = ()
+    evaluation: Evaluation | None = None
+    alignment_target: FloatArray | None = None
+    _begun: tuple[Kernel | Combination, FirstStep] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of clusters."""
+        return self.alternation.n_clusters
+
+    def first_step(self, kernel: Kernel | Combination, projection: FloatArray | None = None) -> FirstStep:
         """Return U of the unprojected kernel, or of that at ``projection`` W, where an alternation goes on.
 
         Where ``evaluation`` has a tolerance > 0 and the samples are many, the former is U of a factor of K of rank 200,
         whatever its error: unprojected kernel matrices are seldom of low rank, and U is a start only.
         """
-        self._check(features, ())
-        asked, degrees = evaluation or Evaluation(), Degrees(self.degrees != "none")
+        if projection is None and self._begun is not None and self._begun[0] is kernel:
+            return self._begun[1]
+        self._check()
+        form, asked = self.alternation, self.evaluation or Evaluation()
+        degrees = Degrees(form.degrees != "none")
         if projection is None:
-            if self.first == "scaled" and isinstance(kernel, Polynomial):
-                kernel = replace(kernel, scale=1.0 / features.shape[1])
-            gram = gram_operator(kernel, features, asked, rank=_FIRST_RANK)
+            unprojected: Kernel | Combination = kernel
+            if form.first == "scaled" and isinstance(kernel, Polynomial):
+                unprojected = replace(kernel, scale=1.0 / self.features.shape[1])
+            gram = gram_operator(unprojected, self.features, asked, rank=_FIRST_RANK)
         else:
-            gram = gram_operator(kernel, features @ projection, asked)
-        scaled = self.first == "scaled"
-        scaling = degrees.scaling(gram) if scaled or self.degrees == "both" else None
-        eigenvalues, embedding = self.embedding(gram, scaling, asked)
-        return FirstStep(embedding, degrees.in_use, eigenvalues if scaled else None)
+            gram = gram_operator(kernel, self.features @ projection, asked)
+        scaled = form.first == "scaled"
+        scaling = degrees.scaling(gram) if scaled or form.degrees == "both" else None
+        eigenvalues, embedding = form.embedding(gram, scaling, asked)
+        first = FirstStep(embedding, degrees.in_use, eigenvalues if scaled else None)
+        if projection is None:
+            self._begun = (kernel, first)
+        return first
 
-    def first_problem(
-        self,
-        features: FloatArray,
-        kernel: Kernel | Combination,
-        guidance: Sequence[Guidance] = (),
-        *,
-        evaluation: Evaluation | None = None,
-        first: FirstStep | None = None,
-    ) -> Problem:
+    def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
-        self._check(features, guidance)
-        begun = first or self.first_step(features, kernel, evaluation)
-        return build_problem(TraceObjective(features, kernel, gamma_of(begun.embedding, guidance, None)), evaluation)
+        gamma = gamma_of(self.first_step(kernel).embedding, self.guidance, None)
+        return build_problem(TraceObjective(self.features, kernel, gamma), self.evaluation)
 
-    def run(
+    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
+        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
+        return self._learned(kernel, solver, start, monitor, self.first_step(kernel))
+
+    def resumed(
+        self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
+    ) -> Learned:
+        """Go on with an alternation whose last W (d x q), of some of the samples, is ``projection``."""
+        return self._learned(kernel, solver, projection, monitor, self.first_step(kernel, projection))
+
+    def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
+        """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
+
+        They are the same in every run, and have no D where it does not exist for all.
+        """
+        asked, n_samples = self.evaluation or Evaluation(), len(self.features)
+        if asked.tolerance == 0.0 or n_samples < 2 * _SOME_SAMPLES:
+            return None
+        rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
+        alternation = self.alternation
+        if not self.first_step(kernel).uses_degrees:
+            alternation = replace(alternation, degrees="none")
+        guidance = tuple(alternation.of(term, rows) for term in self.guidance)
+        if isinstance(kernel, Gaussian):
+            asked = replace(asked, evaluator="low_rank")
+        return ClusteringTask(self.features[rows], alternation, guidance, asked), restricted_to(kernel, rows)
+
+    def _learned(
+        self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor, first: FirstStep
+    ) -> Learned:
+        solver, form = getattr(solver, "alone", solver), self.alternation
+        if form.rule == "eigenvalues":
+            clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)
+        else:
+            papers = replace(form, rule="eigenvalues", tolerance=None, max_rounds=None)
+            exploration = getattr(solver, "exploration", solver)
+            explored = self._alternate(papers, kernel, exploration, start, monitor, first)
+            clustering = self._climbed(*explored, kernel, solver, monitor)
+        return Learned(
+            clustering.projection,
+            clustering.objective,
+            clustering.status,
+            clustering.message,
+            sum(round_.iterations for round_ in clustering.rounds),
+            clustering.problem,
+            clustering.result,
+            clustering,
+        )
+
+    def _climbed(
         self,
-        features: FloatArray,
+        before: Clustering,
+        projections: list[FloatArray],
         kernel: Kernel | Combination,
         solver: Solver,
-        start: FloatArray,
-        guidance: Sequence[Guidance] = (),
-        *,
-        monitor: Callable[[], Monitor] = IterationMonitor,
-        seed: int = 0,
-        evaluation: Evaluation | None = None,
-        first: FirstStep | None = None,
+        monitor: MakeMonitor,
     ) -> Clustering:
-        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
-
-        ``evaluation`` says how problems and kernel matrices may be evaluated; ``first`` is the :meth:`first_step` of
-        these samples and this kernel, where it is at hand.
-        """
-        self._check(features, guidance)
-        asked = evaluation or Evaluation()
-        begun = first or self.first_step(features, kernel, asked)
-        samples = _Samples(features, kernel, guidance, asked, monitor, seed)
-        solver = getattr(solver, "alone", solver)
-        if self.rule == "eigenvalues":
-            return self._alternate(samples, solver, start, begun).clustering
-        papers = replace(self, rule="eigenvalues", tolerance=None, max_rounds=None)
-        explored = papers._alternate(samples, getattr(solver, "exploration", solver), start, begun)
-        uses_degrees = explored.clustering.uses_degrees
-        reduced = ReducedObjective(self, features, kernel, guidance, evaluation=asked, uses_degrees=uses_degrees)
-        return self._converged(reduced, solver, explored, monitor)
-
-    def _converged(
-        self, reduced: ReducedObjective, solver: Solver, explored: _Explored, monitor: Callable[[], Monitor]
-    ) -> Clustering:
-        """Climb from the best W of an alternation."""
-        before = explored.clustering
-        comparable = [projection for projection in explored.projections if reduced.is_comparable(projection)]
+        """Climb from the best of the ``projections`` of an alternation."""
+        form = self.alternation
+        reduced = ReducedObjective(
+            form, self.features, kernel, self.guidance, evaluation=self.evaluation, uses_degrees=before.uses_degrees
+        )
+        comparable = [projection for projection in projections if reduced.is_comparable(projection)]
         end = climb(
             reduced,
             solver,
             max(comparable, key=reduced.value),
             monitor,
-            tolerance=self.tolerance or _STATIONARY,
-            max_rounds=self.max_rounds or _MOST_ROUNDS,
+            tolerance=form.tolerance or _STATIONARY,
+            max_rounds=form.max_rounds or _MOST_ROUNDS,
         )
         return replace(
             before,
@@ -206,18 +245,26 @@ class Alternation(Form):
             result=end.result or before.result,
         )
 
-    def _alternate(self, samples: _Samples, solver: Solver, start: FloatArray, begun: FirstStep) -> _Explored:
-        """Alternate until the eigenvalues settle, as the papers do."""
-        features, kernel, guidance, asked, monitor, seed = samples
-        tolerance, max_rounds = self.tolerance or _SETTLED, self.max_rounds or _PAPERS_ROUNDS
-        embedding, degrees = begun.embedding, Degrees(begun.uses_degrees)
+    def _alternate(
+        self,
+        form: Alternation,
+        kernel: Kernel | Combination,
+        solver: Solver,
+        start: FloatArray,
+        monitor: MakeMonitor,
+        first: FirstStep,
+    ) -> tuple[Clustering, list[FloatArray]]:
+        """Alternate until the eigenvalues settle, as the papers do; return the W of each round, too."""
+        features, guidance, asked = self.features, self.guidance, self.evaluation or Evaluation()
+        tolerance, max_rounds = form.tolerance or _SETTLED, form.max_rounds or _PAPERS_ROUNDS
+        embedding, degrees = first.embedding, Degrees(first.uses_degrees)
         projection, projections = start, list[FloatArray]()
         scaling = degrees.scaling(gram_operator(kernel, features @ projection, asked))
         rounds: list[Round] = []
         later = getattr(solver, "continued", solver)
         status, message = Status.MAX_ITERATIONS, f"eigenvalues had not settled after {max_rounds} rounds"
         for _ in range(max_rounds):
-            gamma = gamma_of(embedding, guidance, self.held(scaling))
+            gamma = gamma_of(embedding, guidance, form.held(scaling))
             problem = build_problem(TraceObjective(features, kernel, gamma), asked)
             result = solve(solver, problem, projection, monitor())
             projection = result.projection
@@ -226,13 +273,13 @@ class Alternation(Form):
             gram = gram_operator(kernel, features @ projection, asked)
             before, current = scaling, degrees.scaling(gram)
             scaling = current
-            if before is not None and current is not None and len(rounds) >= self.damp_after:
+            if before is not None and current is not None and len(rounds) >= form.damp_after:
                 scaling = np.sqrt(before * current)
-            eigenvalues, embedding = self.embedding(gram, scaling, asked, embedding)
-            gamma = gamma_of(embedding, guidance, self.held(current))
+            eigenvalues, embedding = form.embedding(gram, scaling, asked, embedding)
+            gamma = gamma_of(embedding, guidance, form.held(current))
             objective = float(np.vdot(gram.applied(gamma.factor), gamma.factor * gamma.weights))
             rounds.append(Round(objective, eigenvalues, result.status, result.iterations))
-            earlier = rounds[-2].eigenvalues if len(rounds) > 1 else begun.eigenvalues
+            earlier = rounds[-2].eigenvalues if len(rounds) > 1 else first.eigenvalues
             if earlier is not None and eigenvalues_settled(eigenvalues, earlier, tolerance):
                 status, message = Status.CONVERGED, f"eigenvalues settled to {tolerance:g}"
                 break
@@ -240,17 +287,18 @@ class Alternation(Form):
             status, message = result.status, f"in the last round: {result.message}"
         used = degrees.in_use
         clustering = Clustering(
-            projection, embedding, gamma, objective, tuple(rounds), status, message, problem, result, used, seed
+            projection, embedding, gamma, objective, tuple(rounds), status, message, problem, result, used
         )
-        return _Explored(clustering, projections)
+        return clustering, projections
 
-    def _check(self, features: FloatArray, guidance: Sequence[Guidance]) -> None:
-        check_features(features)
-        if self.n_clusters > len(features):
-            raise InputError(f"n_clusters must be at most n_samples = {len(features)}, got {self.n_clusters}")
-        for term in guidance:
-            if len(term.factor) != len(features):
+    def _check(self) -> None:
+        n_samples = len(self.features)
+        check_features(self.features)
+        if self.n_classes > n_samples:
+            raise InputError(f"n_clusters must be at most n_samples = {n_samples}, got {self.n_classes}")
+        for term in self.guidance:
+            if len(term.factor) != n_samples:
                 raise InputError(
-                    f"features have {len(features)} samples but what is known of them has {len(term.factor)}; "
+                    f"features have {n_samples} samples but what is known of them has {len(term.factor)}; "
                     "both must describe the same samples in the same order"
                 )

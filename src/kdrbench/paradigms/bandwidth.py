@@ -24,9 +24,10 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance
 from kdrbench.kernels.family import FloatArray
+from kdrbench.paradigms.alternation import ClusteringTask, Learned
 from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.reduced import ReducedObjective
-from kdrbench.paradigms.task import ClusteringTask, Learned, Task
+from kdrbench.paradigms.task import Task
 from kdrbench.solvers import Monitor, Solver, make_start
 
 # Narrower ones set outliers apart; wider steps lose what is followed from one to the next.

@@ -260,12 +260,11 @@ class Clustering:
     problem: Problem
     result: SolverResult
     uses_degrees: bool
-    seed: int = 0
 
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The clusters."""
-        return cluster_rows(self.embedding, self.seed)
+        return cluster_rows(self.embedding)
 
 
 class Climbed(NamedTuple):

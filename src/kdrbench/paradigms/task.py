@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.kernels import Combination, Gaussian, Kernel, resolve_kernel, restricted_to
+from kdrbench.kernels import Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, FirstStep
+from kdrbench.paradigms.alternation import Alternation, ClusteringTask, Learned, MakeMonitor
 from kdrbench.paradigms.embedding import Guidance
-from kdrbench.paradigms.reduced import Clustering
 from kdrbench.parameters import POSITIVE, OneOf, check_names, check_value
 from kdrbench.problems import (
     Counters,
@@ -31,11 +30,8 @@ from kdrbench.problems import (
     target_gamma,
 )
 from kdrbench.samples import Samples
-from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+from kdrbench.solvers import Solver, solve
 
-# The starts of a clustering compete on this number of samples where its evaluation may be approximate.
-_SOME_SAMPLES = 1000
-MakeMonitor = Callable[[], Monitor]
 Parameters = Mapping[str, Any]
 _SETTINGS = frozenset(field.name for field in fields(Alternation))
 
@@ -108,23 +104,6 @@ def _positive(mu: float) -> float:
     return float(mu)
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A learned projection (d x q), its objective, how it ended, and the ``problem`` it is a solution of.
-
-    ``iterations`` are the solver's, over all rounds of a clustering; ``result`` is that of the last round.
-    """
-
-    projection: FloatArray
-    objective: float
-    status: Status
-    message: str
-    iterations: int
-    problem: Problem
-    result: SolverResult
-    clustering: Clustering | None = None
-
-
 class Task(Protocol):
     """What is to be learned from given samples, whatever the kernel, the start and the solver."""
 
@@ -176,92 +155,6 @@ class SupervisedTask:
         result = solve(solver, problem, start, monitor())
         value = problem.fresh().value(result.projection)
         return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)
-
-
-@dataclass
-class ClusteringTask:
-    """Gamma follows the clusters: an alternation. U of the unprojected kernel is made once for all its starts."""
-
-    features: FloatArray
-    alternation: Alternation
-    guidance: tuple[Guidance, ...] = ()
-    evaluation: Evaluation | None = None
-    alignment_target: FloatArray | None = None
-    _begun: tuple[Kernel | Combination, FirstStep] | None = field(default=None, init=False, repr=False)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of clusters."""
-        return self.alternation.n_clusters
-
-    def first_problem(self, kernel: Kernel | Combination) -> Problem:
-        """Return the problem of the first round."""
-        return self.alternation.first_problem(
-            self.features, kernel, self.guidance, evaluation=self.evaluation, first=self._first_step(kernel)
-        )
-
-    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
-        """Alternate."""
-        return self._alternated(kernel, solver, start, monitor, self._first_step(kernel))
-
-    def resumed(
-        self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
-    ) -> Learned:
-        """Go on with an alternation whose last W (d x q), of some of the samples, is ``projection``."""
-        first = self.alternation.first_step(self.features, kernel, self.evaluation, projection=projection)
-        return self._alternated(kernel, solver, projection, monitor, first)
-
-    def _alternated(
-        self,
-        kernel: Kernel | Combination,
-        solver: Solver,
-        start: FloatArray,
-        monitor: MakeMonitor,
-        first: FirstStep,
-    ) -> Learned:
-        clustering = self.alternation.run(
-            self.features,
-            kernel,
-            solver,
-            start,
-            self.guidance,
-            monitor=monitor,
-            evaluation=self.evaluation,
-            first=first,
-        )
-        iterations = sum(round_.iterations for round_ in clustering.rounds)
-        return Learned(
-            clustering.projection,
-            clustering.objective,
-            clustering.status,
-            clustering.message,
-            iterations,
-            clustering.problem,
-            clustering.result,
-            clustering,
-        )
-
-    def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
-        """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
-
-        They are the same in every run, and have no D where it does not exist for all.
-        """
-        asked, n_samples = self.evaluation or Evaluation(), len(self.features)
-        if asked.tolerance == 0.0 or n_samples < 2 * _SOME_SAMPLES:
-            return None
-        rows = np.sort(np.random.default_rng(0).choice(n_samples, _SOME_SAMPLES, replace=False))
-        alternation = self.alternation
-        if not self._first_step(kernel).uses_degrees:
-            alternation = replace(alternation, degrees="none")
-        guidance = tuple(alternation.of(term, rows) for term in self.guidance)
-        if isinstance(kernel, Gaussian):
-            asked = replace(asked, evaluator="low_rank")
-        return ClusteringTask(self.features[rows], alternation, guidance, asked), restricted_to(kernel, rows)
-
-    def _first_step(self, kernel: Kernel | Combination) -> FirstStep:
-        if self._begun is None or self._begun[0] is not kernel:
-            self._begun = (kernel, self.alternation.first_step(self.features, kernel, self.evaluation))
-        return self._begun[1]
 
 
 def learn_from_all(

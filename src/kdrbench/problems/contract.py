@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -181,19 +181,12 @@ def explanation_of(problem: Problem, n_components: int) -> str:
     return problem.explain(n_components) if is_approximable(problem) else type(problem).__name__
 
 
-class Fused(Protocol):
-    """What has F and its gradient from one pass."""
-
-    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return both."""
-
-
-def value_and_gradient_of(problem: Problem | Fused, projection: FloatArray) -> tuple[float, FloatArray]:
+def value_and_gradient_of(problem: Any, projection: FloatArray) -> tuple[float, FloatArray]:
     """Return F(W) and its gradient, from one pass where the problem offers that; by two calls otherwise."""
-    if callable(getattr(problem, "value_and_gradient", None)):
-        return problem.value_and_gradient(projection)
-    apart = cast(Problem, problem)
-    return apart.value(projection), apart.gradient(projection)
+    if callable(fused := getattr(problem, "value_and_gradient", None)):
+        value, gradient = fused(projection)
+        return value, gradient
+    return problem.value(projection), problem.gradient(projection)
 
 
 def surrogate_is_constant(problem: Problem) -> bool:

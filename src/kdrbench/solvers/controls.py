@@ -27,12 +27,16 @@ from kdrbench.solvers.monitor import Monitor
 _RIDGE = 1e-8
 
 
-@dataclass(frozen=True)
-class StartAlone:
-    """The start, as it is."""
+class Control:
+    """A solver that does not try to maximise F."""
 
     requires: ClassVar[frozenset[str]] = frozenset()
     control: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class StartAlone(Control):
+    """The start, as it is."""
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return ``start``."""
@@ -40,11 +44,8 @@ class StartAlone:
 
 
 @dataclass(frozen=True)
-class PrincipalAxes:
+class PrincipalAxes(Control):
     """The q leading principal axes of the samples."""
-
-    requires: ClassVar[frozenset[str]] = frozenset()
-    control: ClassVar[bool] = True
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
@@ -55,14 +56,11 @@ class PrincipalAxes:
 
 
 @dataclass(frozen=True)
-class DiscriminantAxes:
+class DiscriminantAxes(Control):
     """The axes of linear discriminant analysis, made orthonormal; beyond k - 1 of them principal axes of the rest.
 
     Raises ``InputError`` for problems without classes.
     """
-
-    requires: ClassVar[frozenset[str]] = frozenset()
-    control: ClassVar[bool] = True
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Return the axes."""
@@ -80,13 +78,11 @@ class DiscriminantAxes:
 
 
 @dataclass(frozen=True)
-class ShuffledLabels:
+class ShuffledLabels(Control):
     """Plain ISM on the same samples with the rows of Gamma permuted; ``seed`` draws the permutation."""
 
     seed: int = 0
     max_iterations: Annotated[int, COUNT] = 20
-    requires: ClassVar[frozenset[str]] = frozenset()
-    control: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")

@@ -7,15 +7,18 @@ method, and not that one of them looks and the others do not. Both the look and 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.base import SQUARE, SolverOutcome, Status
 from kdrbench.solvers.geometry.curvature import smallest_curvature
 from kdrbench.solvers.geometry.stiefel import orthonormalised
 from kdrbench.solvers.geometry.tangents import Tangents
@@ -27,18 +30,6 @@ CURVATURE_TOLERANCE = 1e-6
 ORACLES = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
 # The longest step, and how often it is halved.
 _HALVINGS = 30
-
-
-def check_escape(solver: object, *, allowed: bool) -> None:
-    """Note the oracles that a solver's option ``escape`` needs; ``InputError`` where the option is not ``allowed``."""
-    if not getattr(solver, "escape", False):
-        return
-    if not allowed:
-        raise InputError(
-            f"solver option escape of {type(solver).__name__} belongs to the converged variant; a published variant "
-            "that leaves saddles would not be as published"
-        )
-    object.__setattr__(solver, "requires", type(solver).requires | ORACLES)  # type: ignore[attr-defined]
 
 
 def rounding_of(value: float) -> float:
@@ -107,3 +98,46 @@ def run_escaping(
             return outcome._replace(message=f"{outcome.message}, no direction of ascent found{saddles}")
         outcome, left = run(beside), left + 1
     return outcome
+
+
+@dataclass(frozen=True)
+class RivalOptions:
+    """The relative stationarity and the number of iterations that end a search, and whether it leaves saddles.
+
+    Published variants leave none. Iterations are counted from each saddle. Raises ``InputError`` for values that are
+    not allowed.
+    """
+
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 10_000
+    escape: Annotated[bool, FLAG] = False
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "solver option")
+        if self.escape and not self._may_escape():
+            raise InputError(
+                f"solver option escape of {type(self).__name__} belongs to the converged variant; a published variant "
+                "that leaves saddles would not be as published"
+            )
+        if self.escape:
+            object.__setattr__(self, "requires", type(self).requires | ORACLES)
+
+    def _may_escape(self) -> bool:
+        return getattr(self, "variant", "converged") == "converged"
+
+
+class Rival(RivalOptions, ABC):
+    """A search from a start, and on from saddles with ``escape``."""
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Search from ``start`` (d x q) until W is stationary, and on from saddles where that is requested."""
+        if start.shape[0] == start.shape[1]:
+            return SolverOutcome(start, Status.CONVERGED, SQUARE)
+        if self.escape:
+            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
+        return self._search(problem, start, monitor)
+
+    @abstractmethod
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Search from ``start`` until W is stationary or a limit is reached."""

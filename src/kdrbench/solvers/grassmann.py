@@ -33,12 +33,11 @@ import numpy as np
 
 from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
+from kdrbench.parameters import COUNT, OneOf
 from kdrbench.problems import PassStoppedError, Problem, evaluated_as, value_and_gradient_of
-from kdrbench.solvers.base import SQUARE, VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
 from kdrbench.solvers.callbacks import SearchEnded
-from kdrbench.solvers.escape import check_escape, run_escaping
-from kdrbench.solvers.first_order import FirstOrderRival
+from kdrbench.solvers.escape import Rival
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
     orthonormalised,
@@ -89,8 +88,6 @@ def run_on_grassmann(
     import pymanopt
     from pymanopt.manifolds import Grassmann
 
-    if start.shape[0] == start.shape[1]:
-        return SolverOutcome(start, Status.CONVERGED, SQUARE)
     adapter = _Adapter(problem, monitor, rule)
     manifold = Grassmann(*start.shape)
     # The same sum; pymanopt's goes through an np.tensordot that costs ten times as much as what it adds up.
@@ -165,30 +162,17 @@ def _clean(point: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class GrassmannTrustRegion:
+class GrassmannTrustRegion(Rival):
     """Trust regions of at most ``max_iterations`` outer iterations, with ``analytic`` or ``autograd`` derivatives.
 
-    ``tolerance``, ``derivatives`` and ``escape`` are those of the converged variant. With ``escape`` saddles are left
-    (see :mod:`kdrbench.solvers.escape`), by the problem's own Hessian, and iterations counted from each of them.
+    ``tolerance`` and ``derivatives`` are those of the converged variant. Saddles are left by the problem's own Hessian.
     """
 
-    tolerance: Annotated[float, POSITIVE] = 1e-6
     max_iterations: Annotated[int, COUNT] = 1000
     variant: Annotated[str, VARIANTS] = "converged"
     derivatives: Annotated[str, OneOf(("analytic", "autograd"))] = "analytic"
-    escape: Annotated[bool, FLAG] = False
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=self.variant == "converged")
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Run pymanopt from ``start`` until its rule is met."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         with needed_for("the solver grassmann_trust_region"):
@@ -204,7 +188,7 @@ class GrassmannTrustRegion:
 
 
 @dataclass(frozen=True)
-class GrassmannConjugateGradient(FirstOrderRival):
+class GrassmannConjugateGradient(Rival):
     """Conjugate gradients, ended at relative stationarity ``tolerance`` or ``max_iterations`` iterations."""
 
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")

@@ -32,17 +32,15 @@ Sources: Wen and Yin, "A feasible method for optimization with orthogonality con
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, POSITIVE, check_parameters
 from kdrbench.problems import Problem, value_and_gradient_of
 from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
-from kdrbench.solvers.escape import check_escape, run_escaping
+from kdrbench.solvers.escape import Rival
 from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 
@@ -50,50 +48,21 @@ _SUFFICIENT_DECREASE = 1e-4
 _BACKTRACK = 0.1
 _AVERAGING = 0.85
 _STEP_BOUNDS = (1e-20, 1e20)
+_MOST_TRIALS = 60
+_PUBLISHED_STEP, _PUBLISHED_TRIALS, _PUBLISHED_STEPS = 1e-3, 5, 1000
 
 
 @dataclass(frozen=True)
-class _Rule:
-    """What the variants do differently; see the table of the module."""
+class StiefelCayley(Rival):
+    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant."""
 
-    first_step: Callable[[float], float]
-    slope: Callable[[FloatArray, FloatArray], float]
-    most_trials: int
-    takes_last_trial: bool
-    first_is_long: bool
-    most_steps: float
-    settled: Callable[[_Search, float], str]
-
-
-@dataclass(frozen=True)
-class StiefelCayley:
-    """Curvilinear search of at most ``max_iterations`` steps; ``tolerance`` is that of the converged variant.
-
-    With ``escape``, which only the converged variant has, saddles are left (see :mod:`kdrbench.solvers.escape`); steps
-    are then counted from each of them.
-    """
-
-    tolerance: Annotated[float, POSITIVE] = 1e-6
-    max_iterations: Annotated[int, COUNT] = 10_000
     variant: Annotated[str, VARIANTS] = "converged"
-    escape: Annotated[bool, FLAG] = False
-    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
-        check_escape(self, allowed=self.variant == "converged")
-
-    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        """Search from ``start``."""
-        if self.escape:
-            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
-        return self._search(problem, start, monitor)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
-        rule = _RULES[self.variant]
-        search = _Search(problem, start, rule)
-        most_steps = min(self.max_iterations, rule.most_steps)
-        while not (reason := rule.settled(search, self.tolerance)):
+        published = self.variant == "published"
+        search = _Search(problem, start, published=published)
+        most_steps = min(self.max_iterations, _PUBLISHED_STEPS) if published else self.max_iterations
+        while not (reason := _settled_as_published(search) if published else _stationary(search, self.tolerance)):
             if search.steps == most_steps:
                 message = f"stationarity was {search.stationarity:.1e} after {search.steps} steps"
                 return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
@@ -102,7 +71,7 @@ class StiefelCayley:
             if not search.step():
                 message = f"no step length decreases the cost; stationarity is {search.stationarity:.1e}"
                 return SolverOutcome(search.point, Status.STALLED, message)
-        if self.variant == "published":
+        if published:
             reason = f"{reason}; stationarity is {search.stationarity:.1e}"
         return SolverOutcome(search.point, Status.CONVERGED, reason)
 
@@ -110,12 +79,11 @@ class StiefelCayley:
 class _Search:
     """The iterate W, the gradient of E there, and the memory of step lengths and costs."""
 
-    def __init__(self, problem: Problem, start: FloatArray, rule: _Rule) -> None:
-        self._problem, self._rule = problem, rule
-        self.point = start
+    def __init__(self, problem: Problem, start: FloatArray, *, published: bool) -> None:
+        self._problem, self._published, self.point = problem, published, start
         self._cost, self._gradient = self._evaluated(start)
         self._tangent = _tangent(start, self._gradient)
-        self._tau = rule.first_step(float(np.linalg.norm(self._tangent)))
+        self._tau = _PUBLISHED_STEP if published else 0.1 / max(self.slope, np.finfo(float).tiny)
         self._reference, self._memory = self._cost, 1.0
         self.steps = 0
         # |S| / sqrt(d) and |dE| / (|E| + 1) of each step.
@@ -135,12 +103,16 @@ class _Search:
     def step(self) -> bool:
         """Move along the curve by the first acceptable step length; return whether one was found."""
         curve = CayleyCurve(self.point, self._gradient)
-        decrease = self._rule.slope(self.point, self._tangent)
+        decrease = float(np.sum(self._tangent**2))
+        if not self._published:
+            # E'(0) = -|A|^2 / 2 along the curve. |A|^2 = 2 |AW|^2 - |W'AW|^2, since A maps the complement of W to W;
+            # as a trace of products of U and V it would be lost to cancellation near a solution.
+            decrease -= 0.5 * float(np.sum((self.point.T @ self._tangent) ** 2))
         tau = self._tau
-        for trial in range(1, self._rule.most_trials + 1):
+        for trial in range(1, (_PUBLISHED_TRIALS if self._published else _MOST_TRIALS) + 1):
             candidate = curve.at(tau)
             cost, gradient = self._evaluated(candidate)
-            taken = self._rule.takes_last_trial and trial == self._rule.most_trials
+            taken = self._published and trial == _PUBLISHED_TRIALS
             if taken or cost <= self._reference - _SUFFICIENT_DECREASE * tau * decrease:
                 self._accept(candidate, cost, gradient)
                 return True
@@ -169,7 +141,7 @@ class _Search:
         inner = abs(product)
         if inner == 0.0:
             return self._tau
-        long = (self.steps % 2 == 0) == self._rule.first_is_long
+        long = (self.steps % 2 == 0) != self._published
         tau = length / inner if long else inner / float(np.vdot(turned, turned))
         return min(max(tau, _STEP_BOUNDS[0]), _STEP_BOUNDS[1])
 
@@ -177,12 +149,6 @@ class _Search:
 def _tangent(point: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the gradient in the canonical metric, G - W G'W = A W."""
     return np.asarray(gradient - point @ (gradient.T @ point))
-
-
-def _slope_along_curve(point: FloatArray, tangent: FloatArray) -> float:
-    # E'(0) = -|A|^2 / 2 along the curve. |A|^2 = 2 |AW|^2 - |W'AW|^2, since A maps the complement of W to W;
-    # as a trace of products of U and V it would be lost to cancellation near a solution.
-    return float(np.sum(tangent**2) - 0.5 * np.sum((point.T @ tangent) ** 2))
 
 
 def _stationary(search: _Search, tolerance: float) -> str:
@@ -193,7 +159,7 @@ def _stationary(search: _Search, tolerance: float) -> str:
 _SLOPE, _CHANGES, _SLACK, _WINDOW = 1e-6, (1e-6, 1e-12), 10.0, 5
 
 
-def _settled_as_published(search: _Search, tolerance: float) -> str:
+def _settled_as_published(search: _Search) -> str:
     if search.slope < _SLOPE:
         return f"the gradient's norm is below {_SLOPE:g}"
     last = search.changes[-_WINDOW:]
@@ -207,25 +173,3 @@ def _settled_as_published(search: _Search, tolerance: float) -> str:
 
 def _below(change: tuple[float, float], factor: float) -> bool:
     return change[0] < factor * _CHANGES[0] and change[1] < factor * _CHANGES[1]
-
-
-_RULES = {
-    "converged": _Rule(
-        first_step=lambda slope: 0.1 / max(slope, np.finfo(float).tiny),
-        slope=_slope_along_curve,
-        most_trials=60,
-        takes_last_trial=False,
-        first_is_long=True,
-        most_steps=np.inf,
-        settled=_stationary,
-    ),
-    "published": _Rule(
-        first_step=lambda slope: 1e-3,
-        slope=lambda point, tangent: float(np.sum(tangent**2)),
-        most_trials=5,
-        takes_last_trial=True,
-        first_is_long=False,
-        most_steps=1000,
-        settled=_settled_as_published,
-    ),
-}

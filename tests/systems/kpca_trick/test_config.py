@@ -23,7 +23,7 @@ FAULTS = [
         f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them",
     ),
     ({"datasets": ["gyrb"]}, f"{PLACE}.datasets: data set 'gyrb' has no features; metric learning needs them"),
-    ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner 'ncaa'"),
+    ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner method 'ncaa'"),
     ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
     (
         {"training": {"default": 150}, "datasets": ["iris"]},

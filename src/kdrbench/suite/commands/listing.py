@@ -67,16 +67,14 @@ def _summary(kind: str, name: str) -> str:
     from kdrbench.kernels import FAMILIES, Combination, build_kernel
     from kdrbench.methods import load_method
     from kdrbench.metric_learning import LEARNERS
-    from kdrbench.solvers import CONTROLS, SOLVERS
+    from kdrbench.solvers.registry import METHODS
 
-    registered: dict[str, Any] = {"solver": {**SOLVERS, **CONTROLS}, "baseline": BASELINES, "metric-learner": LEARNERS}
+    registered: dict[str, Any] = {"solver": METHODS, "baseline": BASELINES, "metric-learner": LEARNERS}
     method: type
     try:
         if kind == "kernel" and name in FAMILIES:
             samples = np.arange(16.0).reshape(16, 1)
             method = Combination if name == "combination" else type(build_kernel({"family": name}, samples, 1))
-        elif name in LEARNERS and kind == "metric-learner":
-            method = LEARNERS[name]
         else:
             method = load_method(kind.removeprefix("metric-"), name, registered.get(kind, {}), ())
     except KdrbenchError as error:

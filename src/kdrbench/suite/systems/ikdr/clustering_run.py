@@ -20,8 +20,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Alternation, Learned, ReducedObjective, build_task, cluster_rows
-from kdrbench.paradigms.task import ClusteringTask
+from kdrbench.paradigms import Alternation, ClusteringTask, Learned, ReducedObjective, build_task, cluster_rows
 from kdrbench.solvers import Solver, Status
 from kdrbench.solvers.base import check_oracles
 from kdrbench.suite.engine.referee import Referee, Seconds
@@ -207,7 +206,7 @@ def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
         return None if name is None else fold.labelling(name)
     n_clusters, features = cell.parameters["n_clusters"], fold.train_features
     kernel = build_kernel(cell.kernel, features, components_before(cell, fold, n_clusters))
-    first = Alternation(n_clusters).first_step(features, kernel)
+    first = ClusteringTask(features, Alternation(n_clusters)).first_step(kernel)
     return cluster_rows(first.embedding)
 
 

@@ -21,7 +21,7 @@ from kdrbench.metric_learning import (
     predict_by_neighbours,
     squared_distances,
 )
-from kdrbench.metric_learning.kernel_trick import kernel_distances
+from kdrbench.metric_learning.dne import kernel_distances
 from kdrbench.metric_learning.learner import laplacian
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.suite.engine.seeds import rng_of
