@@ -37,7 +37,6 @@ _SECTIONS = {
     },
     "Ship": {
         "audit": ("audit", "Make random runs of a record again, and compare."),
-        "merge-results": ("records", "Merge records of several machines into one."),
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
         "site": ("records", "Write a static site of several records."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),

@@ -1,8 +1,7 @@
-"""Commands on records: how one ended and where its reports are, one record of several, and a site that shows them."""
+"""Commands on records: how one ended and where its reports are, and a site that shows several."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,41 +11,18 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.suite.commands.options import (
     FILE,
-    RECORD,
     configuration_name,
     frozen_configuration,
     results_folder,
     root_and_name,
 )
 
-# By these files a folder is known as made by its command, which may then replace it.
-_MERGED, _SITE = ".kdrbench-merged", ".kdrbench-site"
+# By this file a folder is known as made by `kdrbench site`, which may then replace it.
+_SITE = ".kdrbench-site"
 # Where the workflow writes records, and in each the tables of experiments.
 _RESULTS, _TABLES = Path("results"), "merged"
 # What the rows of one run have in common.
 _RUN = ("experiment", "batch_sha256", "trace_file", "run")
-
-
-@click.command("merge-results")
-@click.argument("results", type=RECORD, nargs=-1, required=True)
-@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
-def merge_results(results: tuple[Path, ...], out: Path) -> None:
-    """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
-
-    Identical rows are kept once. Refused are records of different definitions, runs that were measured twice, and an
-    experiment whose rows come from unlike machines, versions or limits; the message says which rows and columns.
-    """
-    from kdrbench.files import replacing_folder
-    from kdrbench.suite.experiments import merging
-    from kdrbench.suite.experiments.results import read_results, write_results
-
-    if len(results) < 2:
-        raise InputError(f"{results[0]} is a single record; name at least two to merge")
-    merged = merging.merge_results([read_results(place) for place in results], _name_of(out))
-    with replacing_folder(out, _MERGED) as folder:
-        write_results(folder, merged)
-    n_rows = sum(map(len, merged.records.values()))
-    click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")
 
 
 @click.command()
@@ -97,11 +73,6 @@ def _apart(names: list[str]) -> list[str]:
         taken.add(slug(one))
         found.append(one)
     return found
-
-
-def _name_of(folder: Path) -> str:
-    """Return the name of a configuration that a folder of results gives it."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", folder.absolute().name)[:100]
 
 
 @click.command()
