@@ -70,8 +70,8 @@ def pack(
     read with it: of each run the newest rows count.
 
     With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
-    workflow, and says in JSON-LD what made each file (profile Provenance Run Crate): software, machine, parameters,
-    data with their hashes, and the runs that failed or were stopped, with the reason.
+    workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
+    with their hashes, and the runs that failed or were stopped, with the reason.
     """
     if crate:
         if layer or whole or cell_kib is not None or out == PAPERS:
