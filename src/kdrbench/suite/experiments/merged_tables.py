@@ -31,16 +31,13 @@ _DRIFT = frozenset(field.name for field in fields(Drift))
 _TRUTHS = {"True": True, "False": False}
 
 
-def read_merged(
-    path: Path, kind: type[AnyRecord], chosen: Callable[[Mapping[str, str]], bool] | None = None
-) -> list[AnyRecord]:
-    """Return the records of a merged table of one system, or the ``chosen`` rows; how cores drifted is left out.
+def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
+    """Return the records of a merged table of one system; how cores drifted is left out.
 
     Raises ``RecordError`` naming the file, the line and the column for a table that is cut, lacks a column that all
     tables have, or holds a value that the column may not hold; and for two rows with the same axes.
     """
-    rows = read_words(path, kind)
-    records = [_at_line(path, number, words, kind) for number, words in rows if chosen is None or chosen(words)]
+    records = [_at_line(path, number, words, kind) for number, words in read_words(path, kind)]
     _refuse_double(path, records)
     return records
 

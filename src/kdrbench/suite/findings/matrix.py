@@ -21,9 +21,7 @@ from kdrbench.suite.systems.ikdr.paired_tests import FEWEST_PAIRS, without_ties
 
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
-_TIMES_OF_REFERENCE = (
-    "they come from another machine. Figures show them scaled by the calibration kernel, and not without a calibration"
-)
+_TIMES_OF_REFERENCE = "they come from another machine"
 MATRIX_MEANS = (
     "Of each solver, on each data set and kernel: the time to within 1e-6 of the best known cost as a multiple of the "
     "least that any solver needed (median over runs, first solve; a dash where half of the runs or more never came "

@@ -22,7 +22,7 @@ from kdrbench.suite.systems.ikdr.paired_tests import CELL, TESTED, without_ties
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
-UNCALIBRATED = "times of a reference are not known without a calibration beside its rows and yours"
+UNCALIBRATED = "times of a reference are those of another machine"
 _WITHOUT_RESULT = (str(Status.FAILED), str(Status.SKIPPED))
 
 
