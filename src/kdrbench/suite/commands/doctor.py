@@ -105,14 +105,6 @@ def _threads() -> Iterator[Answer]:
         "; ".join(dict.fromkeys(libraries)) or "none that threadpoolctl knows",
         "threads cannot be limited: times are not comparable; install numpy from PyPI or conda-forge",
     )
-    from kdrbench.suite.engine.isolation.memory import CGROUPS, delegated
-
-    group = delegated(CGROUPS)
-    yield Answer(
-        "memory meter",
-        True,
-        f"control groups below {group}" if group else "sampled: no control group (cgroup v2) is lent to this user",
-    )
     load = os.getloadavg()[0]
     yield Answer(
         "load",

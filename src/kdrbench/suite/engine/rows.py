@@ -20,6 +20,8 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import RunContext, System, cross
 
 CONTAMINATED_RATIO = 1.1
+# How memory is measured (:mod:`.isolation.memory`); earlier rows have ``cgroup`` where the kernel did it.
+MEMORY_METER = "sampled"
 # Characters of a message in a row; its rest is in the job's log.
 MOST_MESSAGE = 1_000
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
@@ -104,7 +106,7 @@ class RowMaker:
         return Provenance(
             wall_s=process.wall_s,
             memory_mib=process.memory_mib,
-            memory_meter=process.memory_meter,
+            memory_meter=MEMORY_METER,
             involuntary_switches=process.involuntary_switches,
             **clocks._asdict(),
             contaminated=self._contaminated(result),
