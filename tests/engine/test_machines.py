@@ -90,23 +90,6 @@ def test_where_locks_do_not_tell_the_user_is_told_the_machine(mounts):
     assert out.strip().endswith(ENDED)
 
 
-def test_rows_that_another_job_works_on_are_not_written(tmp_path):
-    files, batch, calls = files_in(tmp_path), tiny_batch(runs=[0]), []
-    workspace = files.workspace(batch, TinyRecord)
-    with ExitStack() as other:
-
-        def calibrate():
-            calls.append(len(calls))
-            if len(calls) == 2:
-                # The runs have ended; their lock is free, and another job takes it.
-                other.enter_context(workspace_lock(workspace.lock, workspace.folder))
-            return 0.02
-
-        run_job(TinySystem(), alone(batch), lambda name: DATA, context_of(calibrate=calibrate), files)
-    assert len(calls) == 2
-    assert [row.provenance.calibration_after_s for row in workspace.records()] == [None, None]
-
-
 def test_a_job_is_made_by_one_process_until_it_is_published(tmp_path, monkeypatch):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
 

@@ -290,7 +290,7 @@ def test_the_budget_is_asked_before_each_run_that_takes_turns(note, tmp_path):
 
 
 def test_too_many_methods_to_be_alive_together_are_groups(note, tmp_path, monkeypatch):
-    monkeypatch.setattr("kdrbench.suite.engine.execute_batch.MOST_TOGETHER", 2)
+    monkeypatch.setattr("kdrbench.suite.engine.job.MOST_TOGETHER", 2)
     run(batches_of(note, a={}, b={}, c={}), tmp_path)
     assert log_of(note) == ["a0", "b0"] * (1 + REPEATS) + ["c0"] * (1 + REPEATS)
 
