@@ -144,14 +144,7 @@ def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
         calibrations.setdefault(_problem(record), set()).add(_calibrations(record))
     means = {problem: [statistics.fmean(pair) for pair in pairs if pair] for problem, pairs in calibrations.items()}
     medians = {problem: statistics.median(found) for problem, found in means.items() if found}
-    return [
-        dict(
-            zip(
-                DRIFT, _drift(record, medians[_problem(record)]) if _calibrations(record) else (None, None), strict=True
-            )
-        )
-        for record in records
-    ]
+    return [_drift(record, medians.get(_problem(record))) for record in records]
 
 
 def _problem(record: Record) -> tuple[Any, ...]:
@@ -165,13 +158,15 @@ def _calibrations(record: Record) -> tuple[float, ...]:
     return tuple(seconds for seconds in both if seconds is not None)
 
 
-def _drift(record: Record, median: float) -> tuple[float, bool]:
+def _drift(record: Record, median: float | None) -> dict[str, Any]:
     times = _calibrations(record)
+    if median is None or not times:
+        return dict.fromkeys(DRIFT)
     ratios = [statistics.fmean(times) / median]
     if not getattr(record, "repeats", 0):
         ratios.append(times[-1] / times[0])
     drift = max((ratio - 1.0 for ratio in ratios), key=abs)
-    return round(drift, 4), abs(drift) > MOST_DRIFT
+    return {"drift": round(drift, 4), "drifted": abs(drift) > MOST_DRIFT}
 
 
 def write_evidence(results: Path) -> dict[str, str]:
