@@ -1,14 +1,14 @@
-"""A reference beside one's own runs: its rows of the same problems, with times scaled and marked, and of no others."""
+"""A reference beside one's own runs: its rows of the same problems, without times, and of no others."""
 
 import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from archive.conftest import kdrbench
 from kdrbench.suite.archive.beside import opened_beside
-from kdrbench.suite.archive.traces import ACCURACIES
 from kdrbench.suite.reports.records import read_runs
 from kdrbench.suite.reports.tables.labels import is_converged, method_label
 from support.made_up_results import two_experiments, write_results
@@ -31,29 +31,22 @@ def own(tmp_path_factory):
 
 
 def both(own, packed):
-    """The rows of both, what is left out, and the names of files with their content."""
+    """The rows of both, and what is left out."""
     with opened_beside(own, own, str(packed)) as (folder, left_out):
-        traces = (folder / "traces/.included/mine.jsonl").read_text().splitlines()
-        return read_runs(folder / "ikdr.csv"), left_out, [json.loads(line) for line in traces]
+        return read_runs(folder / "ikdr.csv"), left_out
 
 
 def test_rows_of_the_same_problems_are_beside_ones_own(own, packed, results):
-    runs, left_out, traces = both(own, packed)
+    runs, left_out = both(own, packed)
     # The redrawn folds are the same problems for their first two runs, which are there once.
     assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
     theirs = read_runs(results / "merged/first.csv").set_index(["method", "run"])
     for row in runs[runs["method"] != "dg"].to_dict("records"):
         measured = theirs.loc[row["method"].removesuffix("_reference"), row["run"]]
         assert (row["cost"], row["quality"]) == (measured["cost"], measured["quality"])
-        # The calibration takes twice as long here.
-        assert row["time_s"] == pytest.approx(2.0 * measured["time_s"])
+        assert np.isnan(row["time_s"])
         assert not row["timed"]
-        assert row["message"].startswith("[reference, times x 2] ")
-        last = [
-            point for point in traces if (point["cell"].rpartition("/")[2], point["run"]) == (row["method"], row["run"])
-        ]
-        assert last[-1]["time_s"] == pytest.approx(row["time_s"])
-        assert len(last) > len(ACCURACIES)
+        assert row["message"].startswith("[reference] ")
     assert left_out == []
 
 
@@ -80,7 +73,7 @@ def test_experiments_of_other_problems_stay_packed(own, tmp_path):
     assert kdrbench("pack", tmp_path / "results", "--out", tmp_path / "packed").exit_code == 0
     for path in (tmp_path / "packed").glob("*/second.*"):
         path.write_bytes(b"not read")
-    runs, left_out, _ = both(own, tmp_path / "packed")
+    runs, left_out = both(own, tmp_path / "packed")
     assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
     assert left_out == ["second on wine with kernel gaussian: another n_components"]
 
@@ -100,21 +93,13 @@ def test_rows_of_other_data_are_left_out(own, tmp_path):
     assert "first on wine: its rows are of other data" in left_out
 
 
-def test_without_a_calibration_no_time_is_known(own, tmp_path):
-    write_results(tmp_path, two_experiments(), calibration_before_s=None, calibration_after_s=None)
-    runs, _, traces = both(own, tmp_path)
-    assert runs.loc[runs["method"] == "gm_reference", "time_s"].isna().all()
-    assert runs.loc[runs["method"] == "gm_reference", "message"].str.contains("no calibration").all()
-    assert traces == []
-
-
-def test_compare_shows_both_and_tests_no_scaled_time(own, packed):
+def test_compare_shows_both_and_tests_no_time(own, packed):
     done = kdrbench("compare", "--results", own, "--with", packed)
     assert done.exit_code == 0, done.output
     assert "ISM, reference" in done.stdout
     done = kdrbench("compare", "dg", "ism_reference", "--json", "--results", own, "--with", packed)
     assert {pair["metric"] for pair in json.loads(done.stdout)} == {"cost", "quality"}
-    assert "no times are compared: of 'ism_reference', times of a reference, scaled" in done.stderr
+    assert "no times are compared: of 'ism_reference', times of a reference are those of another machine" in done.stderr
 
 
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
@@ -133,9 +118,8 @@ def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch)
     write_results(tmp_path / "results", own_config() | {"include": str(packed)})
     assert kdrbench("reports", "mine", "--out", tmp_path).exit_code == 0
     text = (tmp_path / "mine.csv").read_text()
-    assert "wine,gaussian,ism_reference,time_s" in text
-    assert "times of a reference, scaled by the calibration kernel" in text
-    assert not [line for line in text.splitlines() if "reference,time_s" in line and line.endswith("True")]
+    assert "wine,gaussian,ism_reference,cost" in text
+    assert "wine,gaussian,ism_reference,time_s,,N/A,not published" in text
     assert kdrbench("papers", "--out", tmp_path).exit_code == 0
     for name in ("claims.json", "published_vs_ours.csv"):
         assert "reference" not in (tmp_path / name).read_text()
@@ -158,17 +142,13 @@ def test_a_method_with_the_name_of_a_reference_is_refused(packed, tmp_path):
     assert "call it gm_own and run it again" in done.stderr
 
 
-def test_a_reference_without_its_traces_is_refused_in_words(own, results, tmp_path):
-    for name in ("config.json", "ikdr.csv"):
-        (tmp_path / "named").mkdir(exist_ok=True)
-        shutil.copy(results / name, tmp_path / "named" / name)
-    done = kdrbench("compare", "--results", own, "--with", tmp_path / "named")
-    assert done.exit_code == 2
-    assert f"{tmp_path / 'named'} has rows and not their traces (first/" in done.stderr
-    # The folder of a configuration with a name is beside the traces of all.
-    for kind in ("traces", "findings"):
-        (tmp_path / kind).symlink_to(results / kind)
-    assert kdrbench("compare", "--results", own, "--with", tmp_path / "named").exit_code == 0
+def test_a_layer_of_a_reference_counts(own, packed, tmp_path):
+    place, newer = shutil.copytree(packed, tmp_path / "packed"), tmp_path / "newer"
+    write_results(newer, two_experiments(), git_commit="new")
+    assert kdrbench("pack", newer, "--out", place, "--layer", "1").exit_code == 0
+    runs, _ = both(own, place)
+    assert runs.groupby("method").size().to_dict() == {"dg": 2, "gm_reference": 2, "ism_reference": 2}
+    assert set(runs.loc[runs["method"] != "dg", "git_commit"]) == {"new"}
 
 
 def test_a_method_is_not_compared_with_itself(own):

@@ -34,11 +34,10 @@ def test_a_page_with_a_line_for_each_experiment(plan):
     done = plan("--config", "config.demo.yaml")
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most cut disk, MB"
+    assert " ".join(lines[0].split()) == "experiment runs to make core-hours at most"
     assert lines[1].split()[:3] == ["demo_supervised", "190", "190"]
     assert next(line for line in lines if line.startswith("all ")).split()[1:3] == ["409", "409"]
     assert "Costs of 0 of 409 runs are measured in their cells, the others estimated." in lines
-    assert not [line for line in lines if "budget" in line]
     assert len(lines) < 25
     assert max(map(len, lines)) < 100
 
@@ -80,13 +79,6 @@ def test_experiments_outside_the_run_are_planned_by_name(plan):
     assert done.exit_code == 0, done.output
     # Four methods, 20 draws.
     assert [(one["experiment"], one["runs"]) for one in json.loads(done.output)["experiments"]] == [("noise", 4 * 20)]
-
-
-def test_a_budget_is_spoken_of(plan, tmp_path_factory):
-    overlay = tmp_path_factory.mktemp("overlay") / "config.mine.yaml"
-    overlay.write_text("run: [demo_scaling]\nlimits: {budget_s: 36}\n")
-    done = plan("--config", "config.demo.yaml", "--config", str(overlay))
-    assert "The budget of 0.01 h leaves out about 0 runs." in done.output
 
 
 def test_an_experiment_of_ones_own_needs_no_checkout(tmp_path, monkeypatch):

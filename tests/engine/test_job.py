@@ -198,7 +198,7 @@ def test_two_processes_never_work_on_one_batch(files):
 def test_a_job_publishes_the_rows_of_all_its_batches_or_none(files, monkeypatch):
     bundle = shared("ism", baselines=[])
     monkeypatch.setattr("kdrbench.suite.engine.job.take_turns", lambda runs: None)
-    with pytest.raises(RecordError, match=r"0-1 lacks 2 rows, the first is .*'gaussian', 'ism', 0\); run it again"):
+    with pytest.raises(RecordError, match=r"without a record: 2 rows, the first is .*'gaussian', 'ism', 0\); run"):
         run(bundle, files)
     assert not files.records.exists()
 

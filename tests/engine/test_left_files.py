@@ -15,7 +15,7 @@ from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.engine.rows import row_message
-from kdrbench.suite.engine.run import Request, RunResult, collect, hand_over, read_results
+from kdrbench.suite.engine.run import RunResult, collect, hand_over, read_results
 from kdrbench.suite.engine.run_files import (
     Checkpoint,
     RunFiles,
@@ -133,13 +133,13 @@ def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
     files = RunFiles(tmp_path)
     hand_over(files, RunResult(Status.CONVERGED, "well", key=("first",)))
     hand_over(files, RunResult(Status.TIME_LIMIT, "late", key=("second",)))
-    results = collect(files, Request(HALVES, ("answer",)))
+    results = collect(files, HALVES, ("answer",))
     assert [(one.status, one.message) for one in results.values()] == [
         ("failed", "the run left no answer; it said converged: well"),
         ("time_limit", "late"),
     ]
     save_array(files.array("answer"), np.ones(1))
-    assert collect(files, Request(HALVES[:1], ("answer",)))["first",].status == "converged"
+    assert collect(files, HALVES[:1], ("answer",))["first",].status == "converged"
 
 
 def test_an_early_time_limit_is_seen_within_the_run(tmp_path):
@@ -237,7 +237,7 @@ def test_a_folder_that_no_process_can_write_is_the_benchs_fault(tmp_path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("kdrbench.suite.engine.referee.save_array", fail)
-    monkeypatch.setattr("kdrbench.suite.engine.execute_batch.save_array", fail)
+    monkeypatch.setattr("kdrbench.suite.engine.job.save_array", fail)
     with pytest.raises(SupervisionError, match="the bench failed within the run"):
         run(TinySystem(), tmp_path)
 

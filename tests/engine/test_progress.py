@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kdrbench.suite.engine.forecast import forecast
-from kdrbench.suite.engine.progress import Costs, progress_of
+from kdrbench.suite.engine.progress import Costs, forecast, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
 from kdrbench.suite.engine.workspace import Holder, workspace_lock

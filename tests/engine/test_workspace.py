@@ -93,7 +93,7 @@ def test_a_claim_says_which_runs_have_their_rows(files):
     run(batch, files)
     with workspace.claimed(batch, LIMITS, Requirements(timed=True)) as usable:
         assert usable == {0}
-    assert workspace.made_for() == batch
+    assert workspace.batches_of_cell() == {batch.definition_sha256: batch}
 
 
 def test_a_run_that_is_taken_out_is_made_again_and_no_other(files):

@@ -85,7 +85,6 @@ FAULTS = [
     ("name", "mine\n", "name is 'mine.n'; it must be a name of letters"),
     ("name", "x" * 300, r"name is 'x{79}\.\.\.; it must be at most 100 characters long"),
     ("solvers", {"gr\u00f6\u00dfe": {"method": "ism"}}, "it must be a name of letters, digits"),
-    ("solvers.ISM", {"method": "ism"}, "solvers: 'ism' and 'ISM' differ by case alone; rename one of them"),
     ("solvers", {1: {"method": "ism"}}, "solvers has the key 1, which is not text; write it in quotes"),
     ("solvers", {True: {"method": "ism"}}, "solvers has the key True, which is not text"),
     ("experiments.table4_supervised.title", 3, r"title is 3; it must be of type string"),

@@ -35,7 +35,6 @@ _SECTIONS = {
         "show": ("show", "Show the record of a run, or how runs ended and where their reports are."),
     },
     "Ship": {
-        "merge-results": ("packing", "Merge records of several machines into one."),
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
         "verify": ("verify", "Recompute the numbers of a record, or make random runs of it again."),

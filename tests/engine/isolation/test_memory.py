@@ -1,4 +1,4 @@
-"""Memory of a run in all its forms counts against its limit, whichever meter holds, and none of it stays behind."""
+"""Memory of a run in all its forms counts against its limit, and none of it stays behind."""
 
 import mmap
 import os
@@ -11,10 +11,9 @@ import numpy as np
 import psutil
 import pytest
 
-from kdrbench.suite.engine.isolation import guardian
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.isolation.memory import Group, Sampled, delegated, meter_of
+from kdrbench.suite.engine.isolation.memory import held as held_by
 from kdrbench.suite.engine.isolation.supervisor import supervise
 
 MIB = 2**20
@@ -59,17 +58,13 @@ def orphaned(mib):
 
 @pytest.mark.parametrize("kind", [anonymous, named, unnamed, orphaned])
 def test_each_kind_of_memory_counts(kind):
-    _passes_the_limit(kind, 192)
-
-
-def _passes_the_limit(kind, mib):
     def hold():
-        held = kind(mib)
+        held = kind(192)
         time.sleep(600)
         return held
 
     process = supervise(hold, LIMITS)
-    assert (process.end, process.memory_meter) == (Exit.MEMORY_LIMIT, "sampled")
+    assert process.end is Exit.MEMORY_LIMIT
     assert process.memory_mib > LIMITS.memory_mib
 
 
@@ -100,12 +95,12 @@ def test_memory_of_a_process_that_forks_meanwhile_counts_once():
                 sum(held[::4096])
                 os._exit(0)
             os.wait()
-    meter, seen = Sampled(), []
+    seen = []
     os.read(reading, 1)
     try:
         process, end = psutil.Process(parent), time.monotonic() + 0.7
         while time.monotonic() < end:
-            seen.append(meter.held([parent, *(child.pid for child in process.children())]))
+            seen.append(held_by([parent, *(child.pid for child in process.children())]))
     finally:
         os.kill(parent, signal.SIGKILL)
         os.waitpid(parent, 0)
@@ -123,62 +118,3 @@ def test_named_memory_that_a_run_leaves_is_freed(ends, tmp_path):
 
     supervise(leave, Limits(time_s=0.4, memory_mib=128))
     assert not (SHM / (tmp_path / "name").read_text()).exists()
-
-
-def tree_of_groups(root, *, lent="memory cpu"):
-    """A folder like the mount of cgroup v2: a session with the groups of two jobs, of which this process is in one."""
-    for folder in ("", "session", "session/job"):
-        group = root / folder
-        group.mkdir(exist_ok=True)
-        (group / "cgroup.procs").write_text("")
-        (group / "cgroup.subtree_control").write_text("")
-    (root / "session" / "cgroup.subtree_control").write_text(lent)
-    own = root / "own"
-    own.write_text("3:cpuset:/\n0::/session/job\n")
-    return own
-
-
-def test_a_group_is_made_below_the_nearest_that_lends_memory(tmp_path):
-    assert delegated(tmp_path, tree_of_groups(tmp_path)) == tmp_path / "session"
-    assert delegated(tmp_path, tree_of_groups(tmp_path, lent="cpu")) is None
-    assert delegated(tmp_path, tmp_path / "no such file") is None
-
-
-def test_the_kernel_is_told_the_limit_and_the_group_is_removed(tmp_path):
-    group = Group(tmp_path / "kdrbench-1", 5 * MIB)
-    assert (tmp_path / "kdrbench-1" / "memory.max").read_text() == str(5 * MIB)
-    group.join()
-    assert (tmp_path / "kdrbench-1" / "cgroup.procs").read_text() == "0"
-    (tmp_path / "kdrbench-1" / "memory.stat").write_text("anon 100\nfile 7\nshmem 20\n")
-    assert (group.most(0), group.exceeded()) == (120, False)
-    (tmp_path / "kdrbench-1" / "memory.events").write_text("max 3\noom_kill 1\n")
-    assert group.exceeded()
-    for file in (tmp_path / "kdrbench-1").iterdir():
-        file.unlink()
-    group.close()
-    assert not (tmp_path / "kdrbench-1").exists()
-
-
-def test_groups_of_killed_guardians_are_swept(tmp_path):
-    gone, alive = tmp_path / f"kdrbench-{2**22 + 1}", tmp_path / f"kdrbench-{os.getppid()}"
-    gone.mkdir()
-    alive.mkdir()
-    Group(tmp_path / "kdrbench-1", MIB)
-    assert (gone.exists(), alive.exists()) == (False, True)
-
-
-class KilledInItsGroup(Group):
-    """A group in which the kernel kills."""
-
-    def exceeded(self):
-        return True
-
-
-def test_a_run_that_the_kernel_ends_in_its_group_is_at_its_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(guardian, "meter_of", lambda mib: KilledInItsGroup(tmp_path / "kdrbench-1", int(mib)))
-    process = supervise(lambda: os.kill(os.getpid(), 9), LIMITS)
-    assert (process.end, process.memory_meter) == (Exit.MEMORY_LIMIT, "cgroup")
-
-
-def test_without_a_group_the_processes_are_looked_at(tmp_path):
-    assert meter_of(1.0, tmp_path).name == "sampled"

@@ -1,4 +1,4 @@
-"""Records that hold an atlas: which of its rows are read, and that they can be merged with others."""
+"""Records that hold an atlas: which of its rows are read."""
 
 import json
 
@@ -6,7 +6,6 @@ import pytest
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.suite.engine.publish import merged_lines, write_table
-from kdrbench.suite.experiments.merging import merge_results
 from kdrbench.suite.experiments.results import read_results, write_results
 from support.made_up import atlas_record
 from support.record_folders import folder_of
@@ -26,13 +25,11 @@ def _charted(place, **columns):
     return folder
 
 
-def test_an_atlas_is_merged_with_the_kernels_of_what_it_charts(tmp_path):
-    atlas, other = _charted(tmp_path / "atlas"), folder_of(tmp_path / "other", experiments=["second"])
-    assert list(read_results(atlas).records) == ["charts"]
-    both = merge_results([read_results(atlas), read_results(other)], "both")
-    write_results(tmp_path / "both", both)
-    assert read_results(tmp_path / "both").config["run"] == ["charts", "second"]
-    assert set(both.config["experiments"]) == {"charts", "first", "second"}
+def test_kernels_of_an_atlas_are_those_of_what_it_charts(tmp_path):
+    results = read_results(_charted(tmp_path / "atlas"))
+    assert list(results.records) == results.config["run"] == ["charts"]
+    write_results(tmp_path / "again", results)
+    assert read_results(tmp_path / "again").records == results.records
 
 
 @pytest.mark.parametrize(("column", "value"), [("kernel", "linear"), ("cells_of", "second"), ("method", "../dg")])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,22 +29,6 @@ from kdrbench.suite.systems import build_system
 
 _JOB = re.compile(rf"({NAME}(?:/{NAME}){{1,8}})\.jsonl")
 _ARRAY = re.compile(r"(?P<cell>.*)/[^/]+_(?P<run>[0-9]+)")
-
-
-@dataclass(frozen=True)
-class Part:
-    """The part of a record that is read: rows of these experiments, data sets and runs, with their traces and arrays.
-
-    Numbers of runs are written as in a table.
-    """
-
-    experiments: frozenset[str]
-    datasets: frozenset[str]
-    runs: frozenset[str]
-
-    def has(self, words: Mapping[str, str]) -> bool:
-        """Return whether a row, as the words of its table, is one of them."""
-        return words["dataset"] in self.datasets and words["run"] in self.runs
 
 
 @dataclass
@@ -96,20 +80,20 @@ def without(jobs: Jobs, runs: Collection[Run]) -> Jobs:
     return {path: job.without(runs) for path, job in jobs.items()} if runs else jobs
 
 
-def read_rows(packed: PackedFolder, name: str, system: str, part: Part | None = None) -> list[Record]:
-    """Return the rows of an experiment in a folder, or those of the ``part``."""
+def read_rows(packed: PackedFolder, name: str, system: str) -> list[Record]:
+    """Return the rows of an experiment in a folder."""
     if f"{name}.csv" not in packed.names(ROWS):
         return []
     with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
         table = Path(folder, f"{name}.csv")
         table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
-        return list(read_merged(table, build_system(system).record, part.has if part else None))
+        return list(read_merged(table, build_system(system).record))
 
 
-def _read_jobs(packed: PackedFolder, experiment: str, system: str, part: Part | None) -> Jobs:
-    """Return by path the jobs of an experiment in a folder, or those with rows of the ``part``."""
+def _read_jobs(packed: PackedFolder, experiment: str, system: str) -> Jobs:
+    """Return by path the jobs of an experiment in a folder."""
     jobs: Jobs = {}
-    for record in read_rows(packed, experiment, system, part):
+    for record in read_rows(packed, experiment, system):
         trace = _JOB.fullmatch(record.provenance.trace_file)
         if not trace:
             name = visible(record.provenance.trace_file[:100])
@@ -174,28 +158,41 @@ class PackedRecord:
         files = [part.manifest["files"].get(f"{ROWS}/{experiment}.csv", {}) for part in self.parts]
         return sum(int(file.get("bytes", 0)) for file in files)
 
-    def jobs(self, experiment: str, system: str, part: Part | None = None) -> Jobs:
-        """Return by path the jobs of an experiment, or those with rows of the ``part``: of each run the newest rows.
+    def rows(self, experiment: str, system: str) -> list[Record]:
+        """Return the newest row of each run of an experiment; ``RecordError`` or ``DamagedError`` for a fault."""
+        rows: list[Record] = []
+        for folder in self.parts:
+            newer = read_rows(folder, experiment, system)
+            gone = _superseded(folder, experiment, newer)
+            rows = [] if experiment in folder.dropped else [row for row in rows if run_of(row) not in gone]
+            rows += newer
+        return rows
+
+    def jobs(self, experiment: str, system: str) -> Jobs:
+        """Return by path the jobs of an experiment: of each run the newest rows.
 
         The points and arrays of a run are those of the job that its rows name. Raises ``RecordError`` or
         ``DamagedError`` for a fault in rows, traces or arrays.
         """
         jobs: Jobs = {}
         for folder in self.parts:
-            newer = _read_jobs(folder, experiment, system, part)
-            gone = set(_dropped_runs(folder, experiment)) | set(map(run_of, rows_of(newer)))
-            jobs = {} if experiment in folder.dropped else without(jobs, gone if jobs else ())
+            newer = _read_jobs(folder, experiment, system)
+            gone = _superseded(folder, experiment, rows_of(newer)) if jobs else set()
+            jobs = {} if experiment in folder.dropped else without(jobs, gone)
             for path, job in newer.items():
                 jobs[path] = jobs.get(path, Job()).joined(job)
         return {path: job for path, job in jobs.items() if job.records}
 
 
-def _dropped_runs(folder: PackedFolder, experiment: str) -> Iterator[Run]:
+def _superseded(folder: PackedFolder, experiment: str, newer: Iterable[Record]) -> set[Run]:
+    """Return the runs of those below a folder that do not count: it drops them, or has newer rows."""
+    gone = set(map(run_of, newer))
     for name in folder.dropped:
         first, _, run = name.partition("/")
         if first == experiment and run:
             cell, _, number = run.rpartition("/")
-            yield cell, int(number)
+            gone.add((cell, int(number)))
+    return gone
 
 
 def record_at(place: Path) -> PackedRecord:

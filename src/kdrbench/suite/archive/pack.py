@@ -31,15 +31,8 @@ _README = """\
 
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
-| folder | what it holds |
-|---|---|
-| `rows/` | the rows of each experiment, as CSV |
-| `traces/` | points of the runs' traces, as CSV{thinned} |
-| `arrays/` | what runs found, as NumPy arrays: a table says where each array begins, and which are not stored |
-| `charts/` | figures that show samples of data sets, as JSON, so that no data are needed to draw them |
-| `others/` | findings of plug-ins, and best known solutions |
-| `configuration.json.xz` | the configuration that was run |
-| `manifest.json` | what is here, with the SHA-256 of each file |
+`rows/`, `traces/` and `arrays/` hold what runs left{thinned}, `charts/` figures that show samples of data sets, and
+`manifest.json` the SHA-256 of each file.
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
 

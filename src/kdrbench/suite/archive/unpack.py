@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kdrbench.errors import DamagedError, InputError, visible
 from kdrbench.files import locked, write_bytes, write_text
 from kdrbench.suite.archive import check_there, is_packed
 from kdrbench.suite.archive.folder import CHARTS, OTHERS
-from kdrbench.suite.archive.layers import PackedRecord, Part, record_at, rows_of
+from kdrbench.suite.archive.layers import PackedRecord, record_at, rows_of
 from kdrbench.suite.engine.identity import ATTESTATIONS
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, write_table
 from kdrbench.suite.engine.record import record_json
@@ -27,16 +27,14 @@ from kdrbench.suite.systems import SYSTEMS, system_name
 
 # Where a record is unpacked within the folder that it becomes.
 _UNPACKING = ".unpacking"
-Wanted = Callable[[Config], Part]
 
 
 @contextmanager
-def opened(place: Path, n_jobs: int = 1, wanted: Wanted | None = None) -> Iterator[Path]:
+def opened(place: Path, n_jobs: int = 1) -> Iterator[Path]:
     """Give a folder of results: ``place`` itself, or, of a packed record, one that is removed when the block ends.
 
-    That folder has the name of the record, and its configuration runs the experiments of which there are rows. With
-    ``wanted``, which is given that configuration, only a part is unpacked; merged tables of the other experiments are
-    not there. Raises ``InputError`` for the record of the papers where it is not there.
+    That folder has the name of the record, and its configuration runs the experiments of which there are rows. Raises
+    ``InputError`` for the record of the papers where it is not there.
     """
     check_there(place)
     if not is_packed(place):
@@ -44,17 +42,15 @@ def opened(place: Path, n_jobs: int = 1, wanted: Wanted | None = None) -> Iterat
         return
     with tempfile.TemporaryDirectory(prefix="kdrbench-", ignore_cleanup_errors=True) as root:
         folder = Path(root, place.absolute().name)
-        unpack(record_at(place), folder, to_go_on=False, n_jobs=n_jobs, wanted=wanted)
+        unpack(record_at(place), folder, to_go_on=False, n_jobs=n_jobs)
         yield folder
 
 
-def unpack(
-    packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs: int = 1, wanted: Wanted | None = None
-) -> list[str]:
+def unpack(packed: PackedRecord, results: Path, *, to_go_on: bool = True, n_jobs: int = 1) -> list[str]:
     """Write a folder of results of a packed record, and return the experiments that are complete.
 
     Snakemake finds the jobs of the record done there, and makes those that are missing. To read the record alone, and
-    not ``to_go_on``, the configuration has no name, and merged tables hold what there is, or what is ``wanted`` of it.
+    not ``to_go_on``, the configuration has no name, and merged tables hold what there is.
 
     Raises ``DamagedError`` or ``RecordError`` for a record with a fault, and ``InputError`` where results are already.
     Nothing is in the folder then: what is unpacked comes into it at the end, the configuration last.
@@ -68,7 +64,7 @@ def unpack(
         place = results / _UNPACKING
         shutil.rmtree(place, ignore_errors=True)
         try:
-            complete = _unpack(packed, config, place, name, to_go_on=to_go_on, n_jobs=n_jobs, wanted=wanted)
+            complete = _unpack(packed, config, place, name, to_go_on=to_go_on, n_jobs=n_jobs)
             _move_into(results, place)
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -93,7 +89,6 @@ def _unpack(
     *,
     to_go_on: bool,
     n_jobs: int,
-    wanted: Wanted | None,
 ) -> list[str]:
     place, experiments = results / name, packed.manifest["experiments"]
     if unknown := sorted(set(experiments) - set(config["run"])):
@@ -103,23 +98,20 @@ def _unpack(
         config = {name: value for name, value in config.items() if name != "include"}
         config |= {"name": "", "run": [name for name in config["run"] if name in experiments]}
     write_text(place / CONFIG, json.dumps(config, indent=2) + "\n", durable=False)
-    checked = read_frozen(place / CONFIG)
-    part = wanted(checked) if wanted else None
+    read_frozen(place / CONFIG)
     complete = [name for name in config["run"] if experiments.get(name, {}).get("complete") is True]
-    there = [name for name in config["run"] if name in experiments and (part is None or name in part.experiments)]
+    there = [name for name in config["run"] if name in experiments]
     tables = {name: place / MERGED / f"{name}.csv" for name in (complete if to_go_on else there)}
     # Those that take long first, so that none is left for one core at the end.
     there.sort(key=packed.size_of_rows, reverse=True)
     Parallel(n_jobs=n_jobs)(
-        delayed(_write_experiment)(packed, results, config, name, tables.get(name), part, to_go_on=to_go_on)
-        for name in there
+        delayed(_write_experiment)(packed, results, config, name, tables.get(name), to_go_on=to_go_on) for name in there
     )
     write_systems(place, config, tables)
-    if part is None:
-        for folder in (CHARTS, OTHERS):
-            for file in packed.names(folder):
-                target = f"{CHARTS}/{file}" if folder == CHARTS else file.replace("-", "/", 1)
-                write_bytes(results / target, packed.content(f"{folder}/{file}"), durable=False)
+    for folder in (CHARTS, OTHERS):
+        for file in packed.names(folder):
+            target = f"{CHARTS}/{file}" if folder == CHARTS else file.replace("-", "/", 1)
+            write_bytes(results / target, packed.content(f"{folder}/{file}"), durable=False)
     if (attestations := packed.base.place / ATTESTATIONS).is_file():
         write_bytes(results / ATTESTATIONS, attestations.read_bytes(), durable=False)
     return complete
@@ -131,15 +123,14 @@ def _write_experiment(
     config: Config,
     name: str,
     table: Path | None,
-    part: Part | None,
     *,
     to_go_on: bool,
 ) -> None:
-    """Write the files of an experiment's jobs, and its ``table`` where it has one; of a ``part`` of its rows alone."""
+    """Write the files of an experiment's jobs, and its ``table`` where it has one."""
     system = system_name(config["experiments"][name])
     if system not in SYSTEMS:
         raise InputError(f"{packed.place} has an experiment of a system of its own, {visible(system[:60])}")
-    jobs = packed.jobs(name, system, part)
+    jobs = packed.jobs(name, system)
     # To compress takes longer than to read, and what is read alone is removed soon.
     save = np.savez_compressed if to_go_on else np.savez
     for path, job in jobs.items():

@@ -51,7 +51,7 @@ def compare(
     kernels in which these differ significantly.
 
     With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
-    Their costs count as they are. Their times are scaled by the calibration kernel, and are not tested.
+    Their costs count as they are; their times, of another machine, are left out.
     """
     if len(methods) not in (0, 2):
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")

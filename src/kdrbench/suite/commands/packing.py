@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from kdrbench.licences import DEFAULT, check_licence
 from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
 from kdrbench.suite.commands.options import (
     FILE,
-    RECORD,
     Whole,
     configuration_name,
     frozen_configuration,
@@ -71,8 +69,8 @@ def pack(
     read with it: of each run the newest rows count.
 
     With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
-    workflow, and says in JSON-LD what made each file (profile Provenance Run Crate): software, machine, parameters,
-    data with their hashes, and the runs that failed or were stopped, with the reason.
+    workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
+    with their hashes, and the runs that failed or were stopped, with the reason.
     """
     if crate:
         if layer or whole or cell_kib is not None or out == PAPERS:
@@ -167,26 +165,3 @@ def unpack(packed: Path, out: Path) -> None:
     complete = unpacked(record, out)
     begun = len(record.manifest["experiments"]) - len(complete)
     click.echo(f"{counted(len(complete), 'experiment')}, and {begun} that are not complete -> {out}")
-
-
-@click.command("merge-results")
-@click.argument("results", type=RECORD, nargs=-1, required=True)
-@click.option("--out", type=FILE, required=True, help="The folder to write; one that this command made is replaced.")
-def merge_results(results: tuple[Path, ...], out: Path) -> None:
-    """Merge the records RESULTS, folders of merged tables or single tables of them, into the folder OUT.
-
-    Identical rows are kept once. Refused are records of different definitions, runs that were measured twice, and an
-    experiment whose rows come from unlike machines, versions or limits; the message says which rows and columns.
-    """
-    from kdrbench.files import replacing_folder
-    from kdrbench.suite.experiments import merging
-    from kdrbench.suite.experiments.results import read_results, write_results
-
-    if len(results) < 2:
-        raise InputError(f"{results[0]} is a single record; name at least two to merge")
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", out.absolute().name)[:100]
-    merged = merging.merge_results([read_results(place) for place in results], name)
-    with replacing_folder(out, _MERGED) as folder:
-        write_results(folder, merged)
-    n_rows = sum(map(len, merged.records.values()))
-    click.echo(f"{counted(n_rows, 'row')} of {counted(len(merged.records), 'experiment')} -> {out}")

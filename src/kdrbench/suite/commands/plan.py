@@ -16,12 +16,12 @@ from kdrbench.suite.commands.answers import aligned
 from kdrbench.suite.commands.options import CHECKOUT, FILE, as_json, checked_grid, read_configs, results_folder
 
 if TYPE_CHECKING:
-    from kdrbench.suite.engine.forecast import Forecast
+    from kdrbench.suite.engine.progress import Forecast
     from kdrbench.suite.engine.system import Config
 
 _BASE = Path("config.yaml")
-_HEAD = ("experiment", "runs", "to make", "core-hours", "at most", "cut", "disk, MB")
-_HOUR_S, _MB = 3600.0, 1e6
+_HEAD = ("experiment", "runs", "to make", "core-hours", "at most")
+_HOUR_S = 3600.0
 
 
 @click.command()
@@ -36,7 +36,7 @@ _HOUR_S, _MB = 3600.0, 1e6
 @results_folder
 @as_json
 def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_json: bool) -> None:
-    """Say what TARGETS, or all in `run`, will take: runs, core-hours, disk, and what the limits cut.
+    """Say what TARGETS, or all in `run`, will take: runs and core-hours.
 
     TARGETS are those of Snakemake, papers' tables and figures or experiments, with all experiments that they wait for.
     Experiments that the configuration defines need not be in `run`.
@@ -44,7 +44,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     Nothing is run or written. Costs are those of the rows in RESULTS, or estimated where there are none.
     """
     from kdrbench.solvers.registry import check_meanings
-    from kdrbench.suite.engine.forecast import data_bytes, forecast
+    from kdrbench.suite.engine.progress import forecast
 
     bases = (_BASE, CHECKOUT / _BASE)
     below = next(((base,) for base in bases if base.is_file()), () if configs else (_BASE,))
@@ -52,12 +52,11 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
     grid = checked_grid(config)
     check_meanings(config.get("solvers", {}))
     forecasts = forecast(grid, results, _experiments_of(grid.config, targets))
-    of_data = data_bytes(grid, results, [one.experiment for one in forecasts])
     if as_json:
-        click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts], "data_bytes": of_data}))
+        click.echo(json.dumps({"experiments": [asdict(one) for one in forecasts]}))
         return
     rows = [_HEAD, *(_row(one.experiment, [one]) for one in forecasts), _row("all", forecasts)]
-    click.echo("\n".join([*aligned(rows, 1), "", *_notes(forecasts, of_data, grid.budget_s)]))
+    click.echo("\n".join([*aligned(rows, 1), "", *_notes(forecasts)]))
 
 
 def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
@@ -81,11 +80,10 @@ def _with_named(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def _row(name: str, parts: Sequence[Forecast]) -> tuple[str, ...]:
     hours, most = (sum(times) / _HOUR_S for times in ([p.core_s for p in parts], [p.most_core_s for p in parts]))
     counts = [sum(one.runs for one in parts), sum(one.to_make for one in parts)]
-    cut = sum(one.at_limit for one in parts)
-    return (name, *map(str, counts), _short(hours), _short(most), str(cut), _short(_megabytes(parts)))
+    return (name, *map(str, counts), _short(hours), _short(most))
 
 
-def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) -> Iterator[str]:
+def _notes(forecasts: Sequence[Forecast]) -> Iterator[str]:
     to_make, measured = sum(one.to_make for one in forecasts), sum(one.measured for one in forecasts)
     from kdrbench.suite.reports.progress import work_in_words
 
@@ -93,15 +91,7 @@ def _notes(forecasts: Sequence[Forecast], of_data: int, budget_s: float | None) 
     yield f"Costs of {measured} of {counted(to_make, 'run')} are measured in their cells, the others estimated."
     if not measured and PAPERS.is_dir():
         yield f"--results {PAPERS} takes those that the record of the papers has measured."
-    yield "At most: if every run reached its time limit. Cut: runs at their limit of time or memory."
-    yield f"Data to prepare: {_short(of_data / _MB)} MB."
-    if budget_s is not None:
-        over = sum(one.over_budget for one in forecasts)
-        yield f"The budget of {_short(budget_s / _HOUR_S)} h leaves out about {counted(over, 'run')}."
-
-
-def _megabytes(forecasts: Sequence[Forecast]) -> float:
-    return sum(one.disk_bytes for one in forecasts) / _MB
+    yield "At most: if every run reached its time limit."
 
 
 def _short(number: float) -> str:

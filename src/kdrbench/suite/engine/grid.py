@@ -122,13 +122,9 @@ class Grid:
         """Return the seconds of a run that reaches the time limit of the experiment, with its referee."""
         return _REFEREE * (self.limits(experiment).time_s + GRACE_S)
 
-    def unlimited_s(self, batch: Batch) -> float:
-        """Return about how long a run of the batch would take without limits: its system's estimate."""
-        return self._run_s[batch.path]
-
     def estimated_s(self, batch: Batch) -> float:
         """Return about how long a run of the batch takes: its system's estimate, at most the limit."""
-        return min(self.unlimited_s(batch), self.limits(batch.experiment).time_s)
+        return min(self._run_s[batch.path], self.limits(batch.experiment).time_s)
 
     def to_json(self) -> str:
         """Return the configuration as one line of JSON."""

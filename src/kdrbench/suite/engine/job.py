@@ -1,75 +1,61 @@
-"""One job of Snakemake: the runs of a bundle that have no rows yet, then the files of all of them."""
+"""One job of Snakemake: the runs of a bundle that have no rows yet, then the files of all of them.
+
+Each run is made in a supervised process of its own. Methods of a cell run side by side: their first works one after the
+other, then their repeats in turns. A machine that becomes slower or faster meanwhile does so for all of them.
+"""
 
 from __future__ import annotations
 
 import json
 import resource
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from kdrbench.datasets import Dataset
+from kdrbench.errors import DataError
 from kdrbench.suite.engine.batch import Batch, Bundle
-from kdrbench.suite.engine.execute_batch import BatchAtWork, Turns, at_work, groups_of, take_turns
-from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
+from kdrbench.suite.engine.isolation.limits import Pauses, Turn
+from kdrbench.suite.engine.isolation.supervisor import Supervised, SupervisionError, Supervisor
 from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.rows import RowMaker
+from kdrbench.suite.engine.referee import Referee
+from kdrbench.suite.engine.rows import RowMaker, now
+from kdrbench.suite.engine.run import (
+    Judged,
+    Results,
+    Run,
+    RunResult,
+    blames_bench,
+    classify_exit,
+    collect,
+    execute,
+    failed_to_score,
+    time_of,
+    was_killed,
+)
+from kdrbench.suite.engine.run_files import Checkpoint, RunFiles, save_array
 from kdrbench.suite.engine.system import RunContext, System
 from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
+_Outcome = TypeVar("_Outcome")
+# Yields whenever a run waits for its turn, and goes on when that has come.
+Turns = Generator[None, None, _Outcome]
+# Processes of runs at a time, each with memory up to its limit: one works, the others wait.
+MOST_TOGETHER = 16
 # Seconds after which the cores are calibrated again between two runs.
 CALIBRATE_EVERY_S = 10.0
-
-
-@dataclass
-class _Calibrations:
-    """Times of the fixed piece of work before and after the runs of each stretch of a job."""
-
-    context: RunContext
-    before_s: float | None = None
-    _at: float = 0.0
-    _stretch: dict[Workspace[Any], set[int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._calibrate()
-
-    def note(self, workspace: Workspace[Any], run: int) -> None:
-        """Note a run that has its rows."""
-        self._stretch.setdefault(workspace, set()).add(run)
-
-    def end_if_long(self, held: Collection[Workspace[Any]]) -> None:
-        """End the stretch where it began some seconds ago."""
-        if time.monotonic() >= self._at + CALIBRATE_EVERY_S:
-            self.end(held)
-
-    def end(self, held: Collection[Workspace[Any]] = ()) -> None:
-        """Calibrate, and write the time to the rows of the stretch that ends here; the locks of ``held`` are ours."""
-        if not self._stretch:
-            return
-        self._calibrate()
-        for workspace, runs in self._stretch.items():
-            # Rows that another job has begun to add to are its own: these keep their first calibration alone.
-            with suppress(SupervisionError):
-                lock = nullcontext() if workspace in held else workspace_lock(workspace.lock, workspace.folder)
-                with lock:
-                    workspace.replace([self._completed(record, runs) for record in workspace.records()])
-        self._stretch.clear()
-
-    def _completed(self, record: Record, runs: set[int]) -> Record:
-        if record.run not in runs:
-            return record
-        return replace(record, provenance=replace(record.provenance, calibration_after_s=self.before_s))
-
-    def _calibrate(self) -> None:
-        self.before_s = self.context.calibrate() if self.context.timed else None
-        self._at = time.monotonic()
+_ENDED = object()
 
 
 def run_job(
@@ -83,74 +69,172 @@ def run_job(
     Raises ``SupervisionError`` when another process makes this job, on this machine or another.
     """
     began = time.monotonic()
-    lock = workspace_lock(files.workspaces / f"{bundle.path}.job.lock", files.records)
-    with lock:
+    with workspace_lock(files.workspaces / f"{bundle.path}.job.lock", files.records):
         # Batches of one data set follow each other.
-        n_made = _run_all(system, bundle, lru_cache(maxsize=1)(load), context, files)
+        job = _Job(system, bundle, lru_cache(maxsize=1)(load), context, files)
+        job.run_missing()
         records = publish(bundle, files, system.record)
     for record in records:
         click.echo(f"{'/'.join(map(str, record.axes))}: {record.status} - {record.message}")
-    click.echo(_summary(began, n_made, len(records)))
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu_s = round(sum(usage.ru_utime + usage.ru_stime for usage in usages), 3)
+    wall_s = round(time.monotonic() - began, 3)
+    # CPU seconds of this process and those of all its runs.
+    click.echo(json.dumps({"rows": len(records), "runs_made": job.n_made, "cpu_s": cpu_s, "wall_s": wall_s}))
     return records
 
 
-def _run_all(
-    system: System, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
-) -> int:
-    """Run the groups of batches one after the other; return how many runs were made."""
-    pending = [
-        batch for batch in bundle.batches if not _is_complete(files.workspace(batch, system.record), batch, context)
-    ]
-    if not pending:
-        return 0
-    evidence = write_evidence(files.workspaces.parent)
-    shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
-    makers = [RowMaker(system, batch, context, f"{bundle.path}.jsonl", shared) for batch in pending]
-    job = _Job(load, context, files, _Calibrations(context))
-    for group in groups_of(makers):
-        job.run_group(group)
-    job.calibrations.end()
-    if job.errors:
-        raise job.errors[0]
-    return job.n_made
+def groups_of(makers: Iterable[RowMaker]) -> Iterator[Sequence[RowMaker]]:
+    """Yield those whose batches differ in the method alone, the last name of their cell, in the order of the first."""
+    groups: dict[tuple[object, ...], list[RowMaker]] = {}
+    for maker in makers:
+        groups.setdefault((maker.batch.dataset, maker.batch.cell[:-1], maker.batch.runs), []).append(maker)
+    for group in groups.values():
+        for first in range(0, len(group), MOST_TOGETHER):
+            yield group[first : first + MOST_TOGETHER]
+
+
+def take_turns(runs: Iterable[Turns[None]]) -> None:
+    """Let each run do its first work, one after the other, then give each that waits a turn, until all have ended."""
+    with ExitStack() as stack:
+        waiting = [run for run in runs if _waits(stack.enter_context(closing(run)))]
+        while waiting:
+            waiting = [run for run in waiting if _waits(run)]
+
+
+def _waits(run: Turns[None]) -> bool:
+    """Let the run go on; return whether it waits for its next turn."""
+    return next(run, _ENDED) is not _ENDED
+
+
+@dataclass
+class _BatchAtWork:
+    """A batch whose workspace is held, prepared to make its ``missing`` runs; ``fresh`` ones lack a calibration."""
+
+    dataset: Dataset
+    prepared: Callable[[int], Run]
+    workspace: Workspace[Any]
+    make_rows: RowMaker
+    missing: list[int]
+    fresh: set[int] = field(default_factory=set)
 
 
 @dataclass
 class _Job:
     """The work of a job: an error of the bench ends the work on its batch, and on no other."""
 
+    system: System
+    bundle: Bundle
     load: Callable[[str], Dataset]
     context: RunContext
     files: JobFiles
-    calibrations: _Calibrations
     errors: list[Exception] = field(default_factory=list)
     n_made: int = 0
+    calibration_s: float | None = None
+    calibrated_at: float = 0.0
 
-    def run_group(self, group: Sequence[RowMaker]) -> None:
+    def run_missing(self) -> None:
+        """Run the groups of batches one after the other."""
+        pending = [batch for batch in self.bundle.batches if not self._is_complete(batch)]
+        if not pending:
+            return
+        evidence = write_evidence(self.files.workspaces.parent)
+        shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, self.context.cores))}
+        trace_file = f"{self.bundle.path}.jsonl"
+        self._calibrate()
+        for group in groups_of(RowMaker(self.system, batch, self.context, trace_file, shared) for batch in pending):
+            self._run_group(group)
+        if self.errors:
+            raise self.errors[0]
+
+    def _is_complete(self, batch: Batch) -> bool:
+        workspace = self.files.workspace(batch, self.system.record)
+        with workspace.claimed(batch, self.context.limits, self.context.requirements) as usable:
+            return usable == set(batch.runs)
+
+    def _run_group(self, group: Sequence[RowMaker]) -> None:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
         supervisor = Supervisor(self.context.scheduler)
         with ExitStack() as stack:
             works = []
             for make_rows in group:
-                workspace = self.files.workspace(make_rows.batch, make_rows.system.record)
                 try:
-                    works.append(stack.enter_context(at_work(self.load, workspace, make_rows, supervisor)))
+                    works.append(stack.enter_context(self._at_work(make_rows)))
                 except Exception as error:
                     self._note_fault(make_rows.batch, error)
             for number in group[0].batch.runs:
-                take_turns(self._make(work, number) for work in works if number in work.missing)
-                self.calibrations.end_if_long({work.workspace for work in works})
+                take_turns(self._make(work, number, supervisor) for work in works if number in work.missing)
+                if time.monotonic() >= self.calibrated_at + CALIBRATE_EVERY_S:
+                    self._end_stretch(works)
+            self._end_stretch(works)
 
-    def _make(self, work: BatchAtWork, number: int) -> Turns[None]:
+    @contextmanager
+    def _at_work(self, make_rows: RowMaker) -> Iterator[_BatchAtWork]:
+        """Hold the workspace of a batch and prepare the runs without usable rows; those of an earlier job are kept."""
+        batch, context = make_rows.batch, self.context
+        workspace = self.files.workspace(batch, self.system.record)
+        with workspace.claimed(batch, context.limits, context.requirements) as usable:
+            dataset = self.load(batch.dataset)
+            # A file of the user's own that the registry names without a hash is used as it is.
+            if batch.data_sha256 and dataset.content_sha256 != batch.data_sha256:
+                raise DataError(
+                    f"data set {dataset.name!r} has SHA-256 {dataset.content_sha256}, the run wants "
+                    f"{batch.data_sha256}; delete its file under results/data and run again"
+                )
+            missing = [number for number in batch.runs if number not in usable]
+            prepared = self.system.prepare(batch, dataset, context)
+            yield _BatchAtWork(dataset, prepared, workspace, make_rows, missing)
+
+    def _calibrate(self) -> None:
+        self.calibration_s = self.context.calibrate() if self.context.timed else None
+        self.calibrated_at = time.monotonic()
+
+    def _end_stretch(self, works: Sequence[_BatchAtWork]) -> None:
+        """Calibrate after the fresh runs, and write the time to their rows."""
+        if not any(work.fresh for work in works):
+            return
+        self._calibrate()
+        for work in (work for work in works if work.fresh and self.context.timed):
+            records = work.workspace.records()
+            work.workspace.replace([self._completed(one) if one.run in work.fresh else one for one in records])
+            work.fresh.clear()
+
+    def _completed(self, record: Record) -> Record:
+        return replace(record, provenance=replace(record.provenance, calibration_after_s=self.calibration_s))
+
+    def _make(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
+        """Make a run and append its rows; a run for which no budget is left gets rows that say so."""
         try:
-            made = yield from work.run(number, self.calibrations.before_s)
+            if self.context.spent_log and self.context.spent_log.used_up():
+                work.workspace.append(work.make_rows.skipped(number, work.dataset, self.calibration_s))
+                return
+            self.context.check_scheduler()
+            yield from self._run(work, number, supervisor)
         except Exception as error:
             self._note_fault(work.make_rows.batch, error)
             work.missing.clear()
             return
-        if made:
-            self.calibrations.note(work.workspace, number)
-            self.n_made += 1
+        work.fresh.add(number)
+        self.n_made += 1
+
+    def _run(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
+        make_rows, files, calibration_s = work.make_rows, work.workspace.run(number), self.calibration_s
+        run, keys, started_at = work.prepared(number), make_rows.batch.rows, now()
+        process, results = yield from _supervised(run, keys, self.context, files, supervisor)
+        if len(keys) == 1:
+            limits = self.context.limits
+            results = {key: replace(result, time_s=time_of(result, files, limits)) for key, result in results.items()}
+        try:
+            results = run.judged(files, results) if isinstance(run, Judged) else results
+            scores = run.score(files)
+        except (ImportError, OSError):
+            raise
+        except Exception as error:
+            # What cannot be evaluated is the run's fault.
+            click.echo(traceback.format_exc(), err=True)
+            results, scores = failed_to_score(results, error), make_rows.known(number, work.dataset)
+        files.checkpoint.unlink(missing_ok=True)
+        work.workspace.append(make_rows.rows(number, results, process, started_at, scores, calibration_s))
 
     def _note_fault(self, batch: Batch, error: Exception) -> None:
         self.context.check_scheduler()
@@ -158,18 +242,87 @@ class _Job:
         self.errors.append(error)
 
 
-def _is_complete(workspace: Workspace[Any], batch: Batch, context: RunContext) -> bool:
-    with workspace.claimed(batch, context.limits, context.requirements) as usable:
-        return usable == set(batch.runs)
+def _supervised(
+    run: Run, keys: tuple[tuple[Any, ...], ...], context: RunContext, files: RunFiles, supervisor: Supervisor
+) -> Turns[tuple[ProcessExit, Results]]:
+    """Do the work under supervision and return its results.
+
+    Retry once after a signal from outside, or where the run blames a bench that works; a second time is the run's.
+    """
+    before: list[ProcessExit] = []
+    for tries_left in (1, 0):
+        kept = files.clear()
+        pauses, turn = Pauses(), Turn()
+        # The seconds before an interruption count, also for a run that does not use them.
+        used_s = kept.wall_s if kept else 0.0
+        left_s = max(context.limits.time_s - used_s, GRACE_S)
+        referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn)
+        target = partial(execute, run, referee, keys)
+        limits = replace(context.limits, time_s=left_s)
+        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
+        if process.end is Exit.EXITED and process.code == SETUP_FAULT:
+            raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
+        results = collect(files, keys, run.arrays)
+        killed = was_killed(process) and not results
+        blaming = blames_bench(process) and len(results) < len(keys)
+        if blaming:
+            _check_bench(files)
+        if not ((killed or blaming) and tries_left):
+            break
+        before.append(process)
+    # Work of a first try is no method's to hide: times of a run that was made twice do not count.
+    process = replace(
+        process,
+        wall_s=process.wall_s + sum(one.wall_s for one in before),
+        cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
+    )
+    if kept:
+        # Of a run that went on from a checkpoint, the process is that of its last part.
+        results = {key: _since(kept, one) for key, one in results.items()}
+    if len(results) == len(keys):
+        return process, results
+    missing = classify_exit(process, files, context.limits)
+    if killed or blaming:
+        missing = replace(missing, message=f"{missing.message}, twice")
+    return process, {key: results.get(key, missing) for key in keys}
 
 
-def _summary(began: float, n_made: int, n_rows: int) -> str:
-    """Return what the job did and took: its own CPU seconds and those of all its runs, as one line of JSON."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    values = {
-        "rows": n_rows,
-        "runs_made": n_made,
-        "cpu_s": round(sum(usage.ru_utime + usage.ru_stime for usage in usages), 3),
-        "wall_s": round(time.monotonic() - began, 3),
-    }
-    return json.dumps(values)
+def _check_bench(files: RunFiles) -> None:
+    """Raise ``SupervisionError`` where this process, which runs no method, cannot do either what a run could not do."""
+    try:
+        save_array(files.array("probe"), np.zeros(1))
+        files.array("probe").unlink()
+        if files.missing_module.exists():
+            import_module(files.missing_module.read_text(encoding="utf-8"))
+    except (OSError, ImportError) as error:
+        click.echo(f"kdrbench: {error}", err=True)
+        raise SupervisionError(
+            "the bench failed within the run; correct what the lines above say and start again"
+        ) from error
+
+
+def _since(kept: Checkpoint, result: RunResult) -> RunResult:
+    if result.clocked_s is None or result.clocked_cpu_s is None:
+        return result
+    cpu_s = result.clocked_cpu_s - kept.cpu_s
+    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
+
+
+def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:
+    """Start a process and see it to its end; yield whenever it waits for its turn, which is not charged."""
+
+    def charged(waited_s: Callable[[], float] = lambda: 0.0) -> AbstractContextManager[None]:
+        return context.spent_log.charged(waited_s) if context.spent_log else nullcontext()
+
+    with ExitStack() as stack:
+        with charged():
+            process = stack.enter_context(closing(start()))
+            ending = process.wait()
+        if ending is None:
+            # What it did first counts against the budget before the next run begins.
+            stack.enter_context(charged(turn.waited_s))
+        while ending is None:
+            yield
+            process.grant_turn()
+            ending = process.wait()
+    return ending

@@ -1,4 +1,4 @@
-"""How far a grid has come, read from the disk: rows, workspaces and who works on them; and which rows are stale."""
+"""How far a grid has come, read from the disk: rows, who works on them, which are stale, and what the rest takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kdrbench.errors import counted
+from kdrbench.errors import ConfigError, counted, unknown_name
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -254,6 +254,42 @@ class Costs:
     def core_s_left(self, progress: Iterable[BatchProgress]) -> float:
         """Return the core-seconds that the runs to make are expected to take."""
         return sum(one.left * self.run_s(one) * one.threads for one in progress)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the runs ``to_make`` of an experiment's ``runs`` will take.
+
+    ``core_s`` are core-seconds, ``most_core_s`` those if every run reached its time limit. ``measured`` runs are of a
+    cell in which runs have ended, none cut short by a limit below today's; the seconds of the others are estimated.
+    """
+
+    experiment: str
+    runs: int
+    to_make: int
+    measured: int
+    core_s: float
+    most_core_s: float
+
+
+def forecast(grid: Grid, results: Path, experiments: Sequence[str] = ()) -> list[Forecast]:
+    """Return what each of these experiments, or all of the grid, will take; nothing is locked, run or changed.
+
+    Raises ``ConfigError`` for an experiment that is not in `run`.
+    """
+    for name in experiments:
+        if name not in grid.experiments:
+            raise ConfigError(unknown_name("experiment in `run`", name, grid.experiments))
+    progress = progress_of(grid, results)
+    costs = Costs(progress)
+    forecasts = []
+    for name in (name for name in grid.experiments if not experiments or name in experiments):
+        batches = [one for one in progress if one.batch.experiment == name]
+        runs, to_make = sum(len(one.batch.runs) for one in batches), sum(one.left for one in batches)
+        measured = sum(one.left for one in batches if costs.is_measured(one))
+        most_core_s = to_make * grid.most_s(name) * grid.threads
+        forecasts.append(Forecast(name, runs, to_make, measured, costs.core_s_left(batches), most_core_s))
+    return forecasts
 
 
 def _keys(batch: Batch) -> list[tuple[str, ...]]:

@@ -14,8 +14,7 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 
 from kdrbench import __version__
 from kdrbench.files import write_text
-from kdrbench.suite.engine.record import Provenance, Record
+from kdrbench.suite.engine.record import Record
 
 EVIDENCE, _DIGITS = "evidence", 12
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
@@ -105,8 +104,8 @@ def _git_output(root: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-# Beyond this a time is marked as not comparable with those of other methods.
-MOST_DRIFT = 0.1
+# Columns of merged tables; beyond the share a time is marked as not comparable with those of other methods.
+DRIFT, MOST_DRIFT = ("drift", "drifted"), 0.1
 _PASSES = 3
 _ORDER, _PRODUCTS = 512, 2
 _TRAFFIC = 2**21
@@ -129,32 +128,23 @@ def calibration_s() -> float:
     return statistics.median(passes[1:])
 
 
-@dataclass(frozen=True)
-class Drift:
-    """How far the speed of the cores differed within the comparison that a row belongs to.
+def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return for each record how far the speed of the cores differed within the comparison that it belongs to.
 
     A time is compared with those of the other methods on the same problem: the same run of the same cell. ``drift`` is
     the larger in size of two ratios, minus one, above zero where this row's cores were slower: the row's calibration
     against the median of those beside the problem's rows, and, for a row whose method did not repeat its work in turns
     with the others, the calibration after it against the one before. ``drifted`` marks a ``drift`` beyond a tenth. Both
-    are ``None`` for a run that is not timed.
-    """
-
-    drift: float | None
-    drifted: bool | None
-
-
-def drift_columns(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the columns of :class:`Drift` for each of the ``records``.
-
-    Problems belong to one experiment, so a row has the same in the table of its experiment and in that of its system.
+    are ``None`` for a run that is not timed. Problems belong to one experiment, so a row has the same in the table of
+    its experiment and in that of its system.
     """
     # Rows that were timed side by side share their calibrations, which count once.
-    problems: dict[tuple[Any, ...], set[tuple[float, ...]]] = {}
+    calibrations: dict[tuple[Any, ...], set[tuple[float, ...]]] = {}
     for record in records:
-        problems.setdefault(_problem(record), set()).add(_times(record.provenance))
-    medians = {problem: _median(found) for problem, found in problems.items()}
-    return [asdict(_drift(record, medians[_problem(record)])) for record in records]
+        calibrations.setdefault(_problem(record), set()).add(_calibrations(record))
+    means = {problem: [statistics.fmean(pair) for pair in pairs if pair] for problem, pairs in calibrations.items()}
+    medians = {problem: statistics.median(found) for problem, found in means.items() if found}
+    return [_drift(record, medians.get(_problem(record))) for record in records]
 
 
 def _problem(record: Record) -> tuple[Any, ...]:
@@ -163,25 +153,20 @@ def _problem(record: Record) -> tuple[Any, ...]:
     return record.experiment, record.dataset, *cell, record.run, made.processor, made.blas, made.blas_threads
 
 
-def _times(made: Provenance) -> tuple[float, ...]:
-    both = (made.calibration_before_s, made.calibration_after_s)
+def _calibrations(record: Record) -> tuple[float, ...]:
+    both = (record.provenance.calibration_before_s, record.provenance.calibration_after_s)
     return tuple(seconds for seconds in both if seconds is not None)
 
 
-def _median(found: Iterable[tuple[float, ...]]) -> float | None:
-    means = [statistics.fmean(times) for times in found if times]
-    return statistics.median(means) if means else None
-
-
-def _drift(record: Record, median: float | None) -> Drift:
-    times = _times(record.provenance)
+def _drift(record: Record, median: float | None) -> dict[str, Any]:
+    times = _calibrations(record)
     if median is None or not times:
-        return Drift(None, None)
+        return dict.fromkeys(DRIFT)
     ratios = [statistics.fmean(times) / median]
     if not getattr(record, "repeats", 0):
         ratios.append(times[-1] / times[0])
     drift = max((ratio - 1.0 for ratio in ratios), key=abs)
-    return Drift(round(drift, 4), abs(drift) > MOST_DRIFT)
+    return {"drift": round(drift, 4), "drifted": abs(drift) > MOST_DRIFT}
 
 
 def write_evidence(results: Path) -> dict[str, str]:

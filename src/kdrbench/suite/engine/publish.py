@@ -72,13 +72,8 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
 
 
 def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
-    of_batch = (one for one in workspace.records() if one.provenance.definition_sha256 == batch.definition_sha256)
-    records = {one.axes: one for one in of_batch}
-    if missing := [axes for axes in batch.axes if axes not in records]:
-        raise RecordError(
-            f"{workspace.folder} lacks {counted(len(missing), 'row')}, the first is {missing[0]}; run it again"
-        )
-    return [records[axes] for axes in batch.axes]
+    rows = (row for row in workspace.records() if row.provenance.definition_sha256 == batch.definition_sha256)
+    return in_order(((workspace.rows, row) for row in rows), batch.axes)
 
 
 def _made(batch: Batch, workspace: Workspace[Any]) -> list[int]:

@@ -37,13 +37,14 @@ class Provenance:
     """How, where and with what a row was made. Times in seconds, memory in MiB.
 
     ``wall_s`` to ``involuntary_switches`` are those of the run's process, from fork to end; ``memory_meter`` says how
-    its memory was measured: ``cgroup`` or ``sampled``. ``unclocked_s`` are the seconds of ``wall_s`` in which no clock
-    of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured apart from the
-    method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). ``contaminated`` marks a row
-    whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned their cores;
-    a fixed piece of work was timed there before and after (``calibration_before_s``, ``calibration_after_s``). The
-    version of a package that is not installed is empty. ``revisions`` are those of the components that decided the
-    result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in ``results/evidence``.
+    its memory was measured: ``sampled``, or ``cgroup`` in earlier rows. ``unclocked_s`` are the seconds of ``wall_s``
+    in which no clock of the method ran. ``evaluation_s`` are the CPU seconds that the referee needed of them, measured
+    apart from the method, and ``unaccounted`` marks a row of which more is left (:func:`.unclocked`). A row is
+    ``contaminated`` whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned
+    their cores; a fixed piece of work was timed there before and after (``calibration_before_s``,
+    ``calibration_after_s``). The version of a package that is not installed is empty. ``revisions`` are those of the
+    components that decided the result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in
+    ``results/evidence``.
     """
 
     wall_s: float

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import KdrbenchError
+from kdrbench.files import present_umask
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
 from kdrbench.suite.engine.run_files import MOST_TRACE, RunFiles, TraceLine, save_array
 
@@ -80,7 +81,7 @@ class Referee:
     pauses: Pauses
     files: RunFiles
     turn: Turn | None = None
-    umask: int = 0o022
+    umask: int = field(default_factory=present_umask)
     _clocks: list[Clock] = field(default_factory=list)
 
     def clock(self) -> Clock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import RunContext, System, cross
 
 CONTAMINATED_RATIO = 1.1
+# How memory is measured (:mod:`.isolation.memory`); earlier rows have ``cgroup`` where the kernel did it.
+MEMORY_METER = "sampled"
 # Characters of a message in a row; its rest is in the job's log.
 MOST_MESSAGE = 1_000
 # Seconds beyond clock and referee: a fork, checks of what is returned (.01 to .06 s), and a fifth of what is claimed.
@@ -39,10 +41,6 @@ class RowMaker:
     trace_file: str
     shared: Mapping[str, Any]
 
-    def calibrated(self, before_s: float | None) -> RowMaker:
-        """Return one whose rows say what calibration came before them."""
-        return replace(self, shared={**self.shared, "calibration_before_s": before_s})
-
     def rows(
         self,
         number: int,
@@ -50,29 +48,31 @@ class RowMaker:
         process: ProcessExit,
         started_at: str,
         scores: Mapping[str, Any],
+        calibration_before_s: float | None = None,
     ) -> list[Record]:
         """Return a row for each key of the batch, from what run ``number`` handed over."""
         clocks = unclocked(process, results.values(), scores.get(EVALUATION))
         own = {name: value for name, value in scores.items() if name != EVALUATION}
-        return [self._row(number, key, results[key], (process, clocks), started_at, own) for key in self.batch.rows]
+        made = {**clocks._asdict(), "started_at": started_at, "calibration_before_s": calibration_before_s}
+        return [self._row(number, key, results[key], process, made, own) for key in self.batch.rows]
 
-    def skipped(self, number: int, dataset: Dataset) -> list[Record]:
+    def skipped(self, number: int, dataset: Dataset, calibration_before_s: float | None) -> list[Record]:
         """Return the rows of a run that was left out because the grid's budget is used up."""
         message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
-        return self.alike(number, dataset, RunResult(Status.SKIPPED, message))
+        results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
+        return self.rows(number, results, _NO_PROCESS, now(), self.known(number, dataset), calibration_before_s)
 
-    def alike(self, number: int, dataset: Dataset, result: RunResult) -> list[Record]:
-        """Return the rows of a run that has the same result for each key, and of whose process nothing is known."""
-        results = dict.fromkeys(self.batch.rows, result)
-        return self.rows(number, results, _NO_PROCESS, now(), self.system.describe(self.batch, dataset, number))
+    def known(self, number: int, dataset: Dataset) -> Mapping[str, Any]:
+        """Return the columns that the system knows of a run without making it."""
+        return self.system.describe(self.batch, dataset, number)
 
     def _row(
         self,
         number: int,
         key: tuple[Any, ...],
         result: RunResult,
-        seen: tuple[ProcessExit, Unclocked],
-        started_at: str,
+        process: ProcessExit,
+        made: Mapping[str, Any],
         scores: Mapping[str, Any],
     ) -> Record:
         kind, batch = self.system.record, self.batch
@@ -89,7 +89,7 @@ class RowMaker:
             message=row_message(result.message),
             time_s=result.time_s,
             cpu_s=result.cpu_s,
-            provenance=self._provenance(result, *seen, started_at),
+            provenance=self._provenance(result, process, made),
             **{
                 # What the batch knows overrides what a run claims.
                 **result.columns,
@@ -99,22 +99,22 @@ class RowMaker:
             },
         )
 
-    def _provenance(self, result: RunResult, process: ProcessExit, clocks: Unclocked, started_at: str) -> Provenance:
+    def _provenance(self, result: RunResult, process: ProcessExit, made: Mapping[str, Any]) -> Provenance:
         context, batch = self.context, self.batch
         return Provenance(
             wall_s=process.wall_s,
             memory_mib=process.memory_mib,
-            memory_meter=process.memory_meter,
+            memory_meter=MEMORY_METER,
             involuntary_switches=process.involuntary_switches,
-            **clocks._asdict(),
+            **made,
             contaminated=self._contaminated(result),
             time_limit_s=context.limits.time_s,
             memory_limit_mib=context.limits.memory_mib,
             budget_s=context.budget_s,
             timed=context.timed,
             calibration_after_s=None,
-            load=load_average(),
-            started_at=started_at,
+            # Of the last minute.
+            load=round(os.getloadavg()[0], 2),
             trace_file=self.trace_file,
             **batch.identity,
             **self.shared,
@@ -158,11 +158,6 @@ def unclocked(process: ProcessExit, results: Iterable[RunResult], evaluation_s: 
 def now() -> str:
     """Return the time of day to the second, in universal time."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def load_average() -> float:
-    """Return the machine's load over the last minute."""
-    return round(os.getloadavg()[0], 2)
 
 
 def row_message(message: object) -> str:

@@ -9,7 +9,7 @@ import statistics
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
@@ -148,19 +148,11 @@ Key = tuple[Any, ...]
 Results = dict[Key, RunResult]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a run is to leave: a result for each of the ``keys``, and from a method that ended by itself the ``arrays``.
+def collect(files: RunFiles, keys: Sequence[Key], arrays: Sequence[str] = ()) -> Results:
+    """Return by key the results that a run has handed over; a run whose files are damaged has failed, without them.
 
-    Where no arrays are named, a run may leave any.
+    So has a method that ended by itself and did not leave the ``arrays``.
     """
-
-    keys: tuple[Key, ...]
-    arrays: tuple[str, ...] = ()
-
-
-def collect(files: RunFiles, request: Request) -> Results:
-    """Return by key the results that a run has handed over; a run whose files are damaged has failed, without them."""
     try:
         results = read_results(files)
         files.arrays()
@@ -168,12 +160,12 @@ def collect(files: RunFiles, request: Request) -> Results:
     except UnreadableError as fault:
         shutil.rmtree(files.folder)
         files.folder.mkdir()
-        return dict.fromkeys(request.keys, RunResult(Status.FAILED, str(fault)))
-    lacking = [name for name in request.arrays if not files.array(name).exists()]
+        return dict.fromkeys(keys, RunResult(Status.FAILED, str(fault)))
+    lacking = [name for name in arrays if not files.array(name).exists()]
     for key, result in results.items():
         if lacking and result.status in BY_METHODS:
             results[key] = _refused(result, f"the run left no {lacking[0]}")
-    return {key: results[key] for key in request.keys if key in results}
+    return {key: results[key] for key in keys if key in results}
 
 
 def read_results(files: RunFiles) -> Results:

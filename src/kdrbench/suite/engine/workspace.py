@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
+import psutil
+
 from kdrbench.errors import counted
 from kdrbench.files import set_aside, unsealed, write_text
 from kdrbench.status import Status
@@ -33,7 +35,6 @@ from kdrbench.suite.engine.record import AnyRecord, append_records, flat, read_r
 from kdrbench.suite.engine.run_files import RunFiles, kept_checkpoint
 
 ROWS, _BATCH = "rows.jsonl", "batch.json"
-_MOUNTS = Path("/proc/self/mountinfo")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 # Options of a mount by which the locks of a network file system stay on their machine, or by which they leave it.
@@ -99,10 +100,6 @@ class Workspace(Generic[AnyRecord]):
         write_text(self.rows, "".join(line for line, number in zip(lines, numbers, strict=True) if number not in runs))
         for number in {number for number in numbers if number in runs}:
             shutil.rmtree(self.run(number).folder, ignore_errors=True)
-
-    def made_for(self) -> Batch | None:
-        """Return the batch that the workspace was last claimed for; ``None`` where nothing says so."""
-        return _batch_in(self.folder / _BATCH)
 
     def batches_of_cell(self) -> dict[str, Batch]:
         """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
@@ -170,7 +167,7 @@ class Workspace(Generic[AnyRecord]):
 
     def prepare_for(self, batch: Batch) -> None:
         """Note which batch the work is for; unfinished runs of another batch start again."""
-        before = self.made_for()
+        before = _batch_in(self.folder / _BATCH)
         if before is not None and before.sha256 == batch.sha256:
             return
         for path in self.folder.glob("run-*/checkpoint.npz"):
@@ -289,9 +286,13 @@ def _put(mark: Path, folder: Path) -> None:
     """Write down that this process works; it holds the lock, which others may or may not see."""
     here = Holder.here()
     text = f"{here.process}\n{here.machine}\n{here.boot}"
-    if _create(mark, text):
+    try:
+        # Of several that try at once, on whatever machines, one succeeds.
+        with mark.open("x", encoding="utf-8") as stream:
+            stream.write(text)
         return
-    other = Holder.read(mark)
+    except FileExistsError:
+        other = Holder.read(mark)
     same_machine = other is not None and (other.machine, other.boot) == (here.machine, here.boot)
     if not same_machine and not locks_reach(mark.parent):
         raise SupervisionError(
@@ -303,45 +304,21 @@ def _put(mark: Path, folder: Path) -> None:
     mark.write_text(text, encoding="utf-8")
 
 
-def _create(mark: Path, text: str) -> bool:
-    """Make a mark, if there is none; of several that try at once, on whatever machines, one succeeds."""
-    try:
-        descriptor = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-    except FileExistsError:
-        return False
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    return True
-
-
-def locks_reach(folder: Path, mounts: str | None = None) -> bool:
+def locks_reach(folder: Path) -> bool:
     """Return whether flock in ``folder`` is seen by every machine that sees the folder.
 
-    A local file system is seen by one machine. What a mount does not say counts as no. ``mounts`` are the lines of
-    /proc/self/mountinfo.
+    A local file system is seen by one machine. What a mount does not say counts as no.
     """
-    if mounts is None:
-        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace") if _MOUNTS.exists() else ""
-    kind, options = _mount_of(folder.absolute().resolve(), mounts)
+    place = folder.absolute().resolve()
+    around = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
+    # The last of equally deep mounts covers the others.
+    mount = max(reversed(around), key=lambda one: len(Path(one.mountpoint).parts))
+    kind, options = mount.fstype, set(mount.opts.split(","))
     if kind in _KEPT:
         return not options & _KEPT[kind]
     if kind in _SHARED:
         return bool(options & _SHARED[kind])
     return kind.partition(".")[0] not in _UNKNOWN
-
-
-def _mount_of(folder: Path, mounts: str) -> tuple[str, set[str]]:
-    """Return kind and options of the file system that holds a folder; the last of equally deep mounts covers others."""
-    depth, kind, options = -1, "", set[str]()
-    for line in mounts.splitlines():
-        # 36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda rw; blanks in a path are written \040.
-        left, _, right = line.partition(" - ")
-        words, of_kind = left.split(), right.split()
-        point = Path(words[4].encode().decode("unicode_escape"))
-        if folder.is_relative_to(point) and len(point.parts) >= depth:
-            depth, kind = len(point.parts), of_kind[0]
-            options = set(words[5].split(",")) | set(of_kind[-1].split(","))
-    return kind, options
 
 
 def _owner(path: Path) -> str:

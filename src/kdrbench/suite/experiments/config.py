@@ -20,21 +20,18 @@ from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, 
 RESERVED_NAMES = frozenset(
     {"checks", "data", "figures", "findings", "logs", "merged", "optima", "reference", "runs", "traces"}
 )
-# Rules of the workflow and files of reports, which no experiment may be called like.
-_RULES = (
-    *("all", "check_plugin", "dashboard", "everything", "freeze_config", "merge", "papers", "prepare_bundled"),
-    *("prepare_data", "prepare_picture", "run_batch", "unknown_target"),
+# Rules of the workflow, files of reports and targets, which no experiment may be called like.
+RESERVED_EXPERIMENTS = frozenset(
+    {
+        *("all", "check_plugin", "dashboard", "everything", "freeze_config", "merge", "papers", "prepare_bundled"),
+        *("prepare_data", "prepare_picture", "run_batch", "unknown_target"),
+        *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),
+        *("published_vs_ours", "summary", "ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests"),
+        *("kpca_times", "lowrank_text"),
+    }
 )
-_REPORTS = (
-    *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),
-    *("published_vs_ours", "summary"),
-)
-_TARGETS = ("ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests", "kpca_times", "lowrank_text")
-RESERVED_EXPERIMENTS = frozenset({*_RULES, *_REPORTS, *_TARGETS})
 # Characters of a value that a message shows.
 _SHOWN = 80
-# Sections whose keys are names that results lie under.
-_NAMED = ("experiments", "datasets", "kernels", "solvers", "baselines")
 
 
 def load_grid(config: Config) -> Grid:
@@ -67,8 +64,6 @@ def checked(config: Config) -> Config:
         except (InputError, DataError) as error:
             raise ConfigError(f"config: datasets.{name}: {error}") from error
     _check_systems(complete)
-    for section in _NAMED:
-        _check_apart(section, config.get(section, {}))
     systems = {complete["experiments"][name]["system"] for name in config["run"]}
     if len({table_of(system) for system in systems}) < len(systems):
         raise ConfigError(f"config: run: two systems would share a merged table: {', '.join(sorted(systems))}")
@@ -148,14 +143,6 @@ def _check_values(value: object, place: str) -> None:
         raise ConfigError(f"config: {where} is {value}; it must be a finite number")
     elif value is not None and not isinstance(value, (bool, int, float, str)):
         raise ConfigError(f"config: {where} is {shown(value)}, which YAML reads as a {type(value).__name__}; quote it")
-
-
-def _check_apart(section: str, names: Iterable[str]) -> None:
-    """Refuse names that differ by case alone: results of both would lie under one name on other file systems."""
-    known: dict[str, str] = {}
-    for name in names:
-        if (other := known.setdefault(name.lower(), name)) != name:
-            raise ConfigError(f"config: {section}: {other!r} and {name!r} differ by case alone; rename one of them")
 
 
 @cache

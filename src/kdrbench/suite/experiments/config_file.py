@@ -50,12 +50,6 @@ def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def check_config_files(paths: Iterable[Path]) -> None:
-    """Raise ``ConfigError`` for the first of the files that :func:`read_config_file` does not take."""
-    for path in paths:
-        read_config_file(path)
-
-
 class _Loader(yaml.SafeLoader):
     """Checks mappings as they are written: merging them hides equal keys."""
 

@@ -6,7 +6,6 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -15,7 +14,7 @@ from kdrbench.errors import in_words, visible
 from kdrbench.files import write_bytes
 from kdrbench.status import Status
 from kdrbench.suite.csv_files import restored
-from kdrbench.suite.engine.provenance import Drift
+from kdrbench.suite.engine.provenance import DRIFT
 from kdrbench.suite.engine.record import (
     AnyRecord,
     Record,
@@ -26,21 +25,16 @@ from kdrbench.suite.engine.record import (
     record_of,
 )
 
-# What a table has beside the columns of its records.
-_DRIFT = frozenset(field.name for field in fields(Drift))
 _TRUTHS = {"True": True, "False": False}
 
 
-def read_merged(
-    path: Path, kind: type[AnyRecord], chosen: Callable[[Mapping[str, str]], bool] | None = None
-) -> list[AnyRecord]:
-    """Return the records of a merged table of one system, or the ``chosen`` rows; how cores drifted is left out.
+def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
+    """Return the records of a merged table of one system; how cores drifted is left out.
 
     Raises ``RecordError`` naming the file, the line and the column for a table that is cut, lacks a column that all
     tables have, or holds a value that the column may not hold; and for two rows with the same axes.
     """
-    rows = read_words(path, kind)
-    records = [_at_line(path, number, words, kind) for number, words in rows if chosen is None or chosen(words)]
+    records = [_at_line(path, number, words, kind) for number, words in read_words(path, kind)]
     _refuse_double(path, records)
     return records
 
@@ -56,7 +50,7 @@ def read_words(path: Path, kind: type[Record]) -> list[tuple[int, dict[str, str]
         raise _unreadable(path, in_words(error)) from error
     added = {name: "" if default is None else str(default) for name, default in completed({}, kind).items()}
     types = column_types(kind)  # type: ignore[arg-type]
-    if missing := sorted({*types, *_DRIFT} - {*names, *added}):
+    if missing := sorted({*types, *DRIFT} - {*names, *added}):
         raise _unreadable(path, f"it lacks columns of {kind.__name__}: {_shown(missing)}")
     return [(number, {**added, **dict(zip(names, row, strict=True))}) for number, row in rows]
 

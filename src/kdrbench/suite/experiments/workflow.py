@@ -28,7 +28,7 @@ from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
 from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.experiments.config_file import check_config_files, lay_over, read_config_file, write_origin
+from kdrbench.suite.experiments.config_file import lay_over, read_config_file, write_origin
 
 _RESULTS = Path("results")
 # Keys of an experiment and of the sections they name definitions of: the kind, and the key of the method's name.
@@ -55,7 +55,8 @@ def check_files(workflow: Any, home: Path) -> None:
             "move the checkout"
         )
     try:
-        check_config_files([home / "config.yaml", *workflow.config_settings.configfiles])
+        for path in (home / "config.yaml", *workflow.config_settings.configfiles):
+            read_config_file(Path(path))
     except ConfigError as error:
         raise WorkflowError(str(error)) from None
 

@@ -20,7 +20,6 @@ from kdrbench.errors import counted
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.identity import has_earlier_speed
 from kdrbench.suite.engine.provenance import MOST_DRIFT
-from kdrbench.suite.reports.records import REFERENCE
 from kdrbench.suite.reports.tables.labels import dataset_label
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
 # and how many other runs of it were not made, since the user's budget was used up.
 STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
-SCALED = "times of a reference, scaled by the calibration kernel from another machine"
 # What marks a time that does not count: disturbed from outside, or not covered by the clock.
 _SHARED = (("timed", "False"), ("contaminated", "True"))
 _DISTURBED = (*_SHARED, ("drifted", "True"))
@@ -152,7 +150,7 @@ def n_unaccounted(runs: pd.DataFrame) -> int:
 def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
     if n_untimed(runs):
-        return SCALED if "method" in runs and runs["method"].str.endswith(REFERENCE).all() else UNTIMED
+        return UNTIMED
     reasons = []
     if drifted := n_drifted(runs):
         most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")

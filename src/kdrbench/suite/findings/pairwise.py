@@ -26,14 +26,12 @@ from kdrbench.suite.systems.ikdr.paired_tests import CELL, FEWEST_PAIRS, TESTED,
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
 
-UNCALIBRATED = "times of a reference are not known without a calibration beside its rows and yours"
+UNCALIBRATED = "times of a reference are those of another machine"
 # A smaller difference of two costs, relative to the second, is a tie.
 TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
-_TIMES_OF_REFERENCE = (
-    "they come from another machine. Figures show them scaled by the calibration kernel, and not without a calibration"
-)
+_TIMES_OF_REFERENCE = "they come from another machine"
 MATRIX_MEANS = (
     "Of each solver, on each data set and kernel: the time to within 1e-6 of the best known cost as a multiple of the "
     "least that any solver needed (median over runs, first solve; a dash where half of the runs or more never came "

@@ -19,8 +19,14 @@ from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.system import OPTIMA, Config
-from kdrbench.suite.experiments.merging import differences, same_definition
-from kdrbench.suite.experiments.results import Results, read_results, without_code, write_results
+from kdrbench.suite.experiments.results import (
+    Results,
+    differences,
+    read_results,
+    same_definition,
+    without_code,
+    write_results,
+)
 from kdrbench.suite.systems import system_name, system_of, table_of
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling

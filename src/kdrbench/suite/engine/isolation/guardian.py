@@ -28,7 +28,7 @@ import psutil
 from kdrbench.errors import visible
 from kdrbench.suite.engine.isolation import processes
 from kdrbench.suite.engine.isolation.limits import Limits, Pauses, Turn
-from kdrbench.suite.engine.isolation.memory import Group, Sampled, meter_of
+from kdrbench.suite.engine.isolation.memory import Meter
 
 # A run that watches its own clock ends at the limit by itself; this long after it, it is killed.
 GRACE_S = 0.25
@@ -63,7 +63,6 @@ class ProcessExit:
 
     Pages of libraries that the run is the first to touch count as well, some tens of MiB. ``wall_s`` are the seconds of
     the process without those in which it waited for its turn, ``cpu_s`` the CPU seconds of it and its descendants.
-    ``memory_meter`` says how its memory was measured (:mod:`.memory`).
     """
 
     end: Exit
@@ -72,7 +71,6 @@ class ProcessExit:
     memory_mib: float
     involuntary_switches: int
     cpu_s: float = 0.0
-    memory_meter: str = ""
 
 
 class Output:
@@ -168,27 +166,25 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     os.setsid()
     processes.follow_parent_in_death(parent, signal.SIGTERM)
     processes.adopt_orphans()
-    meter, output = meter_of(watched.limits.memory_mib), Output()
+    output = Output()
     baseline = processes.anonymous_memory()
     began, me = time.monotonic(), os.getpid()
     # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     run = os.fork()
     if run == 0:
-        in_child(lambda: _become_run(watched, me, meter, output))
+        in_child(lambda: _become_run(watched, me, output))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     output.leave_to_run()
     try:
-        end, tree_memory = _watch(run, began, watched, meter, output)
+        end, tree_memory = _watch(run, began, watched, output)
     finally:
         processes.end_run(run)
         _, status, usage = os.wait4(run, 0)
         processes.kill_descendants(set())
         output.write_to(_LOG)
-        oom = meter.exceeded()
-        meter.close()
     if end is Exit.EXITED and os.WIFSIGNALED(status):
-        end = Exit.MEMORY_LIMIT if oom else Exit.SIGNALLED
+        end = Exit.SIGNALLED
     peak = max(usage.ru_maxrss * 1024 - baseline, tree_memory, 0)
     everybody = resource.getrusage(resource.RUSAGE_CHILDREN)
     ending = ProcessExit(
@@ -198,15 +194,14 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
         memory_mib=peak / processes.MIB,
         involuntary_switches=usage.ru_nivcsw,
         cpu_s=everybody.ru_utime + everybody.ru_stime,
-        memory_meter=meter.name,
     )
     os.write(writing, json.dumps(asdict(ending)).encode())
 
 
-def _watch(run: int, began: float, watched: Watched, meter: Sampled | Group, output: Output) -> tuple[Exit, int]:
+def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Exit, int]:
     """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
     handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
-    most = 0
+    meter, most = Meter(), 0
     while True:
         now = time.monotonic()
         wait_s = max(0.0, min(look_at, watched.limit_at(began)) - now)
@@ -228,7 +223,7 @@ def _watch(run: int, began: float, watched: Watched, meter: Sampled | Group, out
             sys.exit(1)
 
 
-def _become_run(watched: Watched, guardian: int, meter: Sampled | Group, output: Output) -> None:
+def _become_run(watched: Watched, guardian: int, output: Output) -> None:
     """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
@@ -246,7 +241,6 @@ def _become_run(watched: Watched, guardian: int, meter: Sampled | Group, output:
     # Lines of stderr are not lost in a buffer when the run is killed.
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", 1, closefd=False)
     try:
-        meter.join()
         processes.limit_memory(watched.limits.memory_mib)
     except (OSError, ValueError, OverflowError):
         traceback.print_exc()

@@ -6,6 +6,7 @@ import fcntl
 import math
 import mmap
 import os
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +16,8 @@ from pathlib import Path
 
 from kdrbench.errors import InputError
 
-_LAYOUT, _COUNT = struct.Struct("dd"), struct.Struct("q")
-_ASK, _LOOK_EVERY_S = b"?", 0.001
+_LAYOUT = struct.Struct("dd")
+_ASK, _GRANT = b"?", b"!"
 # A time of thirty years, and the bytes that a signed number of 64 bits can hold beside those of the process.
 _MOST = {"time": (1e9, "s"), "memory": (2.0**42, "MiB")}
 
@@ -84,18 +85,15 @@ class Turn:
     """
 
     def __init__(self) -> None:
-        self._batch, self.run_end = os.pipe()
-        os.set_blocking(self._batch, False)
-        self._granted = mmap.mmap(-1, _COUNT.size)
+        self._batch, self._run = socket.socketpair()
+        self.run_end = self._run.fileno()
         self._waits = Pauses()
         self._waits.end()
 
     def wait(self) -> None:
         """Ask, and go on when the batch has granted the turn; called by the run."""
-        before = self._count()
-        os.write(self.run_end, _ASK)
-        while self._count() == before:
-            time.sleep(_LOOK_EVERY_S)
+        self._run.send(_ASK)
+        self._run.recv(len(_GRANT))
         # The batch comes to rest before the clock starts.
         os.sched_yield()
 
@@ -105,32 +103,27 @@ class Turn:
 
     def fileno(self) -> int:
         """Return the number of the batch's descriptor, which is readable when the run has asked."""
-        return self._batch
+        return self._batch.fileno()
 
     def begin_wait(self) -> None:
         """Take the run's question; called by the batch when it has stopped the run."""
-        with suppress(BlockingIOError):
-            os.read(self._batch, len(_ASK))
+        self._batch.recv(len(_ASK))
         self._waits.begin()
 
     def grant(self) -> None:
         """Let the run go on, if it waits; called by the batch before it lets the run's processes go on."""
         self._waits.end()
-        _COUNT.pack_into(self._granted, 0, self._count() + 1)
+        with suppress(OSError):
+            self._batch.send(_GRANT)
 
     def close_run_end(self) -> None:
         """Leave the run's end to the run."""
-        if self.run_end >= 0:
-            os.close(self.run_end)
-            self.run_end = -1
+        self._run.close()
 
     def close(self) -> None:
         """Close what is open."""
-        self.close_run_end()
-        os.close(self._batch)
-
-    def _count(self) -> int:
-        return int(_COUNT.unpack_from(self._granted)[0])
+        self._run.close()
+        self._batch.close()
 
 
 @dataclass(frozen=True)

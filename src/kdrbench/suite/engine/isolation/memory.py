@@ -1,138 +1,93 @@
-"""How much memory a run's processes hold: asked of a control group of the run's own, or added up process by process.
+"""How much memory the processes of a run hold: added up process by process, at intervals.
 
-Counted are private memory and shared memory that is mapped: anonymous, memfd, System V, and files in ``/dev/shm``. A
-group (cgroup v2) is used where the user may make one: there the kernel holds the limit itself. Elsewhere the guardian
-looks at intervals.
+Counted are private memory and shared memory that is mapped: anonymous, memfd, System V, and files in ``/dev/shm``.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from contextlib import suppress
+import re
 from pathlib import Path
 
-from kdrbench.suite.engine.isolation import processes
+from kdrbench.suite.engine.isolation.processes import MIB, stat_fields
 
-CGROUPS = Path("/sys/fs/cgroup")
-_GROUP = "kdrbench-"
+_Inode = tuple[int, int]
+# Of a file in memory: the sum of the shares that processes have of its pages, the most pages that one of them has, and
+# how far their mappings reach; in bytes.
+_Mapped = dict[_Inode, tuple[int, int, int]]
+# Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
+_OF_THE_BENCH = MIB
+_PRIVATE = re.compile(r"^Private_(?:Dirty|Hugetlb): +(\d+) kB$", re.MULTILINE)
+_IN_MEMORY = ("/dev/shm/", "/memfd:", "/dev/zero ", "/SYSV")  # noqa: S108
 
 
-class Sampled:
-    """Adds up what the processes hold, whenever one of them may have got more; ``name`` is what rows say of how."""
-
-    name = "sampled"
+class Meter:
+    """Adds up what the processes of a run hold, whenever one of them may have got more."""
 
     def __init__(self) -> None:
         self._faults, self._most = 0, 0
-
-    def join(self) -> None:
-        """Let the calling process, which is the run, be metered: the guardian finds its descendants itself."""
 
     def most(self, pids: list[int]) -> int:
         """Return the most bytes that these processes, all of the run's, were seen to hold up to now."""
         # A process gets no page without a fault. Looking at all pages takes twenty times as long, of a core that a run
         # may be timed on while this one waits.
-        if (faults := processes.page_faults(pids)) != self._faults:
-            self._faults, self._most = faults, max(self._most, self.held(pids))
+        if (faults := sum(map(_page_faults, pids))) != self._faults:
+            self._faults, self._most = faults, max(self._most, held(pids))
         return self._most
 
-    def exceeded(self) -> bool:
-        """Return whether the kernel has ended a process for want of memory below the limit."""
-        return False
 
-    def close(self) -> None:
-        """Clear up when all processes of the run are gone."""
-
-    def held(self, pids: list[int]) -> int:
-        """Return the bytes that these processes hold, what they share counted once."""
-        mapped = processes.Mapped()
-        private = sum(processes.add_pages(pid, mapped) for pid in pids)
-        # Processes are looked at in turn: with one that is forked or ends meanwhile the sum of shares is wrong.
-        return private + sum(min(max(shares, most), reach) for shares, most, reach in mapped.values())
+def held(pids: list[int]) -> int:
+    """Return the bytes that these processes hold, what they share counted once."""
+    mapped: _Mapped = {}
+    private = sum(_add_pages(pid, mapped) for pid in pids)
+    # Processes are looked at in turn: with one that is forked or ends meanwhile the sum of shares is wrong.
+    return private + sum(min(max(shares, most), reach) for shares, most, reach in mapped.values())
 
 
-class Group:
-    """A control group of the run's own, whose memory the kernel limits; raises ``OSError`` where there can be none."""
-
-    name = "cgroup"
-
-    def __init__(self, folder: Path, limit: int) -> None:
-        _sweep(folder.parent)
-        folder.mkdir()
-        self._folder, self._most = folder, 0
-        try:
-            (folder / "memory.max").write_text(str(limit), encoding="ascii")
-            # Swapped pages would not count, and one process that is killed would leave the others.
-            for name, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
-                with suppress(FileNotFoundError):
-                    (folder / name).write_text(value, encoding="ascii")
-        except OSError:
-            self.close()
-            raise
-
-    def join(self) -> None:
-        """Move the calling process into the group, and with it all that it starts."""
-        (self._folder / "cgroup.procs").write_text("0", encoding="ascii")
-
-    def most(self, pids: list[int]) -> int:
-        """Return the most bytes seen; pages of files that the run reads are not its memory."""
-        values = _pairs(self._folder / "memory.stat")
-        self._most = max(self._most, values.get("anon", 0) + values.get("shmem", 0))
-        return self._most
-
-    def exceeded(self) -> bool:
-        """Return whether the kernel killed in this group."""
-        return _pairs(self._folder / "memory.events").get("oom_kill", 0) > 0
-
-    def close(self) -> None:
-        """Remove the group; the kernel lets go of dead members a moment later."""
-        for _ in range(50):
-            try:
-                return self._folder.rmdir()
-            except FileNotFoundError:
-                return None
-            except OSError:
-                time.sleep(0.002)
-        return None
+def _page_faults(pid: int) -> int:
+    """Return the minor and major page faults of a process, fields 10 and 12."""
+    fields = stat_fields(Path(f"/proc/{pid}/stat"))
+    return int(fields[7]) + int(fields[9]) if fields else 0
 
 
-def delegated(root: Path, own: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """Return the nearest group around this process in which the user may make others whose memory is limited."""
+def _add_pages(pid: int, mapped: _Mapped) -> int:
+    """Return the bytes that a process holds for itself; add its share of shared memory to ``mapped``, by inode."""
     try:
-        line = next(line for line in own.read_text(encoding="utf-8").splitlines() if line.startswith("0::"))
-    except (OSError, StopIteration):
-        return None
-    folder = root / line[3:].strip().lstrip("/")
-    for group in (folder, *folder.parents):
-        if not group.is_relative_to(root):
-            return None
-        with suppress(OSError):
-            lent = (group / "cgroup.subtree_control").read_text(encoding="ascii").split()
-            if "memory" in lent and all(os.access(place, os.W_OK) for place in (group, group / "cgroup.procs")):
-                return group
-    return None
+        rollup = _numbers(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8", errors="replace"))
+        private = rollup.get("Private_Dirty", 0) + rollup.get("Private_Hugetlb", 0)
+        if rollup.get("Pss_Shmem", 0) < _OF_THE_BENCH:
+            return private
+        smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
+        # Since the roll-up was read, what is shared may have become private, or the reverse: summed again.
+        private = 1024 * sum(map(int, _PRIVATE.findall(smaps)))
+        for inode, reach, fields in _shared_mappings(smaps):
+            # What only this process maps is private in the sum above.
+            private -= fields.get("Private_Dirty", 0)
+            shares, most, furthest = mapped.get(inode, (0, 0, 0))
+            mapped[inode] = shares + fields.get("Pss", 0), max(most, fields.get("Rss", 0)), max(furthest, reach)
+    except OSError:  # the process has gone, or is a zombie
+        return 0
+    return private
 
 
-def _sweep(parent: Path) -> None:
-    """Remove groups whose guardian was killed."""
-    for group in parent.glob(f"{_GROUP}*"):
-        number = group.name.removeprefix(_GROUP)
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            with suppress(OSError):
-                group.rmdir()
+def _shared_mappings(smaps: str) -> list[tuple[_Inode, int, dict[str, int]]]:
+    """Return inode, end and numbers of each shared mapping of memory; pages of a file on a disk are none of the run."""
+    mappings: list[tuple[_Inode, int, list[str]]] = []
+    lines: list[str] = []
+    for line in smaps.splitlines():
+        words = line.split(maxsplit=5)
+        if words[0].endswith(":"):
+            lines.append(line)
+            continue
+        lines = []
+        if "s" in words[1] and words[-1].startswith(_IN_MEMORY):
+            major, minor = (int(part, 16) for part in words[3].split(":"))
+            first, last = (int(address, 16) for address in words[0].split("-"))
+            mappings.append(((os.makedev(major, minor), int(words[4])), int(words[2], 16) + last - first, lines))
+    return [(inode, reach, _numbers("\n".join(lines))) for inode, reach, lines in mappings]
 
 
-def _pairs(path: Path) -> dict[str, int]:
-    try:
-        return {name: int(value) for name, value in (line.split() for line in path.read_text().splitlines())}
-    except OSError:
-        return {}
-
-
-def meter_of(memory_mib: float, root: Path = CGROUPS) -> Sampled | Group:
-    """Return the meter of a run: a group below ``root`` where the user may make one, else :class:`Sampled`."""
-    if (parent := delegated(root)) is not None:
-        with suppress(OSError):
-            return Group(parent / f"{_GROUP}{os.getpid()}", int(memory_mib * processes.MIB))
-    return Sampled()
+def _numbers(text: str) -> dict[str, int]:
+    """Return the bytes in lines such as ``Pss: 12 kB``."""
+    rows = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows}

@@ -1,10 +1,9 @@
-"""Descendants of a process, their memory and their death, as Linux tells them."""
+"""Descendants of a process and their death, and the limits of memory that a process sets itself."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import re
 import resource
 import signal
 import time
@@ -14,14 +13,6 @@ from pathlib import Path
 MIB = 1024 * 1024
 _MOST_KILLING_S, _MOST_STOPPING_S = 10.0, 1.0
 _TRACKER, _TRACKER_S = b"resource_tracker", 0.5
-Inode = tuple[int, int]
-# Of a file in memory: the sum of the shares that processes have of its pages, the most pages that one of them has, and
-# how far their mappings reach; in bytes.
-Mapped = dict[Inode, tuple[int, int, int]]
-# Mappings that all runs share with their batch, such as the clock's pauses, are smaller than this together.
-_OF_THE_BENCH = MIB
-_PRIVATE = re.compile(r"^Private_(?:Dirty|Hugetlb): +(\d+) kB$", re.MULTILINE)
-_IN_MEMORY = ("/dev/shm/", "/memfd:", "/dev/zero ", "/SYSV")  # noqa: S108
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -49,58 +40,10 @@ def anonymous_memory() -> int:
     return _status_kib("RssAnon") * 1024
 
 
-def page_faults(pids: list[int]) -> int:
-    """Return how many page faults these processes have had, those of threads included."""
-    return sum(_faults(process) for process in pids)
-
-
-def add_pages(pid: int, mapped: Mapped) -> int:
-    """Return the bytes that a process holds for itself; add its share of shared memory to ``mapped``, by inode."""
-    try:
-        rollup = _numbers(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8", errors="replace"))
-        private = rollup.get("Private_Dirty", 0) + rollup.get("Private_Hugetlb", 0)
-        if rollup.get("Pss_Shmem", 0) < _OF_THE_BENCH:
-            return private
-        smaps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
-        # Since the roll-up was read, what is shared may have become private, or the reverse: summed again.
-        private = 1024 * sum(map(int, _PRIVATE.findall(smaps)))
-        for inode, reach, fields in shared_mappings(smaps):
-            # What only this process maps is private in the sum above.
-            private -= fields.get("Private_Dirty", 0)
-            shares, most, furthest = mapped.get(inode, (0, 0, 0))
-            mapped[inode] = shares + fields.get("Pss", 0), max(most, fields.get("Rss", 0)), max(furthest, reach)
-    except OSError:  # the process has gone, or is a zombie
-        return 0
-    return private
-
-
-def shared_mappings(smaps: str) -> list[tuple[Inode, int, dict[str, int]]]:
-    """Return inode, end and numbers of each shared mapping of memory; pages of a file on a disk are none of the run."""
-    mappings: list[tuple[Inode, int, list[str]]] = []
-    lines: list[str] = []
-    for line in smaps.splitlines():
-        words = line.split(maxsplit=5)
-        if words[0].endswith(":"):
-            lines.append(line)
-            continue
-        lines = []
-        if "s" in words[1] and words[-1].startswith(_IN_MEMORY):
-            major, minor = (int(part, 16) for part in words[3].split(":"))
-            first, last = (int(address, 16) for address in words[0].split("-"))
-            mappings.append(((os.makedev(major, minor), int(words[4])), int(words[2], 16) + last - first, lines))
-    return [(inode, reach, _numbers("\n".join(lines))) for inode, reach, lines in mappings]
-
-
-def _numbers(text: str) -> dict[str, int]:
-    """Return the bytes in lines such as ``Pss: 12 kB``."""
-    rows = (line.split() for line in text.splitlines() if line.endswith(" kB"))
-    return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows}
-
-
 def _is_at_work(pid: int) -> bool:
     """Return whether a thread of a process has not stopped."""
     return any(
-        (fields := _fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
+        (fields := stat_fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
     )
 
 
@@ -189,13 +132,7 @@ def tree(root: int) -> list[int]:
     return tree
 
 
-def _faults(pid: int) -> int:
-    """Return the minor and major page faults of a process, fields 10 and 12."""
-    fields = _fields(Path(f"/proc/{pid}/stat"))
-    return int(fields[7]) + int(fields[9]) if fields else 0
-
-
-def _fields(stat: Path) -> list[str]:
+def stat_fields(stat: Path) -> list[str]:
     """Return what Linux says of a process or thread from field 3 on, its state; nothing if it has gone."""
     try:
         text = stat.read_text(encoding="utf-8", errors="replace")

@@ -81,8 +81,8 @@ _KERNELS = {
 
 
 _NOTE = (
-    "Thin dotted lines are methods of a reference, in the colour of the method: their times are scaled, from another "
-    "machine, by the calibration kernel, and are an indication."
+    "Thin dotted lines are methods of a reference, in the colour of the method: their times, those of "
+    "another machine, are not shown."
 )
 # The solver whose projections are shown.
 _SHOWN = "ism_converged"

@@ -229,8 +229,8 @@ _PROFILE_CAPTION = (
 # Of each panel of times where there are methods of a reference, and of the whole figure.
 _WITHOUT_REFERENCE = ", without the reference's times"
 _WITHOUT_TIMES = (
-    " Methods of a reference, in thin dotted lines, are in the panels of calls alone: their times are scaled from "
-    "another machine by the calibration kernel, and are ranked nowhere."
+    " Methods of a reference, in thin dotted lines, are in the panels of calls alone: their times are those of "
+    "another machine, and are ranked nowhere."
 )
 
 
@@ -248,7 +248,7 @@ def performance_profile(
     ``defined`` are those that the configuration defines, from which those of the user's own have their styles. Methods
     of a reference are not among the times: those of another machine are not ranked with one's own, here as elsewhere.
     """
-    # A method of a reference without a calibration has neither times nor points.
+    # A method of a reference has neither times nor points.
     unknown = runs["method"].str.endswith(REFERENCE) & runs["time_s"].isna()
     compared = _compared(runs[(runs["kernel"] != NO_KERNEL) & ~unknown])
     solvers = by_method(list(dict.fromkeys(compared["method"])))

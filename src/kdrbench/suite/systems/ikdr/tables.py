@@ -18,7 +18,7 @@ import pandas as pd
 
 from kdrbench.errors import counted
 from kdrbench.suite.findings.nearness import gaps_of, known_beside, traces_of
-from kdrbench.suite.findings.outcome import SCALED, UNTIMED
+from kdrbench.suite.findings.outcome import UNTIMED
 from kdrbench.suite.paired import holm, signed_rank_p
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.protocol import departure
@@ -355,7 +355,7 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
     """Return why times of the table need care."""
     times = [cell.ours for cell in cells if cell.metric == "time_s"]
     marked = [cell for cell in times if cell.warning]
-    not_timed = [cell.warning for cell in marked if cell.warning in (UNTIMED, SCALED)]
+    not_timed = [cell.warning for cell in marked if cell.warning == UNTIMED]
     reasons = list(dict.fromkeys(not_timed))
     if drifted := len(marked) - len(not_timed):
         doubt = (
