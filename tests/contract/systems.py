@@ -114,9 +114,9 @@ def _clustering(paradigm: str, rounds: str, **asked: Any) -> Canary:
     method = {"method": "ism", "max_iterations": 8}
     options = {"split": "none", "paradigm": paradigm, "parameters": parameters, "method": method, **asked}
     components = (f"paradigm/{paradigm}", f"rounds/{rounds}")
-    words = " ".join(
-        (paradigm, rounds, *(str(*part.values()) for part in (asked.get("kernel"), asked.get("evaluation")) if part))
-    )
+    first = "scaled" if parameters.get("first") == "scaled" else None
+    varied = (asked.get("kernel"), asked.get("evaluation"), first and {"first": first})
+    words = " ".join((paradigm, rounds, *(str(*part.values()) for part in varied if part)))
     return _solver(words, components, **options)
 
 

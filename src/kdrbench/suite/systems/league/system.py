@@ -57,7 +57,7 @@ _TABLE = partial(
 )
 _MAKER = "kdrbench.suite.systems.league.figures:chart_of"
 _FIGURE = partial(_TABLE, shows="mean ranks, time and stability", maker=_MAKER, is_figure=True)
-_PARTS = ("advice", "duels", "controls", "sets")
+_PARTS = ("duels", "sets")
 
 
 @dataclass(frozen=True, kw_only=True)
