@@ -63,14 +63,14 @@ def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
 
 def test_the_evidence_of_rows_is_packed_with_them(results, tmp_path):
     copied = shutil.copytree(results, tmp_path / "results")
-    code = read_runs(copied / "ikdr.csv")["code_id"].iloc[0]
-    for name in (code, "unknown"):
-        path = copied / "evidence" / f"code-{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text('{"kdrbench": "1"}')
+    for path in (copied / "runs").rglob("*.jsonl"):
+        path.write_text(path.read_text().replace('"code_id":""', '"code_id":"c0de"'))
+    (copied / "evidence").mkdir()
+    for name in ("code-c0de", "code-unknown"):
+        (copied / "evidence" / f"{name}.json").write_text('{"kdrbench": "1"}')
     assert kdrbench("pack", copied, "--out", tmp_path / "packed").exit_code == 0
     unpack(record_at(tmp_path / "packed"), tmp_path / "again")
-    assert [path.name for path in (tmp_path / "again" / "evidence").iterdir()] == [f"code-{code}.json"]
+    assert [path.name for path in (tmp_path / "again" / "evidence").iterdir()] == ["code-c0de.json"]
 
 
 @pytest.mark.slow("processes that import the library")
