@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +11,13 @@ import pytest
 from scipy import stats
 
 from kdrbench.suite.findings.ledger import (
+    Trace,
     compare,
     comparison_csv,
     comparison_html,
     shares,
+    trace_of,
+    traces,
     unexplained,
 )
 from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
@@ -162,6 +167,23 @@ def test_a_number_that_differs_for_no_known_reason_is_listed():
     assert comparison_html(comparisons).count(f"<strong>{UNEXPLAINED}</strong>") == known
     # What is reproduced needs no reason.
     assert found(comparisons, "6", "wine", "ism", "cost").why == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "trace"),
+    [
+        ({"verdict": Verdict.REPRODUCED}, Trace.OURS),
+        ({"verdict": Verdict.DIFFERS, "protocol_verdict": "close; reproduced"}, Trace.PROTOCOL),
+        ({"verdict": Verdict.CLOSE, "protocol_verdict": "close", "why": "other rows"}, Trace.EXPLAINED),
+        ({"verdict": Verdict.DIFFERS, "why": "no setting is known that meets it"}, Trace.OPEN),
+        ({"verdict": Verdict.DIFFERS, "why": ""}, Trace.OPEN),
+        ({"verdict": Verdict.STOPPED, "why": "stopped at 10 s"}, Trace.OPEN),
+    ],
+)
+def test_a_number_is_traced_by_a_run_before_a_sentence(comparisons, changes, trace):
+    line = replace(comparisons[0], **{"protocol_verdict": "", **changes})
+    assert trace_of(line) is trace
+    assert dict(traces([line, replace(line, verdict=Verdict.NOT_RUN)])) == {line.paper: Counter({trace: 1})}
 
 
 def test_csv_and_page_hold_every_line(comparisons):

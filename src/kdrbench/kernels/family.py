@@ -5,7 +5,7 @@ difference (``DIFFERENCE``: a = b = x_i - x_j, so that beta is a squared distanc
 described by f, its first two derivatives and its pairing; surrogate matrices follow from those alone.
 
 Source: Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensionality Reduction", NeurIPS
-2019, Definition 1 and Table 1.
+2019, Definition 1 and Table 3.
 """
 
 from __future__ import annotations

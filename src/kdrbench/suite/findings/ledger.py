@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,37 @@ def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Return the numbers that differ, or are only close, for no reason that is known: after a search or without."""
     unlike = (Verdict.DIFFERS, Verdict.CLOSE)
     return [line for line in comparisons if line.first and line.verdict in unlike and names_no_reason(line.why)]
+
+
+class Trace(StrEnum):
+    """How a printed number is traced: by our own runs, by runs of the paper's protocol, by a sentence, or not at all.
+
+    A number that a limit left open, and one that differs for a reason that was sought and not found, is open.
+    """
+
+    OURS = "reproduced by our runs"
+    PROTOCOL = "reproduced by runs of the authors' protocol"
+    EXPLAINED = "explained by a sentence alone"
+    OPEN = "open"
+
+
+def traces(comparisons: Iterable[Comparison]) -> Iterator[tuple[str, Counter[Trace]]]:
+    """Yield each paper, and how many of its printed numbers are traced how; times and missing runs are not counted."""
+    counted: dict[str, Counter[Trace]] = {}
+    for line in judged(comparisons):
+        if line.first and line.verdict is not Verdict.NOT_RUN:
+            counted.setdefault(line.paper, Counter())[trace_of(line)] += 1
+    yield from counted.items()
+
+
+def trace_of(line: Comparison) -> Trace:
+    """Return how a printed number is traced."""
+    if line.verdict is Verdict.REPRODUCED:
+        return Trace.OURS
+    if str(Verdict.REPRODUCED) in line.protocol_verdict.split("; "):
+        return Trace.PROTOCOL
+    is_open = line.verdict is Verdict.STOPPED or not line.why or names_no_reason(line.why)
+    return Trace.OPEN if is_open else Trace.EXPLAINED
 
 
 def names_no_reason(why: str) -> bool:

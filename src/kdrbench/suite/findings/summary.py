@@ -17,7 +17,16 @@ from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
-from kdrbench.suite.findings.ledger import COUNTED, judged, labels_of, names_no_reason, place_label, unexplained
+from kdrbench.suite.findings.ledger import (
+    COUNTED,
+    Trace,
+    judged,
+    labels_of,
+    names_no_reason,
+    place_label,
+    traces,
+    unexplained,
+)
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import stopped
 from kdrbench.suite.findings.source import Source
@@ -35,6 +44,8 @@ _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ, and what was searched without finding a reason: this many are named, those of most numbers first.
 _MOST_REASONS, _MOST_SEARCHES = 8, 2
 _ISM = "ism"
+# A bar of a paper's printed numbers: its length, and the mark of each way in which a number is traced.
+_BAR, _MARKS = 40, "#+-."
 _NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
 _SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
@@ -129,6 +140,14 @@ class Summary:
             parts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
             numbers_of_paper = f"{counted(verdicts.total(), 'printed number')}: {parts}"
             yield paper_label(paper), numbers_of_paper if parts else "no printed number is judged"
+
+    def traces(self) -> Iterator[tuple[str, str, list[int]]]:
+        """Yield each paper with a bar of its printed numbers, and how many of them are traced in each way."""
+        for paper, counts in traces(self.source.comparisons):
+            numbers = [counts[trace] for trace in Trace]
+            edges = [round(_BAR * sum(numbers[: place + 1]) / sum(numbers)) for place in range(len(numbers))]
+            widths = [end - begin for begin, end in zip([0, *edges], edges, strict=False)]
+            yield paper_label(paper), "".join(map(str.__mul__, _MARKS, widths)), numbers
 
     def claims(self, decision: Decision) -> list[tuple[Claim, Finding]]:
         """Return the claims that were decided so."""
