@@ -291,3 +291,11 @@ def test_damaged_archives_are_refused(tmp_path):
             refusals.append(str(error))
     assert len(refusals) > 20
     assert all(refusal.startswith(f"{path}") for refusal in refusals)
+
+
+def test_held_out_rows_are_in_no_other_file_and_keep_their_label_as_a_feature(tmp_path):
+    whole = write(tmp_path, "0,2\n1,0\n1,1\n0,2.0\n", "whole")
+    known = write(tmp_path, "1.000,0.000\n", "known")
+    parsed = parsers.held_out_rows(whole, known, names=["size", "safety"], label="safety")
+    assert parsed.features.tolist() == [[0, 2], [1, 1], [0, 2]]
+    assert (list(parsed.labels), parsed.feature_names) == (["2", "1", "2"], ["size", "safety"])
