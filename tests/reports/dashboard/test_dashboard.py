@@ -117,10 +117,11 @@ def test_no_run_of_a_reference_is_missing(grid):
     assert check.cases == []
 
 
-def test_a_solver_that_wrongly_says_converged_is_counted_apart(small):
+@pytest.mark.parametrize("settings", ["published", "authors"])
+def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
     config, runs, _ = small
     runs = runs.copy()
-    config["solvers"]["ism"] = {"method": "ism", "settings": "published"}
+    config["solvers"]["ism"] = {"method": "ism", "settings": settings}
     solved = runs["method"].isin(["ism", "dg"])
     runs.loc[solved, ["stationarity", "optimality"]] = [6e-3, "not_stationary"]
     (check,) = [check for check in checks_of(runs, config) if check.name == "audited"]

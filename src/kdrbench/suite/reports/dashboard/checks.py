@@ -18,7 +18,6 @@ from kdrbench.suite.reports.records import (
     OWN_RULE,
     REFERENCE,
     Config,
-    Settings,
     experiments_of,
     losing_cells,
     random_ones,
@@ -41,7 +40,7 @@ class Check:
 
 
 _UNCONVERGED = "Runs that came to their method's own end, but not to its tolerance."
-_AUDITED = f"Runs whose solver, which declares no published settings, says converged. {CONVERGED_MEANS}"
+_AUDITED = f"Runs whose solver, which has no rule of its own authors, says converged. {CONVERGED_MEANS}"
 _RANDOM = "Cells whose mean cost or quality is worse than that of a random projection."
 # By column of the rows; they are known where the column is recorded.
 _FLAGS = {
@@ -62,7 +61,7 @@ _FLAGS = {
 def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     """Return all checks, those of results first, then those of timing."""
     status = runs["status"].astype(str)
-    published = {name for name, settings in settings_of(config).items() if settings is Settings.PUBLISHED}
+    own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
     chosen = (
         ("failed", "Failed", "Runs that ended with an error or were killed.", status == Status.FAILED),
@@ -78,7 +77,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
             "audited",
             "Says converged, is not",
             _AUDITED,
-            (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(published),
+            (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
         ),
     )
     return [

@@ -182,7 +182,7 @@ def flag_of(runs: pd.DataFrame, settings: Settings) -> str:
     short = runs["optimality"] == NOT_STATIONARY
     if settings is Settings.OTHER:
         short = endings_found(runs) == OWN_RULE
-    if settings is not Settings.PUBLISHED and short.any():
+    if not settings.has_own_rule and short.any():
         said = "say converged and are" if settings is Settings.OTHER else ""
         parts.append(
             f"{short.sum()} of {len(runs)} {f'{said} '.lstrip()}not stationary (up to "

@@ -26,6 +26,11 @@ class Settings(StrEnum):
     CONVERGED = "converged"
     OTHER = "other"
 
+    @property
+    def has_own_rule(self) -> bool:
+        """Whether "converged" is what the method's own authors call so, and not stationarity."""
+        return self in (Settings.AUTHORS, Settings.PUBLISHED)
+
 
 def check_names(config: Config) -> None:
     """Raise ``ConfigError`` for the first solver or baseline with the name of a method of a reference."""
