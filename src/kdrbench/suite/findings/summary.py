@@ -50,8 +50,8 @@ _NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
 _SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
 
-def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
-    """Write the pages for which the record has the rows, and yield each; pages of an earlier record are removed.
+def write_summaries(source: Source, folder: Path) -> list[Path]:
+    """Write the pages for which the record has the rows, and return them; pages of an earlier record are removed.
 
     Raises ``InputError`` where another file has the name of a page, before anything is written.
     """
@@ -60,12 +60,11 @@ def write_summaries(source: Source, folder: Path) -> Iterator[Path]:
         if path.is_file() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MADE):
             raise InputError(f"{path} is no page that `kdrbench summary` has made; name another folder with --out")
     there = summary_pages(source.made)
+    for name in paths.keys() - there:
+        paths.pop(name).unlink(missing_ok=True)
     for name, path in paths.items():
-        if name not in there:
-            path.unlink(missing_ok=True)
-        else:
-            write_text(path, summary(name, source))
-            yield path
+        write_text(path, summary(name, source))
+    return list(paths.values())
 
 
 def summary(name: str, source: Source) -> str:

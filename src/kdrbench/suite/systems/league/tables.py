@@ -49,7 +49,8 @@ _STANDINGS = (
     "over data sets. A rank is bold where Nemenyi's test tells its method from all others. Alike: methods that share a "
     "letter, or whose ranges of letters overlap, do not differ by that test. Means count a lost cell as 0. Angle: the "
     "largest principal angle between the projections of two folds of a linear method in degrees, median over pairs of "
-    "folds and cells. CPU time: median of tuning and fit."
+    "folds and cells. CPU time: median of tuning and fit. Distance correlation is HSIC with the kernel -|x - y|, so it "
+    "is of the kind that methods of kernel dimension reduction maximise: no judge apart from them."
 )
 _DUELS = (
     "Difference: first minus rival, a lost run counting as 0. Effect: mean over standard deviation of the differences "
