@@ -236,7 +236,7 @@ from kdrbench.suite.engine.isolation.supervisor import Supervisor
     assert re.search(r"MissingPackageError: the engine of benchmark runs needs Linux.* no module fcntl", done.stderr)
     done = without(OF_UNIX, "from kdrbench.__main__ import main\nmain()", "run", "wine", "linear", "ism")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert done.stderr.startswith("kdrbench: the engine of benchmark runs needs Linux")
+    assert done.stderr.startswith("kdrbench: this command needs Linux")
 
 
 def test_the_supervisor_refuses_a_system_that_is_not_linux(monkeypatch):

@@ -208,7 +208,7 @@ def test_the_command_makes_runs_by_the_engine(record, packed_place, monkeypatch)
     assert "1 run made again, 0 findings" in done.output
     packed = rerun(packed_place, *options)
     # But for its time.
-    assert packed.output.partition(";")[0] == done.output.partition(";")[0]
+    assert packed.stdout.partition(";")[0] == done.stdout.partition(";")[0]
     assert "1 run made again, 0 findings" in packed.output
     nothing = rerun(record, "--own-code", "--time-s", "1e-9")
     assert (nothing.exit_code, "none of the cells" in nothing.output) == (2, True)
