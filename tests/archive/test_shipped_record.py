@@ -44,10 +44,7 @@ def test_the_record_is_small_and_has_the_files_of_its_manifests():
 def test_every_row_was_made_of_committed_sources():
     record = record_at(REFERENCE)
     found = [
-        row["git_dirty"]
-        for part in record.parts
-        for name in part.manifest["experiments"]
-        for row in part.rows(f"rows/{name}.csv")
+        row["git_dirty"] for part in record.parts for name in part.names("rows") for row in part.rows(f"rows/{name}")
     ]
     assert set(found) == {"False"}
     assert not any(one["uncommitted"] for one in record.manifest["experiments"].values())
