@@ -4,11 +4,12 @@ import json
 import shutil
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.answers import tinted_counts
+from kdrbench.suite.commands.answers import merged_answers, tinted_counts
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
 from support.record_folders import folder_of
@@ -168,3 +169,25 @@ def test_what_cannot_be_compared_is_refused(results):
         done = CliRunner().invoke(main, [*words, "--results", str(results)])
         assert done.exit_code == 2
         assert sentence in done.stderr
+
+
+def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("kdrbench.suite.experiments.results.read_frozen", lambda path: {"run": ["fixed", "tuned"]})
+    monkeypatch.setattr(
+        "kdrbench.suite.systems.league.rules.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
+    )
+    monkeypatch.setattr(
+        "kdrbench.suite.findings.answers.answer_of",
+        lambda name, rows, config, traces: asked.update({name: list(rows["experiment"])}),
+    )
+    monkeypatch.setattr(
+        "kdrbench.suite.reports.records.read_runs", lambda path: pd.DataFrame({"experiment": [path.stem]})
+    )
+    monkeypatch.setattr("kdrbench.suite.findings.nearness.traces_of", lambda rows, folder: None)
+    for name in ("fixed", "tuned"):
+        path = tmp_path / "merged" / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    merged_answers(tmp_path, tmp_path / "config.json")
+    assert asked == {"fixed": ["fixed"], "tuned": ["tuned", "fixed"]}

@@ -27,10 +27,13 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
     Raises ``InputError`` where there is no such experiment, or its table is not merged, and ``ConfigError`` for a
     configuration with a fault.
     """
+    import pandas as pd
+
     from kdrbench.suite.experiments.results import read_frozen
     from kdrbench.suite.findings.answers import answer_of
     from kdrbench.suite.findings.nearness import traces_of
     from kdrbench.suite.reports.records import read_runs
+    from kdrbench.suite.systems.league.rules import fixed_beside
 
     config = read_frozen(frozen)
     names = list(config["run"])
@@ -44,7 +47,10 @@ def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -
         )
     runs = {name: read_runs(path) for name, path in there.items()}
     traces = {name: traces_of(rows, results / "traces") for name, rows in runs.items()}
-    return [answer_of(name, rows, config, traces[name]) for name, rows in runs.items()]
+    # A tuned league is answered beside the one with default parameters.
+    beside = {name: frozen.parent / "merged" / f"{fixed_beside(config, name)}.csv" for name in runs}
+    shown = {name: [rows, read_runs(beside[name])] if beside[name].is_file() else [rows] for name, rows in runs.items()}
+    return [answer_of(name, pd.concat(parts), config, traces[name]) for name, parts in shown.items()]
 
 
 def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:
