@@ -163,7 +163,7 @@ def test_a_problem_without_samples_is_refused():
 
         gradient = value
 
-    with pytest.raises(InputError, match="needs the samples of its problem, which Hidden does not show"):
+    with pytest.raises(InputError, match="looks at the samples, which Hidden does not show"):
         AuthorsDG().run(Hidden(), np.eye(13, 2), IterationMonitor())
 
 

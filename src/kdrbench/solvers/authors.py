@@ -27,15 +27,14 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.extras import needed_for
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.median import median_distance
 from kdrbench.parameters import COUNT, FLAG, OneOf, check_parameters
-from kdrbench.problems import Problem, TraceObjective
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.problems import Problem
+from kdrbench.solvers.base import SolverOutcome, Status, objective_of
 from kdrbench.solvers.geometry.stiefel import CayleyCurve, orthonormalised, outside
 from kdrbench.solvers.grassmann import gradient_below, run_on_grassmann
 from kdrbench.solvers.ism import IterativeSpectralMethod
@@ -49,14 +48,6 @@ _SM_GAIN = 1e-7
 _DG_STEP, _DG_FACTOR, _DG_FLOOR, _DG_CHANGE, _DG_STEPS = 0.9, 0.5, 1e-6, 1e-2, 3000
 # pymanopt's rule |(I - WW')G| < 1e-6.
 _GM_NORM = 1e-6
-
-
-def objective_of(problem: Problem) -> TraceObjective:
-    """Return the samples, kernel and Gamma of a problem; ``InputError`` where they cannot be had."""
-    objective = getattr(problem, "objective", None)
-    if not isinstance(objective, TraceObjective):
-        raise InputError(f"this solver needs the samples of its problem, which {type(problem).__name__} does not show")
-    return objective
 
 
 def changed(problem: Problem, **parts: Any) -> Problem:
@@ -107,7 +98,7 @@ class AuthorsSM:
     With ``version`` 1 a search without success ends the run, and so does a relative change of the cost below 1e-7;
     with 2 the code repeats the search to the end of its 400 iterations, which changes its time and not W.
 
-    Raises ``InputError`` for kernels without a gradient in that code (multiquadric, combinations).
+    The code has no gradient for the multiquadric and combinations: here their steps follow that of the cost.
     """
 
     version: Annotated[int, OneOf((1, 2))] = 2

@@ -11,7 +11,7 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import OneOf
-from kdrbench.problems import PassStoppedError, Problem, explanation_of, in_row_space, is_approximable
+from kdrbench.problems import PassStoppedError, Problem, TraceObjective, explanation_of, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import BY_METHODS, Status
@@ -129,6 +129,14 @@ def solve(
         evaluation=explanation_of(problem, first.shape[1]),
         lowest=outcome.lowest,
     )
+
+
+def objective_of(problem: Problem) -> TraceObjective:
+    """Return the samples, kernel and Gamma of a problem; ``InputError`` where it does not show them."""
+    objective = getattr(problem, "objective", None)
+    if not isinstance(objective, TraceObjective):
+        raise InputError(f"this solver looks at the samples, which {type(problem).__name__} does not show")
+    return objective
 
 
 def check_oracles(solver: Solver, problem: Problem) -> None:

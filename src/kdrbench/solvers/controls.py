@@ -19,7 +19,7 @@ from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, check_parameters
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
-from kdrbench.solvers.base import SolverOutcome, Status
+from kdrbench.solvers.base import SolverOutcome, Status, objective_of
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
 from kdrbench.solvers.monitor import Monitor
 
@@ -51,7 +51,7 @@ class PrincipalAxes(Control):
         """Return the axes."""
         if not monitor.keep_going(start):
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
-        covariance = _scatter(_objective_of(problem).array)
+        covariance = _scatter(objective_of(problem).array)
         return _shown(leading_eigenvectors(covariance, start.shape[1])[1], monitor, "principal axes")
 
 
@@ -66,7 +66,7 @@ class DiscriminantAxes(Control):
         """Return the axes."""
         if not monitor.keep_going(start):
             return SolverOutcome(start, monitor.stop_status, monitor.stop_message)
-        objective = _objective_of(problem)
+        objective = objective_of(problem)
         if objective.gamma.codes is None:
             raise InputError("discriminant axes need one label a sample; this problem has none: choose principal_axes")
         axes = _discriminant_axes(objective.array, objective.gamma.codes)[:, : start.shape[1]]
@@ -89,7 +89,7 @@ class ShuffledLabels(Control):
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate on the shuffled problem."""
-        objective = _objective_of(problem)
+        objective = objective_of(problem)
         order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
         shuffled = build_problem(TraceObjective(objective.array, objective.kernel, _permuted(objective.gamma, order)))
         projection = start
@@ -105,14 +105,6 @@ def _shown(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutc
     if not monitor.keep_going(projection):
         return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
     return SolverOutcome(projection, Status.CONVERGED, message)
-
-
-def _objective_of(problem: Problem) -> TraceObjective:
-    """Return samples and Gamma, which only controls use."""
-    objective = getattr(problem, "objective", None)
-    if not isinstance(objective, TraceObjective):
-        raise InputError(f"this control looks at the samples, which {type(problem).__name__} does not show")
-    return objective
 
 
 def _permuted(gamma: FactoredGamma, order: NDArray[np.int64]) -> FactoredGamma:

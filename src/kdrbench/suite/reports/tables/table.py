@@ -180,7 +180,7 @@ def lay_out(
     notes: Iterable[str] = (),
     n_labels: int = 1,
 ) -> Table:
-    """Return the table of ``rows`` in ``columns``; rows with the same ``block`` stand together.
+    """Return the table of ``rows`` in ``columns``; rows with the same ``block`` are grouped.
 
     ``number(row, text, words)`` makes the entry of a text whose column has words.
     """
