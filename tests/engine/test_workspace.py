@@ -123,6 +123,21 @@ def test_a_checkpoint_beyond_the_limit_of_today_is_dropped(tmp_path, wall_s, sta
         assert path.exists() == stays
 
 
+def test_room_for_a_run_keeps_its_checkpoint_alone(tmp_path):
+    files, batch = files_in(tmp_path), tiny_batch(runs=[0])
+    workspace = files.workspace(batch, TinyRecord)
+    with workspace.claimed(batch, LIMITS, Requirements(timed=True)):
+        path = kept_checkpoint(files, batch, 1.0)
+        results = workspace.run(0).results
+        results.write_text("{}")
+        kept = workspace.run(0).clear()
+        assert (kept.wall_s, path.exists(), results.exists()) == (1.0, True, False)
+        path.write_bytes(b"torn")
+        (path.parent / "left.npy").touch()
+        assert workspace.run(0).clear() is None
+        assert list(path.parent.iterdir()) == []
+
+
 def test_a_checkpoint_of_an_untimed_run_is_dropped_for_times(tmp_path):
     files, batch = files_in(tmp_path), tiny_batch(runs=[0])
     workspace = files.workspace(batch, TinyRecord)

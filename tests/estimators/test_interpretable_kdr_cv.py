@@ -146,6 +146,7 @@ def test_continuous_targets_are_scored_by_regression():
     model.fit(features, np.sin(2 * features[:, 0]))
     assert model.n_components_ == 1
     assert model.best_score_ > 0.5
+    assert model.n_splits_ == 3
     assert not hasattr(model, "classes_")
     # Whole numbers are no classes where there is a kernel on targets.
     whole = clone(model).fit(features, np.rint(9 * features[:, 0]).astype(int))
