@@ -43,12 +43,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Have the budget kept, and tests of tensors make them on the device that is named."""
+    """Have the budget kept, and tests of tensors make them on the device that is named, which are marked `whole`."""
     config.pluginmanager.register(budget.Budget(config), "budget")
     config.pluginmanager.register(selection.Selection(config), "selection")
     if config.getoption("torch_device"):
         import torch
 
+        config.option.markexpr = ""
         torch.set_default_device(config.getoption("torch_device"))
 
 
