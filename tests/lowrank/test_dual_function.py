@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.lowrank import (
-    DIVERGENCES,
-    Stopping,
-    definite_boost,
-    diagonal,
-    learn_kernel,
-    squared_distances,
-)
+from kdrbench.lowrank import DIVERGENCES, Stopping, definite_boost, diagonal, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.newton import search_conflict

@@ -71,14 +71,8 @@ def test_a_correlation_matrix_of_low_rank_has_that_rank_or_none():
     [
         (lambda: factor_of(np.ones((2, 3))), r"a kernel must be a square array of .* got shape \(2, 3\)"),
         (lambda: factor_of([[1.0, 0.5], [0.0, 1.0]]), "the kernel is not symmetric"),
-        (
-            lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]),
-            "eigenvalue is -1; take another kernel, or add 1 to",
-        ),
-        (
-            lambda: factor_of(np.eye(3), rank=4),
-            "None or an integer between 1 and the kernel's rank 3, got 4",
-        ),
+        (lambda: factor_of([[1.0, 2.0], [2.0, 1.0]]), "eigenvalue is -1; take another kernel, or add 1 to"),
+        (lambda: factor_of(np.eye(3), rank=4), "None or an integer between 1 and the kernel's rank 3, got 4"),
         (lambda: higham_correlation([[1.0, 0.5], [0.0, 1.0]]), "the matrix must be symmetric and finite"),
         (lambda: higham_correlation(np.eye(2), tolerance=-1.0), "tolerance must be a finite number > 0, got -1.0"),
         (lambda: higham_correlation(KERNEL, max_rounds=2), "alternating projections need more than 2 rounds"),

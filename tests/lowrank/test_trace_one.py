@@ -62,8 +62,7 @@ def boost_problem(seed):
     factor, other = rng.standard_normal((2, 6, 6))
     other /= np.linalg.norm(other)
     asked = join(
-        squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], [0.0, 0.0, 0.0]),
-        diagonal(6, [5], "<=", 0.0),
+        squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], [0.0, 0.0, 0.0]), diagonal(6, [5], "<=", 0.0)
     )
     values = asked.values(other)
     moved = values * np.array([1.2, 0.8, 1.0, 1.2])

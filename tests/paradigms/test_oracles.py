@@ -115,10 +115,7 @@ PARADIGMS = {
         lambda kernel: regression_problem(FEATURES, TARGETS, kernel, Gaussian(sigma=0.8)),
         lambda function: CENTRING @ np.exp(-(np.subtract.outer(TARGETS, TARGETS) ** 2) / 1.28) @ CENTRING,
     ),
-    "unsupervised": (
-        lambda kernel: clustering_problem(kernel, []),
-        lambda function: clustering_gamma(function, START),
-    ),
+    "unsupervised": (lambda kernel: clustering_problem(kernel, []), lambda function: clustering_gamma(function, START)),
     "semi-supervised": (
         lambda kernel: clustering_problem(kernel, [expert_scores(TARGETS, mu=0.3)]),
         lambda function: clustering_gamma(function, START, without=0.3 * np.outer(TARGETS, TARGETS)),

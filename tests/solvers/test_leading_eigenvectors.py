@@ -77,13 +77,6 @@ def test_of_a_tie_those_on_the_first_axes_are_taken(way, values):
         assert subspace_turn(expected, columns) <= 1e-6
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-def test_a_tie_is_one_whatever_the_units_of_the_matrix(way, factor):
-    matrix, vectors = matrix_of(factor * np.r_[9.0, 9, 5, np.linspace(4, -4, SIZE - 3)])
-    columns = leading_eigenvectors(matrix, 3)[1]
-    np.testing.assert_allclose(np.abs(columns[:, :2].T @ weighted_most(vectors[:, :2], 2)), np.eye(2), atol=1e-9)
-
-
 # All eigenvalues, those of few that are not zero, and Lanczos.
 @pytest.mark.parametrize("size", [6, 250, pytest.param(1600, marks=pytest.mark.whole)])
 def test_a_turn_of_the_tied_spaces_changes_no_column(size):
