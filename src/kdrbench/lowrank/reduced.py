@@ -4,8 +4,8 @@ With K0 = G0 G0' every kernel in the range of K0 is F X F' for a basis F = G0 T 
 start is X = I; for von Neumann F is orthonormal and the start is the diagonal of K0's eigenvalues. A constraint
 tr(KA) becomes sum_k s_k u_k' X u_k with orthogonal u_k of r entries, the eigenvectors of F'AF.
 
-What no kernel can meet is said before any work: bounds of the wrong sign, samples that coincide, pairs that exclude
-each other. Sets that contradict themselves in other ways are recognised while solving.
+What no kernel can meet is refused before any work: bounds of the wrong sign, samples that coincide. Sets that
+contradict themselves are recognised while solving.
 
 Lower bounds on the trace of whatever meets the constraints: how sets without a solution are recognised.
 
@@ -125,38 +125,6 @@ def check_each(
     return np.flatnonzero(~zero & ~(definite & at_least & (bounds <= 0)))
 
 
-def refuse_contradictions(constraints: Constraints) -> None:
-    """Raise for two constraints on the same A that exclude each other."""
-    least: dict[bytes, int] = {}
-    most: dict[bytes, int] = {}
-    for number, (key, sense, bound) in enumerate(
-        zip(_keys(constraints), constraints.senses, constraints.bounds, strict=True)
-    ):
-        if sense is not Sense.AT_MOST and (key not in least or bound > constraints.bounds[least[key]]):
-            least[key] = number
-        if sense is not Sense.AT_LEAST and (key not in most or bound < constraints.bounds[most[key]]):
-            most[key] = number
-    for key in least.keys() & most.keys():
-        if constraints.bounds[least[key]] > constraints.bounds[most[key]]:
-            raise InputError(
-                f"constraints {constraints.describe(least[key])}, and {constraints.describe(most[key])}, contradict "
-                f"each other; leave one out, or let both be missed a little by a finite slack"
-            )
-
-
-def _keys(constraints: Constraints) -> list[bytes]:
-    """Return a key of each constraint's A: the vectors, each up to its sign."""
-    rows = constraints.vectors.copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    keys: list[list[bytes]] = [[] for _ in constraints.senses]
-    for row, owner in enumerate(constraints.owner):
-        part = slice(rows.indptr[row], rows.indptr[row + 1])
-        entries = rows.data[part] * constraints.signs[row] * np.sign(rows.data[part][:1])
-        keys[owner].append(rows.indices[part].tobytes() + entries.tobytes())
-    return [b"".join(sorted(key)) for key in keys]
-
-
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
     """min D(X, X0) over r x r matrices X under sum_{k of i} s_k u_k' X u_k <=, >=, = b_i.
@@ -221,10 +189,8 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
     """Return the problem on the range of K0 = G0 G0', G0 = ``factor`` (n x r0).
 
     ``orthonormal``: in an orthonormal basis, as von Neumann's divergence wants it. Constraints that every kernel of the
-    range meets are left out. Raises ``InputError`` for those that none can meet, alone or in pairs.
+    range meets are left out. Raises ``InputError`` for those that none can meet.
     """
-    if slack == np.inf:
-        refuse_contradictions(constraints)
     projected = np.asarray(constraints.vectors @ factor)
     lengths = np.asarray(abs(constraints.vectors) @ np.linalg.norm(factor, axis=1))
     basis_map, spectrum = _basis(factor) if orthonormal else (np.eye(factor.shape[1]), np.ones(factor.shape[1]))
