@@ -57,7 +57,7 @@ def test_far_solutions_are_not_taken_for_none(divergence, solver, permutation):
 
 
 @pytest.mark.parametrize(("divergence", "solver"), BOTH)
-def test_two_constraints_that_contradict_each_other_are_the_conflict(divergence, solver):
+def test_constraints_that_contradict_each_other_are_the_conflict(divergence, solver):
     for pair in (
         join(squared_distances(6, [(0, 1)], ">=", 2.0), squared_distances(6, [(1, 0)], "<=", 1.0)),
         join(similarities(6, [(0, 1)], "=", 2.0), similarities(6, [(0, 1)], "=", 1.0)),

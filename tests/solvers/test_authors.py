@@ -10,7 +10,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian, build_kernel
+from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, make_start, solve
@@ -120,23 +120,3 @@ def test_clusterings_give_the_printed_costs(solver, cost, nmi):
     assert learned.objective == pytest.approx(cost, abs=0.05)
     clusters = cluster_rows(learned.clustering.embedding)
     assert normalized_mutual_info_score(labels, clusters, average_method="geometric") == pytest.approx(nmi, abs=5e-3)
-
-
-def test_a_scaled_first_embedding_may_end_the_alternation_at_once():
-    features, _ = wine()
-    kernel = build_kernel(GAUSSIAN, features, Q)
-    rounds = {}
-    for first in ("plain", "scaled"):
-        task = ClusteringTask(features, Alternation(n_clusters=3, degrees="embedding", centred=False, first=first))
-        start = make_start("surrogate", task.first_problem(kernel), Q, np.random.default_rng(0))
-        rounds[first] = len(task.learn(kernel, AuthorsISM(), start, IterationMonitor).clustering.rounds)
-    assert rounds == {"plain": 2, "scaled": 1}
-
-
-def test_a_gaussian_keeps_its_bandwidth():
-    features, labels = wine()
-    narrow, wide = (
-        build_problem(TraceObjective(features, Gaussian(sigma), supervised_gamma(labels))) for sigma in (1.0, 9.0)
-    )
-    found = [solved(AuthorsGM(steps=3), problem, "random").projection for problem in (narrow, wide)]
-    assert np.linalg.norm(span(found[0]) - span(found[1])) > 0.05

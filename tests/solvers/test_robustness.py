@@ -64,15 +64,6 @@ def test_promises_are_kept_where_plain_ism_breaks(name, noise, permutation):
         assert broken_promises(problem, make_start("surrogate", problem, 3, np.random.default_rng(0))) == [], seed
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_higher_accuracy_on_request(name):
-    problem = hard_problem(DEFINITIONS[name], 0, noise=False)
-    start = make_start("surrogate", problem, 3, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded", "tolerance": 1e-10}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert certify(problem, result.projection).stationarity <= 1e-10
-
-
 @pytest.mark.parametrize("factor", [1e-16, 1e-8, 1e8])
 def test_a_scaled_kernel_has_the_same_solution(factor):
     for seed in range(2):
