@@ -133,8 +133,9 @@ class ReducedProblem:
     ``starts[i]`` to ``starts[i + 1]``; ``signs``: s; ``bounds``: b; ``lower``, ``upper``: what the duals may be;
     ``scale``: the unit of violations; ``dual_unit``: what duals are multiplied by to be compared with relative
     violations; ``initial``: values at X0; ``numbers``: the number that each constraint was given with; ``turned``: -1
-    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma; ``traced``: the last constraint is tr X = b, which
-    was not given with the others. Its u are the r unit vectors, and its number is that after all given ones.
+    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma; ``untraced``: the problem without the last
+    constraint where that is tr X = b, which was not given with the others. Its u are the r unit vectors, and its number
+    is that after all given ones.
     """
 
     basis_map: FloatArray
@@ -151,7 +152,7 @@ class ReducedProblem:
     numbers: IntArray
     turned: FloatArray
     slack: float
-    traced: bool = False
+    untraced: ReducedProblem | None = None
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -160,6 +161,11 @@ class ReducedProblem:
     def rank(self) -> int:
         """Return r."""
         return len(self.spectrum)
+
+    @property
+    def traced(self) -> bool:
+        """Return whether the last constraint is on the trace."""
+        return self.untraced is not None
 
     @property
     def n_given(self) -> int:
@@ -223,24 +229,7 @@ def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedPro
         initial=np.append(problem.initial, problem.spectrum.sum()),
         numbers=np.append(problem.numbers, number),
         turned=np.append(problem.turned, 1.0),
-        traced=True,
-    )
-
-
-def without_trace(problem: ReducedProblem) -> ReducedProblem:
-    """Return the problem of the given constraints alone; what has no solution without the trace has none with it."""
-    if not problem.traced:
-        return problem
-    given = slice(problem.n_given)
-    end = int(problem.starts[problem.n_given])
-    by_constraint = ("bounds", "lower", "upper", "scale", "dual_unit", "initial", "numbers", "turned")
-    return replace(
-        problem,
-        vectors=problem.vectors[:end],
-        signs=problem.signs[:end],
-        starts=problem.starts[: problem.n_given + 1],
-        **{name: getattr(problem, name)[given] for name in by_constraint},
-        traced=False,
+        untraced=problem,
     )
 
 
@@ -274,12 +263,7 @@ def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tupl
 
 
 def _assembled(
-    form: SpectralForm,
-    active: IntArray,
-    basis_map: FloatArray,
-    spectrum: FloatArray,
-    slack: float,
-    orthonormal: bool,
+    form: SpectralForm, active: IntArray, basis_map: FloatArray, spectrum: FloatArray, slack: float, orthonormal: bool
 ) -> ReducedProblem:
     values, vectors = form.values[active], form.vectors[active]
     present = values != 0
