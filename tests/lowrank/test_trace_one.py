@@ -40,6 +40,9 @@ def test_both_solvers_find_the_minimum_that_slsqp_finds(senses, full_rank, seed)
         assert learned.status is LowRankStatus.CONVERGED, learned.message
         assert learned.kkt_residual <= 1e-8
         assert np.trace(learned.kernel) == pytest.approx(trace, rel=1e-9)
+        if solver == "cyclic":
+            # The trace is visited last in each sweep.
+            assert learned.projections == learned.sweeps * (len(constraints) + 1)
         assert abs(learned.divergence - least) <= 1e-6 * (1 + abs(least))
         assert divergence_of("von_neumann", learned.kernel, factor) == pytest.approx(learned.divergence, rel=1e-7)
         assert abs(learned.duality_gap) <= 1e-6 * (1 + abs(least))
