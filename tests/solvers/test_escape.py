@@ -10,7 +10,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
-from support.known_problems import problem_on
+from support.helpers import problem_on
 
 COMPONENTS = {"wine": 4, "wdbc": 2}
 RIVALS = ["stiefel_cayley", "grassmann_trust_region", "grassmann_conjugate_gradient", "dimension_growth"]

@@ -8,8 +8,7 @@ from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
-from support.helpers import Watcher
-from support.known_problems import problem_on
+from support.helpers import Watcher, problem_on
 
 
 def many_optima(family="polynomial", n_features=30):
