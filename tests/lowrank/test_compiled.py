@@ -150,6 +150,35 @@ def test_eigenvalues_very_near_to_their_poles_are_found():
             assert abs(1 + terms.sum()) <= 1e-8 * (1 + np.abs(terms).sum())
 
 
+def assert_spectrum(diagonal, w, rho):
+    from kdrbench.lowrank.compiled import _secular
+
+    values, turned = np.empty(len(w)), np.empty(len(w))
+    _secular(diagonal, w, np.argsort(diagonal), rho, values, turned)
+    matrix = np.diag(diagonal) + rho * np.outer(w, w)
+    expected, basis = np.linalg.eigh(matrix)
+    rounding = 50 * len(w) * np.finfo(float).eps * np.abs(matrix).max()
+    np.testing.assert_allclose(np.sort(values), expected, rtol=0, atol=rounding)
+    return np.abs(turned[np.argsort(values)]), np.abs(w @ basis), rounding
+
+
+def test_eigenvalues_of_all_gaps_and_couplings_are_found():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        size, sign = rng.integers(2, 30), rng.choice([-1, 1])
+        diagonal, w = np.cumsum(10.0 ** rng.uniform(-6, 2, size)), 10.0 ** rng.uniform(-6, 2, size)
+        assert_spectrum(diagonal, w, sign * 10.0 ** rng.uniform(-4, 4))
+        # The last root is d_k + rho |w|^2 to rounding, so that rounding may put it beyond its bracket.
+        first, gap = rng.uniform(1, 100), 10.0 ** rng.uniform(-6, -3)
+        w = np.array([10.0 ** rng.uniform(-7, -5), rng.uniform(1, 100)])
+        assert_spectrum(np.array([first, first + gap]), w, 10.0 ** rng.uniform(-4, 0))
+        # Some are not coupled.
+        diagonal, w = np.sort(5 * rng.standard_normal(9)), rng.standard_normal(9) * 10.0 ** rng.uniform(-8, 0, 9)
+        w[:3] *= 1e-20
+        turned, expected, rounding = assert_spectrum(diagonal, w, sign * 10.0 ** rng.uniform(-3, 4))
+        np.testing.assert_allclose(turned, expected, rtol=0, atol=rounding)
+
+
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_sets_without_a_solution_end_in_machine_code_too(divergence):
     factor = np.random.default_rng(0).standard_normal((6, 3))
