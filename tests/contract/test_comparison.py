@@ -72,7 +72,7 @@ def test_a_raise_of_another_component_explains_no_difference():
     assert not due
 
 
-def test_what_is_new_or_gone_is_due_to_be_stored_and_functions_noted():
+def test_what_is_new_or_gone_is_due_to_be_stored():
     now, more = (
         present(unreached=(("kdrbench.a:f", "hash"), ("kdrbench.a:g", "new"))),
         Measured((KERNEL,), {"trace": 2.0}),
