@@ -96,10 +96,15 @@ test-oldest: $(READY_DEV) $(OLDEST)/.ready
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadscope $(addprefix tests/,$(LIBRARY))
 LIBRARY := kernels problems lowrank evaluation solvers paradigms metric_learning estimators baselines
 
-# The library's tests with the rounding of other processors, or those that PROCESSORS_TESTS names.
+# The library's tests with the rounding of other processors, by OpenBLAS's names of those that this one can stand for,
+# and machine code of numba for any; PROCESSORS_TESTS names other tests.
 PROCESSORS_TESTS ?= $(addprefix tests/,$(LIBRARY))
+able = $(shell grep -qw $(1) /proc/cpuinfo && echo $(2))
+PROCESSORS ?= $(call able,sse4_2,Nehalem) $(call able,avx2,Haswell) $(call able,avx512vl,SkylakeX) $(call able,amx_bf16,SapphireRapids)
 test-processors: $(READY_DEV)
-	python tests/processors.py $(PROCESSORS_TESTS)
+	@for type in $(PROCESSORS); do echo "as a $$type"; \
+	  OPENBLAS_CORETYPE=$$type NUMBA_CPU_NAME=generic OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	    pytest -n 2 -p no:cacheprovider $(PROCESSORS_TESTS) || exit 1; done
 
 # Numba, tools and what builds the pages: everything but what graphics processors need.
 develop: $(READY_DEV)

@@ -10,7 +10,6 @@ import pytest
 from kdrbench.extras import EXTRAS
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
-# Each package may import from itself and from those before it.
 # Each package of the library may import from itself and from those before it.
 LIBRARY = ["errors", "licences", "extras", "arrays", "parameters", "files", "status", "blas", "revisions"]
 LIBRARY += ["palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]

@@ -43,19 +43,22 @@ def test_an_error_is_one_sentence_and_exit_code_two(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mistyped_command_is_told_the_nearest():
-    done = kdrbench("chek", "mine.py")
-    assert done.returncode == 2
-    assert "Error: unknown command 'chek'. Did you mean 'check'? Allowed: " in done.stderr
-    # An option is none.
-    assert "No such option" in kdrbench("--chek").stderr
-
-
-def test_a_limit_of_zero_is_refused_before_anything_runs(tmp_path):
-    files = [word for name in ("data", "results") for word in (f"--{name}", tmp_path / name)]
-    done = kdrbench("batch", tmp_path / "order.json", *files, "--time-limit-s", "0", "--memory-limit-mib", "1")
-    assert done.returncode == 2
-    assert "Invalid value for '--time-limit-s': 0.0 is not in the range x>0." in done.stderr
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chek", "mine.py"], "Error: unknown command 'chek'. Did you mean 'check'? Allowed: "),
+        (["--chek"], "No such option"),
+        (
+            ["batch", "order.json", "--data", "d", "--results", "r", "--memory-limit-mib", "1", "--time-limit-s", "0"],
+            "Invalid value for '--time-limit-s': 0.0 is not in the range x>0.",
+        ),
+    ],
+)
+def test_mistyped_words_are_refused_before_anything_runs(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert said in done.stderr
     assert not list(tmp_path.iterdir())
 
 

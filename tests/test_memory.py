@@ -5,14 +5,9 @@ from kdrbench.errors import InputError
 from kdrbench.memory import check_memory, free_bytes
 
 
-def machine(folder, free_kib):
-    path = folder / "meminfo"
-    path.write_text(f"MemTotal:  99 kB\nMemAvailable:  {free_kib} kB\n")
-    return path
-
-
 def test_the_machine_and_its_group_bound_what_is_free(tmp_path):
-    meminfo = machine(tmp_path, 2048)
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:  99 kB\nMemAvailable:  2048 kB\n")
     assert free_bytes(meminfo, tmp_path) == 2048 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("1000\n")

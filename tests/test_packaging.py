@@ -266,13 +266,6 @@ def test_the_library_loads_nothing_that_only_some_calls_need():
     assert not (HEAVY | {"scipy.optimize"}) & found
 
 
-@pytest.mark.whole
-def test_estimators_load_no_more_of_scikit_learn_than_needed():
-    frame = "import sklearn.base, sklearn.utils.metaestimators, sklearn.utils.multiclass, sklearn.utils.validation"
-    more = loaded_by("import kdrbench.estimators") - loaded_by(f"{frame}, {', kdrbench.'.join(['kdrbench', *LIBRARY])}")
-    assert {name.split(".")[0] for name in more} == {"kdrbench"}
-
-
 # What each lock is made of.
 _WORKFLOW = ["dependencies", "rivals", "data", "cli", "plots", "workflow"]
 _OF_DEVELOPERS = ["cluster", "compiled", "large", "umap", "docs", "test", "dev", "build"]

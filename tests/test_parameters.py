@@ -76,6 +76,8 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 def test_a_class_in_place_of_an_object_is_named_as_such():
     with pytest.raises(InputError, match="x must be a Path, got the class Path; give an object of it"):
         check_value("x", Path, Instance((Path,), "a Path"))
+    # Instances of numbers are no truth values.
+    assert not Instance((int,), "an integer").allows(True)
 
 
 def test_the_nearest_name_comes_before_a_list_that_is_not_long():
@@ -118,7 +120,3 @@ def test_estimators_declare_parameters_with_allowed_defaults():
         assert declared
         assert set(declared) <= set(estimator().get_params())
         check_parameters(estimator())
-
-
-def test_instances_of_numbers_are_no_truth_values():
-    assert not Instance((int,), "an integer").allows(True)

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "kdrbench"
-IKDR = "suite/systems/ikdr"
 # What decides numbers: the library, and of the systems what draws, runs and scores.
 DECIDING = (
     *(f"{name}/*" for name in ("kernels", "problems", "evaluation", "solvers", "paradigms", "metric_learning")),
@@ -42,13 +41,16 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @contextmanager
-def profiled() -> Iterator[set[CodeType]]:
-    """Note the code of every Python function that is called, in threads as well."""
-    seen: set[CodeType] = set()
+def profiled() -> Iterator[set[tuple[str, str]]]:
+    """Note file and name of every Python function that is called, in threads as well.
+
+    Codes will not do: those of equal functions on the same line of two files are equal.
+    """
+    seen: set[tuple[str, str]] = set()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
-            seen.add(frame.f_code)
+            seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     threading.setprofile(note)
     sys.setprofile(note)
@@ -90,20 +92,17 @@ def _collect(node: ast.AST, prefix: str, found: dict[str, _Function]) -> None:
             _collect(child, prefix, found)
 
 
-def unreached(seen: set[CodeType]) -> tuple[dict[str, str], int]:
-    """Return by name the hashes of functions whose code was not seen, and how many functions there are.
+def unreached(seen: set[tuple[str, str]]) -> tuple[dict[str, str], int]:
+    """Return by name the hashes of functions that were not seen, and how many functions there are.
 
     A function within one that was not seen belongs to that one.
     """
-    by_file: dict[str, set[str]] = {}
-    for code in seen:
-        by_file.setdefault(code.co_filename, set()).add(code.co_qualname)
     hashes, count = {}, 0
     for path in deciding_files():
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        functions, called = functions_of(path), by_file.get(str(path), set())
+        functions = functions_of(path)
         count += len(functions)
-        missing = {name: node for name, node in functions.items() if name not in called}
+        missing = {name: node for name, node in functions.items() if (str(path), name) not in seen}
         outer = {name: node for name, node in missing.items() if name.rpartition(".<locals>.")[0] not in missing}
         hashes |= {f"{module}:{name}": fingerprint(node) for name, node in outer.items()}
     return dict(sorted(hashes.items())), count

@@ -56,32 +56,17 @@ def _rested(value: Any) -> Any:
     return 0.0 if isinstance(value, float) and abs(value) < REST else value
 
 
-SAMPLING = {
-    "folds": {
-        "split": "folds",
-        "n_folds": 3,
-        "n_rows": None,
-        "partitions": 2,
-        "stratified": True,
-        "scaling": "training",
-    },
-    "none": {"split": "none", "n_folds": 1, "n_rows": None, "partitions": 1, "stratified": True, "scaling": "training"},
-    "subsets": {
-        "split": "subsets",
-        "n_folds": 2,
-        "n_rows": 45,
-        "partitions": 1,
-        "stratified": True,
-        "scaling": "training",
-    },
-}
+# Folds, rows and partitions of each kind of split.
+SAMPLING = {"folds": (3, None, 2), "none": (1, None, 1), "subsets": (2, 45, 1)}
 
 
 def defined(split: str = "folds", **changes: Any) -> dict[str, Any]:
     """Return the definition of a cell of interpretable kernel dimension reduction, with these changes."""
     usual: dict[str, Any] = {"kind": "solver", "paradigm": "supervised", "parameters": {}, "labellings": {}}
     usual |= {"n_components": 2, "shown": None, "kernel": {"family": "gaussian"}, "method": {"method": "ism"}}
-    return usual | {"start": "surrogate", "evaluation": {}, "starts": 1, **SAMPLING[split]} | changes
+    usual |= dict(zip(("n_folds", "n_rows", "partitions"), SAMPLING[split], strict=True))
+    usual |= {"split": split, "stratified": True, "scaling": "training"}
+    return usual | {"start": "surrogate", "evaluation": {}, "starts": 1} | changes
 
 
 def ikdr(number: int = 0, **asked: Any) -> dict[str, Any]:

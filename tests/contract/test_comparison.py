@@ -27,16 +27,34 @@ def failing(now, stored=STORED):
     return verdict.faults, verdict.due
 
 
-def test_equal_results_pass_and_rounding_is_no_difference():
-    assert failing(present()) == ([], [])
-    assert failing(present(cost=1.0 + 5e-10)) == ([], [])
+EDITED = (("kdrbench.a:f", "another"),)
+DIFFERS = "canary 'both' differs: cost: 1.0 is now 1.1"
+EDIT = "kdrbench.a:f, which no canary executes, was edited"
+UPDATE = "make contract UPDATE=1 stores it"
 
 
-def test_a_difference_without_a_raise_fails_and_names_the_components():
-    (fault,), due = failing(present(cost=1.1))
-    assert "'both' differs: cost: 1.0 is now 1.1" in fault
-    assert f"raise numbers of {SOLVER} or {KERNEL}" in fault
-    assert not due
+@pytest.mark.parametrize(
+    ("changes", "faults", "due"),
+    [
+        ({}, [], []),
+        ({"cost": 1.0 + 5e-10}, [], []),
+        ({"unreached": ()}, [], []),
+        ({"cost": 1.1}, [f"{DIFFERS}. Undo it, or raise numbers of {SOLVER} or {KERNEL} in kdrbench.revisions"], []),
+        ({"solver__ism": 2}, [f"numbers of {SOLVER} is raised to 2, but none of its canaries differs"], []),
+        ({"cost": 1.1, "solver__ism": 2}, [], [f"{DIFFERS}; {SOLVER} raised: {UPDATE}"]),
+        ({"solver__imc": 2}, ["REVISIONS names 'solver/imc', a component that no canary has"], []),
+        ({"unreached": EDITED}, [f"{EDIT}. Undo it, or raise numbers of {KERNEL} in kdrbench.revisions"], []),
+        ({"unreached": EDITED, "kernel__linear": 2}, [], [f"{EDIT}; {KERNEL} raised: {UPDATE}"]),
+    ],
+)
+def test_a_change_is_refused_or_due_unless_it_is_explained(changes, faults, due):
+    assert failing(present(**changes)) == (faults, due)
+
+
+def test_an_update_is_accepted_and_no_revision_is_lowered():
+    stored = (now := present(cost=1.1, solver__ism=2)).to_store(STORED)
+    assert failing(now, stored) == ([], [])
+    assert "solver/ism was 2 and is 1; revisions only rise" in failing(present(cost=1.1), stored)[0][0]
 
 
 def test_the_component_whose_canaries_differ_is_suggested():
@@ -46,13 +64,7 @@ def test_the_component_whose_canaries_differ_is_suggested():
     assert verdict.notes == ["revisions that would explain all differing canaries: kernel/squared"]
 
 
-def test_a_raise_without_a_difference_fails():
-    (fault,), due = failing(present(solver__ism=2))
-    assert fault == f"numbers of {SOLVER} is raised to 2, but none of its canaries differs"
-    assert not due
-
-
-def test_a_raise_of_another_component_does_not_explain_a_difference():
+def test_a_raise_of_another_component_explains_no_difference():
     canaries = {**present(cost=1.1).canaries, "other": Measured(("solver/dg",), {"cost": 3.0})}
     stored = Present(canaries | present().canaries, {}).to_store({})
     faults, due = failing(Present(canaries, {}, {"solver/dg": 2}), stored)
@@ -60,59 +72,20 @@ def test_a_raise_of_another_component_does_not_explain_a_difference():
     assert not due
 
 
-def test_a_difference_with_a_raise_asks_for_an_update_and_passes_after_it():
-    now = present(cost=1.1, solver__ism=2)
-    faults, due = failing(now)
-    assert not faults
-    assert due == [f"canary 'both' differs: cost: 1.0 is now 1.1; {SOLVER} raised: make contract UPDATE=1 stores it"]
-    assert failing(now, now.to_store(STORED)) == ([], [])
-
-
-def test_a_revision_is_not_lowered():
-    stored = present(cost=1.1, solver__ism=2).to_store(STORED)
-    assert "solver/ism was 2 and is 1; revisions only rise" in failing(present(cost=1.1), stored)[0][0]
-
-
-def test_a_component_that_no_canary_has_is_refused_in_the_revisions():
-    assert failing(present(solver__imc=2))[0] == ["REVISIONS names 'solver/imc', a component that no canary has"]
-
-
-def test_an_edit_of_what_no_canary_executes_needs_a_raise_of_what_imports_it():
-    edited = (("kdrbench.a:f", "another"),)
-    (fault,), _ = failing(present(unreached=edited))
-    assert fault.startswith(
-        "kdrbench.a:f, which no canary executes, was edited. Undo it, or raise numbers of kernel/linear"
+def test_what_is_new_or_gone_is_due_to_be_stored():
+    now, more = (
+        present(unreached=(("kdrbench.a:f", "hash"), ("kdrbench.a:g", "new"))),
+        Measured((KERNEL,), {"trace": 2.0}),
     )
-    assert failing(present(unreached=edited, solver__ism=2))[0]
-    faults, due = failing(present(unreached=edited, kernel__linear=2))
-    assert not faults
-    assert len(due) == 1
-
-
-def test_a_new_function_is_noted_and_one_that_is_reached_or_gone_passes():
-    verdict = compare(STORED, present(unreached=(("kdrbench.a:f", "hash"), ("kdrbench.a:g", "new"))))
-    assert not verdict.faults
-    assert not verdict.due
+    further = Measured((KERNEL,), {"trace": 2.0, "rank": 1})
+    verdict = compare(STORED, Present({"kernel": further, "new": more}, now.unreached))
+    assert verdict.faults == []
+    assert verdict.due == [
+        f"canary 'new' is new: {UPDATE}",
+        f"canary 'both' is gone: {UPDATE}",
+        f"canary 'kernel' has further numbers: {UPDATE}",
+    ]
     assert verdict.notes == ["no canary executes kdrbench.a:g, which is not stored"]
-    assert failing(present(unreached=())) == ([], [])
-
-
-@pytest.mark.parametrize("other", ["new", "both"])
-def test_new_and_missing_canaries_are_due_to_be_stored(other):
-    now = present()
-    changed = {name: canary for name, canary in now.canaries.items() if name != other} | {"new": now.canaries["kernel"]}
-    faults, due = failing(Present(changed, now.unreached))
-    assert not faults
-    assert len(due) == (1 if other == "new" else 2)
-
-
-def test_a_further_number_of_a_canary_is_due_to_be_stored():
-    now = present()
-    more = Measured((KERNEL,), {"trace": 2.0, "rank": 1})
-    assert failing(Present(now.canaries | {"kernel": more}, now.unreached)) == (
-        [],
-        ["canary 'kernel' has further numbers: make contract UPDATE=1 stores it"],
-    )
 
 
 def test_numbers_near_zero_are_judged_by_their_natural_size():

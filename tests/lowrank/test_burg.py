@@ -52,7 +52,6 @@ def two_constraints(seed):
     "compiled", [False, pytest.param(True, marks=pytest.mark.slow("in a fresh clone numba compiles Burg's sweep here"))]
 )
 def test_a_sweep_moves_the_factor_to_where_the_duals_say(compiled):
-    others_fail = {1.0: 0, -1.0: 0}
     for seed in range(150):
         problem = two_constraints(seed)
         burg = Burg(problem, compiled)
@@ -66,13 +65,6 @@ def test_a_sweep_moves_the_factor_to_where_the_duals_say(compiled):
         pull = problem.combination(np.array([0.0, 1.0]))
         assert np.trace(reached.root() @ reached.root().T @ pull) == pytest.approx(problem.bounds[1], rel=1e-8)
         assert (progress.projections, progress.changes) == (2, 2)
-        # What the second step is from, and whether its row that makes X larger could have come first.
-        before = burg.at(np.array([duals[0], 0.0])).root()
-        along = duals[1] * problem.signs[1:3]
-        growing = int(np.argmax(along))
-        if 1 - along[growing] * np.sum((problem.vectors[1 + growing] @ before) ** 2) <= 0:
-            others_fail[float(problem.signs[1 + growing])] += 1
-    assert min(others_fail.values()) >= 5
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -130,9 +130,10 @@ def test_coinciding_eigenvalues_are_turned_apart():
     for start in (np.eye(12), 0.3 * np.eye(12)):
         plain, compiled = both(start, constraints, divergence="von_neumann", stopping=Stopping(1e-300, 1e-300, 5))
         assert_same_steps(plain, compiled)
-        assert_same_steps(
-            plain, learn_kernel(start, constraints, divergence="von_neumann", stopping=Stopping(1e-300, 1e-300, 5))
-        )
+    # A given trace takes the same steps, too.
+    plain, compiled = both(start, constraints, divergence="von_neumann", trace=1.0, stopping=Stopping(1e-9, 1e-9, 50))
+    assert compiled.compiled_sweeps == compiled.sweeps > 0
+    assert_same_steps(plain, compiled)
 
 
 def test_eigenvalues_very_near_to_their_poles_are_found():
@@ -147,6 +148,35 @@ def test_eigenvalues_very_near_to_their_poles_are_found():
             terms = weights / differences
             # The secular equation, of which a relative error of 1e-9 in the distance moves the largest term by as much.
             assert abs(1 + terms.sum()) <= 1e-8 * (1 + np.abs(terms).sum())
+
+
+def assert_spectrum(diagonal, w, rho):
+    from kdrbench.lowrank.compiled import _secular
+
+    values, turned = np.empty(len(w)), np.empty(len(w))
+    _secular(diagonal, w, np.argsort(diagonal), rho, values, turned)
+    matrix = np.diag(diagonal) + rho * np.outer(w, w)
+    expected, basis = np.linalg.eigh(matrix)
+    rounding = 50 * len(w) * np.finfo(float).eps * np.abs(matrix).max()
+    np.testing.assert_allclose(np.sort(values), expected, rtol=0, atol=rounding)
+    return np.abs(turned[np.argsort(values)]), np.abs(w @ basis), rounding
+
+
+def test_eigenvalues_of_all_gaps_and_couplings_are_found():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        size, sign = rng.integers(2, 30), rng.choice([-1, 1])
+        diagonal, w = np.cumsum(10.0 ** rng.uniform(-6, 2, size)), 10.0 ** rng.uniform(-6, 2, size)
+        assert_spectrum(diagonal, w, sign * 10.0 ** rng.uniform(-4, 4))
+        # The last root is d_k + rho |w|^2 to rounding, so that rounding may put it beyond its bracket.
+        first, gap = rng.uniform(1, 100), 10.0 ** rng.uniform(-6, -3)
+        w = np.array([10.0 ** rng.uniform(-7, -5), rng.uniform(1, 100)])
+        assert_spectrum(np.array([first, first + gap]), w, 10.0 ** rng.uniform(-4, 0))
+        # Some are not coupled.
+        diagonal, w = np.sort(5 * rng.standard_normal(9)), rng.standard_normal(9) * 10.0 ** rng.uniform(-8, 0, 9)
+        w[:3] *= 1e-20
+        turned, expected, rounding = assert_spectrum(diagonal, w, sign * 10.0 ** rng.uniform(-3, 4))
+        np.testing.assert_allclose(turned, expected, rtol=0, atol=rounding)
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
@@ -174,22 +204,6 @@ def test_a_long_solve_goes_over_to_machine_code(monkeypatch):
     long = learn_kernel(factor, constraints, stopping=TIGHT)
     assert long.compiled_sweeps == long.sweeps - 3 > 0
     assert_same_end(plain, long, constraints)
-
-
-def test_compiled_is_true_false_or_auto():
-    for asked in [1, "yes", None]:
-        factor, constraints = feasible_problem(0, full_rank=True)
-        with pytest.raises(InputError, match=f"compiled must be True, False or 'auto', got {asked!r}"):
-            learn_kernel(factor, constraints, compiled=asked)
-
-
-def test_a_given_trace_takes_the_same_steps():
-    factor = np.random.default_rng(1).standard_normal((6, 6))
-    constraints = squared_distances(6, [(0, 1), (2, 3), (1, 4)], ["<=", ">=", "="], [0.3, 0.4, 0.5])
-    plain, compiled = both(factor, constraints, divergence="von_neumann", trace=1.0, stopping=TIGHT)
-    assert compiled.compiled_sweeps == compiled.sweeps == plain.sweeps > 0
-    np.testing.assert_allclose(compiled.kernel, plain.kernel, atol=1e-10)
-    assert compiled.projections == plain.projections
 
 
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):

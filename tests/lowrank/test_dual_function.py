@@ -3,20 +3,12 @@
 import numpy as np
 import pytest
 
-from kdrbench.lowrank import (
-    DIVERGENCES,
-    Stopping,
-    definite_boost,
-    diagonal,
-    learn_kernel,
-    squared_distances,
-)
+from kdrbench.lowrank import DIVERGENCES, Stopping, definite_boost, diagonal, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.newton import search_conflict
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.spectrum import spectrum_of
 from kdrbench.lowrank.von_neumann import VonNeumann
 
 KINDS = {"burg": Burg, "von_neumann": VonNeumann}
@@ -107,17 +99,6 @@ def test_a_conflict_is_searched_where_there_can_be_one():
         progress = Progress()
         assert search_conflict(problem, 200, progress) is found
         assert progress.conflicting == ((0, 1, 2) if found else ())
-
-
-@pytest.mark.parametrize("size", [3, 63, 64, 80])
-def test_spectra_of_one_and_two_rows_are_the_full_matrix_ones(size):
-    rng = np.random.default_rng(size)
-    diagonal_, rows = 3 * rng.standard_normal(size), rng.standard_normal((2, size))
-    for signs in (np.array([1.0, -1.0]), np.ones(1)):
-        found = spectrum_of(diagonal_, rows[: len(signs)], signs, 0.3)
-        matrix = np.diag(diagonal_) + 0.3 * (rows[: len(signs)].T * signs) @ rows[: len(signs)]
-        np.testing.assert_allclose(np.sort(found.values), np.linalg.eigvalsh(matrix), atol=1e-10)
-        np.testing.assert_allclose(np.abs(found.turned), np.abs(rows[: len(signs)] @ found.basis), atol=1e-10)
 
 
 @pytest.mark.parametrize("step", ["symmetric", "exact"])

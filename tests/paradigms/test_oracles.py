@@ -115,10 +115,7 @@ PARADIGMS = {
         lambda kernel: regression_problem(FEATURES, TARGETS, kernel, Gaussian(sigma=0.8)),
         lambda function: CENTRING @ np.exp(-(np.subtract.outer(TARGETS, TARGETS) ** 2) / 1.28) @ CENTRING,
     ),
-    "unsupervised": (
-        lambda kernel: clustering_problem(kernel, []),
-        lambda function: clustering_gamma(function, START),
-    ),
+    "unsupervised": (lambda kernel: clustering_problem(kernel, []), lambda function: clustering_gamma(function, START)),
     "semi-supervised": (
         lambda kernel: clustering_problem(kernel, [expert_scores(TARGETS, mu=0.3)]),
         lambda function: clustering_gamma(function, START, without=0.3 * np.outer(TARGETS, TARGETS)),
@@ -167,20 +164,3 @@ def test_every_oracle_equals_the_differentiated_definition(kernel, paradigm):
     # F depends on the subspace only.
     rotation = random_projection(seed=9, n_features=2)
     assert problem.value(projection @ rotation) == pytest.approx(problem.value(projection), rel=1e-9)
-
-
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name not in ("linear", "squared")])
-@pytest.mark.parametrize(("order", "steps"), [(1, np.logspace(-4, -3, 5)), (2, np.logspace(-2.7, -1.7, 5))])
-def test_taylor_slopes(kernel, order, steps):
-    problem, _ = built(kernel, "supervised")
-    projection = random_projection(seed=11)
-    value, gradient = problem.value(projection), problem.gradient(projection)
-    # Over several directions, since the next term of the expansion may nearly vanish along one.
-    squares = np.zeros(len(steps))
-    for seed in range(8):
-        direction = random_projection(seed=20 + seed)
-        curvature = np.vdot(problem.hessian_vector(projection, direction), direction) if order == 2 else 0.0
-        expansion = value + steps * np.vdot(gradient, direction) + 0.5 * steps**2 * curvature
-        squares += (np.array([problem.value(projection + step * direction) for step in steps]) - expansion) ** 2
-    errors = np.sqrt(squares)
-    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(order + 1, abs=0.1)

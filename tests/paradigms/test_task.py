@@ -17,34 +17,42 @@ from support.helpers import random_projection
 
 
 @dataclass
-class Drawing:
-    """Returns its start; notes whether it was to draw others."""
+class Noting:
+    """Returns its start; notes on how many samples and in which role it ran."""
 
     ran: list
-    draws: bool = True
+    role: str = "itself"
     requires = frozenset()
 
     @property
+    def continued(self):
+        return Noting(self.ran, f"{self.role}, continued")
+
+    @property
+    def rough(self):
+        return Noting(self.ran, "rough")
+
+    @property
     def alone(self):
-        return Drawing(self.ran, draws=False)
+        return Noting(self.ran, f"{self.role.removesuffix(', alone')}, alone")
 
     def run(self, problem, start, monitor):
-        self.ran.append(self.draws)
+        self.ran.append((problem.objective.gamma.n_samples, self.role))
         return SolverOutcome(start, Status.CONVERGED, "the start")
 
 
 @pytest.mark.parametrize(
-    ("paradigm", "n_starts", "draws"), [("supervised", 1, True), ("supervised", 3, False), ("unsupervised", 1, False)]
+    ("paradigm", "n_starts", "expected"),
+    [("supervised", 1, "itself"), ("supervised", 3, "itself, alone"), ("unsupervised", 1, "itself, alone")],
 )
-def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, draws):
+def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, expected):
     features = np.random.default_rng(0).standard_normal((30, 4))
     known = np.arange(30) % 2 if paradigm == "supervised" else None
     wanted = build_task(paradigm, {} if paradigm == "supervised" else {"n_clusters": 2}, features, known)
-    solver = Drawing([])
+    solver = Noting([])
     starts = (random_projection(seed, n_features=4, n_components=2) for seed in range(n_starts))
     assert len(learn_from_all(wanted, Gaussian(1.0), solver, starts, IterationMonitor)[1]) == n_starts
-    assert solver.ran
-    assert set(solver.ran) == {draws}
+    assert {role.removesuffix(", continued") for _, role in solver.ran} == {expected}
 
 
 @pytest.mark.parametrize("degrees", ["both", "none"])
@@ -84,27 +92,6 @@ def test_starts_compete_on_some_samples_and_the_best_takes_all(monkeypatch):
     assert outcomes[1e-4][0].objective >= 0.99 * outcomes[0.0][0].objective
 
 
-@dataclass
-class Noting:
-    """Returns its start; notes in which role it ran."""
-
-    ran: list
-    role: str = "itself"
-    requires = frozenset()
-
-    @property
-    def continued(self):
-        return Noting(self.ran, f"{self.role}, continued")
-
-    @property
-    def rough(self):
-        return Noting(self.ran, "rough")
-
-    def run(self, problem, start, monitor):
-        self.ran.append((problem.objective.gamma.n_samples, self.role))
-        return SolverOutcome(start, Status.CONVERGED, "the start")
-
-
 def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
     monkeypatch.setattr(alternation, "_SOME_SAMPLES", 120)
     features, labels = synthetic.gaussians_on_a_rectangle(300, np.random.default_rng(0))
@@ -114,8 +101,8 @@ def test_rough_solves_make_starts_and_later_rounds_continue(monkeypatch):
     learn_from_all(alternative, Gaussian(4.0), solver, starts, IterationMonitor)
     of_some = [role for n_samples, role in solver.ran if n_samples == 120]
     of_all = [role for n_samples, role in solver.ran if n_samples == 300]
-    assert (of_some.count("rough"), set(of_some)) == (2, {"rough", "rough, continued"})
-    assert (of_all.count("itself"), set(of_all)) == (1, {"itself", "itself, continued"})
+    assert (of_some.count("rough, alone"), set(of_some)) == (2, {"rough, alone", "rough, alone, continued"})
+    assert (of_all.count("itself, alone"), set(of_all)) == (1, {"itself, alone", "itself, alone, continued"})
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(4.0), Multiquadric(1.0), RelativeGaussian(np.linspace(2.0, 6.0, 300))])

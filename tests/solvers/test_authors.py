@@ -9,9 +9,8 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
-from kdrbench.kernels import Gaussian, build_kernel
+from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import Alternation, ClusteringTask, cluster_rows
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, make_start, solve
@@ -60,24 +59,8 @@ def test_dg_gives_the_printed_cost_and_uses_no_label():
     np.testing.assert_allclose(again.projection, result.projection, atol=1e-12)
 
 
-def test_dg_spreads_the_samples_that_earlier_columns_leave_close():
-    features, _ = wine()
-    objective = problem_of(GAUSSIAN).objective
-
-    def spread(projection):
-        squares = ((features @ projection)[:, None] - (features @ projection)[None]) ** 2
-        kernel = np.exp(-squares.sum(axis=2) / (2 * objective.kernel.sigma**2))
-        return np.trace(kernel) - kernel.sum() / len(kernel)
-
-    result = solved(AuthorsDG(), problem_of(GAUSSIAN))
-    found = spread(result.projection[:, :1])
-    rng = np.random.default_rng(0)
-    near = [result.projection[:, :1] + 0.05 * rng.standard_normal((13, 1)) for _ in range(20)]
-    assert all(spread(column / np.linalg.norm(column)) < found * (1 + 1e-4) for column in near)
-
-
 @pytest.mark.parametrize("kernel", [GAUSSIAN, POLYNOMIAL])
-def test_gm_descends_the_gaussian_cost_whatever_the_kernel(kernel):
+def test_gm_descends_the_gaussian_cost_of_any_kernel(kernel):
     problem, gaussian = problem_of(kernel), problem_of(GAUSSIAN)
     one, four = (solved(AuthorsGM(steps=steps), problem, "random").projection for steps in (1, 4))
     start = make_start("random", problem, Q, np.random.default_rng(0))
@@ -94,17 +77,13 @@ def test_gm_begins_later_rounds_at_random():
     np.testing.assert_array_equal(later, solved(AuthorsGM(steps=1).continued, problem).projection)
 
 
-@pytest.mark.parametrize(("version", "scale"), [(1, 1 / 13), (2, None)])
+@pytest.mark.parametrize(("version", "scale"), [(1, 1 / 13), (2, 1 / Q)])
 def test_ism_keeps_the_diagonal_of_a_polynomial_kernel(version, scale):
     features, _ = wine()
     problem = problem_of(POLYNOMIAL)
-    if version == 1:
-        found = solved(AuthorsISM(version=1), problem).projection
-        surrogate = with_diagonal(features, features, scale)
-    else:
-        found = solved(AuthorsISM(version=2), problem, iterations=1).projection
-        start = make_start("surrogate", problem, Q, np.random.default_rng(0))
-        surrogate = with_diagonal(features @ start, features, 1 / Q)
+    start = make_start("surrogate", problem, Q, np.random.default_rng(0))
+    found = solved(AuthorsISM(version=version), problem, iterations=1 if version == 2 else None).projection
+    surrogate = with_diagonal(features if version == 1 else features @ start, features, scale)
     np.testing.assert_allclose(span(found), span(np.linalg.eigh(surrogate)[1][:, -Q:]), atol=1e-8)
 
 
@@ -141,36 +120,3 @@ def test_clusterings_give_the_printed_costs(solver, cost, nmi):
     assert learned.objective == pytest.approx(cost, abs=0.05)
     clusters = cluster_rows(learned.clustering.embedding)
     assert normalized_mutual_info_score(labels, clusters, average_method="geometric") == pytest.approx(nmi, abs=5e-3)
-
-
-def test_a_scaled_first_embedding_may_end_the_alternation_at_once():
-    features, _ = wine()
-    kernel = build_kernel(GAUSSIAN, features, Q)
-    rounds = {}
-    for first in ("plain", "scaled"):
-        task = ClusteringTask(features, Alternation(n_clusters=3, degrees="embedding", centred=False, first=first))
-        start = make_start("surrogate", task.first_problem(kernel), Q, np.random.default_rng(0))
-        rounds[first] = len(task.learn(kernel, AuthorsISM(), start, IterationMonitor).clustering.rounds)
-    assert rounds == {"plain": 2, "scaled": 1}
-
-
-def test_a_problem_without_samples_is_refused():
-    class Hidden:
-        n_features = 13
-
-        def value(self, projection):
-            return 0.0
-
-        gradient = value
-
-    with pytest.raises(InputError, match="looks at the samples, which Hidden does not show"):
-        AuthorsDG().run(Hidden(), np.eye(13, 2), IterationMonitor())
-
-
-def test_a_gaussian_keeps_its_bandwidth():
-    features, labels = wine()
-    narrow, wide = (
-        build_problem(TraceObjective(features, Gaussian(sigma), supervised_gamma(labels))) for sigma in (1.0, 9.0)
-    )
-    found = [solved(AuthorsGM(steps=3), problem, "random").projection for problem in (narrow, wide)]
-    assert np.linalg.norm(span(found[0]) - span(found[1])) > 0.05

@@ -39,15 +39,11 @@ def test_the_start_is_returned_as_it_is():
     assert np.array_equal(result.projection, start)
 
 
-def test_principal_axes_are_those_of_scikit_learn():
-    features, _ = random_samples()
+def test_axes_are_those_of_scikit_learn():
+    features, labels = random_samples()
     theirs = PCA(2).fit(features).components_.T
     # Two decompositions of a 6 x 6 matrix with well separated eigenvalues agree but for rounding.
     assert subspace_turn(theirs, run("principal_axes")[0].projection) < 1e-10
-
-
-def test_discriminant_axes_span_what_scikit_learns_do():
-    features, labels = random_samples()
     theirs = np.linalg.qr(LinearDiscriminantAnalysis(solver="eigen").fit(features, labels).scalings_[:, :2])[0]
     # The ridge, 1e-8 of the mean variance, turns them by about as much.
     assert subspace_turn(theirs, run("discriminant_axes")[0].projection) < 1e-6
@@ -81,14 +77,16 @@ def test_shuffled_labels_are_maximised_and_the_true_ones_are_not():
     assert not np.array_equal(shuffled.projection, run("shuffled_labels", seed=1, max_iterations=3)[0].projection)
 
 
-def test_a_control_asks_for_samples():
+@pytest.mark.parametrize("method", ["principal_axes", "authors_dg"])
+def test_what_looks_at_the_samples_asks_for_them(method):
     class Blind:
         n_features = 6
         report = None
         counters = Counters()
+        value = gradient = None
 
         def explain(self, n_components):
             return ""
 
     with pytest.raises(InputError, match="looks at the samples, which Blind does not show"):
-        run("principal_axes", Blind())
+        run(method, Blind())

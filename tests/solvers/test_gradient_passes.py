@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import Evaluation, PanelProblem, build_problem
+from kdrbench.evaluation import PanelProblem, build_problem
 from kdrbench.kernels import Gaussian, Multiquadric
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
@@ -11,11 +11,9 @@ from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, subspace_turn
 from kdrbench.solvers.safeguarded.approach import (
     History,
-    _CorrectedProblem,
     accelerate,
     approach_through,
     corrected,
-    evaluated,
 )
 from support.helpers import random_projection
 
@@ -103,19 +101,6 @@ def test_the_extrapolation_of_a_linear_map_is_its_fixed_point():
     assert distances[5] <= 1e-8 < 1e-4 < distances[3]
 
 
-def test_a_corrected_problem_has_the_gradient_of_its_value():
-    rng = np.random.default_rng(0)
-    change = rng.standard_normal((6, 6))
-    problem, point = _CorrectedProblem(Quadratic(), change + change.T), random_projection()
-    value, gradient = problem.value_and_gradient(point)
-    assert value == pytest.approx(float(np.vdot(point, (MATRIX + change + change.T) @ point)))
-    for _ in range(3):
-        step = 1e-6 * rng.standard_normal(point.shape)
-        ahead, behind = (problem.value_and_gradient(point + sign * step)[0] for sign in (1, -1))
-        assert ahead - behind == pytest.approx(2 * np.vdot(gradient, step), rel=1e-6)
-    np.testing.assert_allclose(problem.surrogate(point) @ point, 0.5 * gradient, atol=1e-12)
-
-
 class Approximation(Quadratic):
     """A nearby quadratic problem that offers what an approximation must."""
 
@@ -150,62 +135,25 @@ def test_corrections_that_bring_nothing_end_where_they_began():
     stopped = approach_through(Approximation(), exact, random_projection(), MATRIX, 1e-6, lambda point: False)
     np.testing.assert_array_equal(stopped.point, random_projection())
 
-    class Wrong(Approximation):
-        """Its values say nothing of the exact problem's, and its steps lead down."""
-
-        def value_and_gradient(self, point):
-            value, gradient = super().value_and_gradient(point)
-            return -value, gradient
-
-    start = orthonormalised(np.eye(6, 2) + 0.1 * random_projection())
-    ended = approach_through(Wrong(MATRIX[::-1, ::-1]), exact, start, MATRIX[::-1, ::-1], 1e-12, always)
-    assert ended.value >= evaluated(Quadratic(), start).value - 1e-12
-
-
-def classes(n_samples, n_features, seed=0):
-    rng = np.random.default_rng(seed)
-    labels = np.arange(n_samples) % 4
-    features = rng.standard_normal((n_samples, n_features)) + 0.7 * rng.standard_normal((4, n_features))[labels]
-    return features - features.mean(axis=0), labels
-
 
 @pytest.mark.parametrize("kernel", [Gaussian(6.0), Gaussian(4.0), Multiquadric(1.0)])
 def test_a_search_on_an_approximation_ends_at_an_exact_optimum(kernel):
-    features, labels = classes(2100, 110)
+    rng, labels = np.random.default_rng(0), np.arange(2100) % 4
+    features = rng.standard_normal((2100, 110)) + 0.7 * rng.standard_normal((4, 110))[labels]
+    features -= features.mean(axis=0)
     problem = build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
     start = make_start("surrogate", problem, 4, np.random.default_rng(0))
     rough = problem.approximation(4)
     assert rough is not None
     assert rough.counters is problem.counters
-    values = []
-
-    class Watch(IterationMonitor):
-        def keep_going(self, iterate):
-            values.append(iterate() if callable(iterate) else iterate)
-            return super().keep_going(iterate)
-
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, Watch())
+    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     assert result.status is Status.CONVERGED
     exact = PanelProblem(problem.objective)
     assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
     plain = solve(build_solver({"method": "ism"}), exact, start, IterationMonitor())
     value = exact.value(result.projection)
     assert value >= exact.value(plain.projection) - 1e-9 * abs(value)
-    assert value >= max(exact.value(point) for point in values[-3:]) - 1e-9 * abs(value)
     certificate = certify(problem.fresh(), result.projection)
     assert certificate.stationarity <= 1e-6
     assert certificate.curvature >= -1e-6
     assert certificate.theorem_1.startswith("not evaluated")
-
-
-def test_approximate_problems_are_solved_to_their_accuracy():
-    features, labels = classes(2500, 120)
-    problem = build_problem(
-        TraceObjective(features, Gaussian(12.0), supervised_gamma(labels)), Evaluation(tolerance=1e-3)
-    )
-    start = make_start("surrogate", problem, 4, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    assert result.status is Status.CONVERGED
-    assert "0.0001" in result.message
-    exact = PanelProblem(problem.objective)
-    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-3

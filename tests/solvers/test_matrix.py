@@ -12,7 +12,7 @@ import pytest
 
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import feasibility_error, relative_stationarity
-from support.known_problems import problem_on
+from support.helpers import problem_on
 from support.solver_cases import CASES, ROUNDING
 
 PRECISE = {

@@ -104,6 +104,9 @@ def test_every_step_gains_what_armijos_rule_asks(kernel):
         promised = -np.vdot(slope, moved)
         assert promised > 0.0
         assert search.value >= value + 1e-4 * promised * (1 - 1e-6) - 1e3 * np.spacing(abs(value))
+        # What is remembered is carried to the new W.
+        for pair in search._memory.pairs:
+            np.testing.assert_allclose(search.point.T @ pair.change, 0.0, atol=1e-12 * np.abs(pair.change).max())
     assert steps > 5
 
 

@@ -187,28 +187,21 @@ def published_growth(problem, start):
     return found
 
 
-def assert_published_growth(problem, seed):
-    """Near the maximum along a circle rounding of F decides on steps, for it hides what their squares change.
-
-    With F rounded at 1e-15 of itself, that is 3e-8 of a unit column where the curvature is F, and 1e-6 where it is less
-    by a factor of a thousand.
-    """
-    result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
-    start = make_start("random", problem, 3, np.random.default_rng(seed))
-    np.testing.assert_allclose(result.projection, published_growth(problem, start), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [*KERNELS, "narrow gaussian"])
 def test_published_dg_is_the_papers_growth(kernel, permutation):
     for seed in range(4):
-        assert_published_growth(small_problem(kernel, n_features=8), seed)
+        problem = small_problem(kernel, n_features=8) if kernel in KERNELS else narrow_problem()
+        result, _ = recorded(problem, seed, n_components=3, method="dimension_growth", variant="published")
+        start = make_start("random", problem, 3, np.random.default_rng(seed))
+        # Near a maximum along a circle rounding of F, at 1e-15 of itself, hides what squares of steps change: 3e-8 of
+        # a unit column where the curvature is F, and 1e-6 where it is less by a factor of a thousand.
+        np.testing.assert_allclose(result.projection, published_growth(problem, start), rtol=0, atol=1e-6)
 
 
-def test_published_dg_tries_long_steps_again_each_time():
-    for seed in range(6):
-        # Where F has many maxima along a circle, a step that was cut short says nothing of the next one.
-        features, labels = random_samples(n_features=8)
-        assert_published_growth(supervised_problem(features, labels, Gaussian(0.3)), seed)
+def narrow_problem():
+    """F has many maxima along a circle: a step that was cut short says nothing of the next one."""
+    features, labels = random_samples(n_features=8)
+    return supervised_problem(features, labels, Gaussian(0.3))
 
 
 class GrowthSpy:
@@ -221,8 +214,7 @@ class GrowthSpy:
         return getattr(self._problem, name)
 
     def gradient(self, basis):
-        self.values.setdefault(basis.shape[1], []).append(self._problem.value(basis))
-        return self._problem.gradient(basis)
+        return self.value_and_gradient(basis)[1]
 
     def value_and_gradient(self, basis):
         value, gradient = self._problem.value_and_gradient(basis)
@@ -232,19 +224,17 @@ class GrowthSpy:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_dg_never_decreases_f_and_ends_below_the_joint_optimum(kernel):
-    for variant in ["converged", "published"]:
-        problem = small_problem(kernel, n_features=8)
-        spy = GrowthSpy(problem)
-        result, _ = recorded(spy, n_components=3, method="dimension_growth", variant=variant, polish=False)
-        assert sorted(spy.values) == [1, 2, 3]
-        assert len(spy.values[1]) >= 3
-        if variant == "converged":
-            # At the end stationarity is judged, where the last column may have been seen to be settled already.
-            spy.values[3].pop()
-        for values in spy.values.values():
-            assert np.diff(values).min(initial=np.inf) > 0
-        joint = solve(build_solver({"method": "ism_safeguarded"}), problem, result.projection, IterationMonitor())
-        assert problem.value(result.projection) <= problem.value(joint.projection)
+    problem = small_problem(kernel, n_features=8)
+    spy = GrowthSpy(problem)
+    result, _ = recorded(spy, n_components=3, method="dimension_growth", polish=False)
+    assert sorted(spy.values) == [1, 2, 3]
+    assert len(spy.values[1]) >= 3
+    # At the end stationarity is judged, where the last column may have been seen to be settled already.
+    spy.values[3].pop()
+    for values in spy.values.values():
+        assert np.diff(values).min(initial=np.inf) > 0
+    joint = solve(build_solver({"method": "ism_safeguarded"}), problem, result.projection, IterationMonitor())
+    assert problem.value(result.projection) <= problem.value(joint.projection)
 
 
 # GM and conjugate gradients
@@ -386,8 +376,6 @@ def test_rivals_take_the_iterations_allowed_and_check_options(method):
     for wrong in ({"tolerance": 0.0}, {"max_iterations": 0}):
         with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
             build_solver({"method": method, **wrong})
-        with pytest.raises(InputError, match=f"solver option {next(iter(wrong))} must be"):
-            type(build_solver({"method": method}))(**wrong)
     assert not build_solver({"method": method}).escape
     assert "hessian_vector" in build_solver({"method": method, "escape": True}).requires
 
@@ -414,13 +402,10 @@ def test_what_is_said_of_columns_along_which_no_step_gains(variant):
     monitor, definition = Noted(), {"method": "dimension_growth", "variant": variant}
     solver = build_solver(definition if variant == "published" else definition | {"polish": False})
     result = solve(solver, Sinking(4, 3, 2, 1), random_projection(n_features=4), monitor)
-    if variant == "published":
-        assert result.status is Status.CONVERGED
-        assert result.message == PUBLISHED_END
-    else:
-        assert result.status is Status.STALLED
-        said = "no step increases F along column 1; no step increases F along column 2; stationarity of all columns"
-        assert result.message.startswith(said)
+    stalled = "no step increases F along column 1; no step increases F along column 2; stationarity of all columns"
+    status, message = (Status.CONVERGED, PUBLISHED_END) if variant == "published" else (Status.STALLED, stalled)
+    assert result.status is status
+    assert result.message.startswith(message)
     # A search without gain ends its column, from which no one need go on.
     assert len(monitor.states) == 2
     np.testing.assert_allclose(result.projection, random_projection(n_features=4), atol=1e-14)
@@ -442,29 +427,13 @@ def test_a_column_goes_on_from_its_state(tolerance):
         np.testing.assert_array_equal(again.state()[name], value)
 
 
-def cayley(variant="converged", factor=1.0):
-    problem = Quadratic(*(factor * np.array([9.0, 8, 4, 3, 2, 1])))
-    return problem, _Search(problem, random_projection(), published=variant == "published")
-
-
-@pytest.mark.parametrize("variant", ["converged", "published"])
-def test_sms_step_lengths_are_barzilai_and_borweins_by_turns(variant):
-    problem, search = cayley(variant, factor=1e-3)
+def test_sms_step_lengths_are_barzilai_and_borweins_by_turns():
+    problem = Quadratic(*(1e-3 * np.array([9.0, 8, 4, 3, 2, 1])))
+    search = _Search(problem, random_projection(), published=False)
     for number in range(6):
-        before, cost = search.point, -problem.value(search.point)
-        slope = _cayley_slope(problem, before)
+        before = search.point
         assert search.step()
-        moved, turned = search.point - before, _cayley_slope(problem, search.point) - slope
+        moved, turned = search.point - before, tangent(problem, search.point) - tangent(problem, before)
         product = abs(np.vdot(moved, turned))
         long, short = np.vdot(moved, moved) / product, product / np.vdot(turned, turned)
-        expected = long if (number % 2 == 0) == (variant == "converged") else short
-        assert search._tau == pytest.approx(np.clip(expected, 1e-20, 1e20), rel=1e-9)
-        size, gain = search.changes[-1]
-        assert size == pytest.approx(np.linalg.norm(moved) / np.sqrt(6), rel=1e-9)
-        assert gain == pytest.approx(abs(-problem.value(search.point) - cost) / (abs(cost) + 1), rel=1e-6)
-        assert search.steps == len(search.changes) == number + 1
-
-
-def _cayley_slope(problem, point):
-    gradient = -problem.gradient(point)
-    return gradient - point @ gradient.T @ point
+        assert search._tau == pytest.approx(long if number % 2 == 0 else short, rel=1e-9)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdrbench.datasets import Standardiser
-from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared
+from kdrbench.datasets import Standardiser, load_dataset
+from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared, build_kernel
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor
 from support.numerics import feature_order, in_order
@@ -46,6 +46,13 @@ def random_projection(seed=1, n_features=6, n_components=2):
 def small_problem(kernel="gaussian", **options):
     features, labels = random_samples(**options)
     return supervised_problem(features, labels, KERNELS[kernel])
+
+
+def problem_on(name, n_components, kernel):
+    """The supervised problem of all rows, standardised, with the kernel's usual options."""
+    dataset = load_dataset(name)
+    features = Standardiser.fit(dataset.features).transform(dataset.features)
+    return supervised_problem(features, dataset.labels, build_kernel({"family": kernel}, features, n_components))
 
 
 def gamma_by_loops(labels):

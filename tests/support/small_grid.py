@@ -84,6 +84,12 @@ class Workflow:
         """Run Snakemake to its end."""
         return forked(self._command(*words, **changes), self.folder, self.environment)
 
+    def succeed(self, *words, **changes):
+        """Run Snakemake to its end, which must be a good one."""
+        done = self.run(*words, **changes)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
     def status(self):
         """Return what ``kdrbench status`` says of the small grid."""
         return self.kdrbench("status", "--results", self.folder / "results", "--name", "small")
@@ -122,8 +128,7 @@ class Workflow:
 
     def planned(self, *words, **changes):
         """Return how many jobs of each rule a run would start."""
-        done = self.run("--dry-run", *words, **changes)
-        assert done.returncode == 0, done.stderr
+        done = self.succeed("--dry-run", *words, **changes)
         counts = re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.M)
         # With --until Snakemake counts nothing too.
         return {rule: int(count) for rule, count in counts if count != "0"}

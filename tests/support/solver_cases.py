@@ -1,6 +1,7 @@
 """Small problems of every kind, with the largest F that is known, for the matrix of solvers."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Combination, Gaussian, RelativeGaussian, Term, neighbour_distances
 from kdrbench.paradigms import Alternation, ClusteringTask, supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
-from support.helpers import KERNELS, random_samples
+from support.helpers import KERNELS, random_samples, small_problem
 
 
 @dataclass(frozen=True)
@@ -30,36 +31,14 @@ class SolverCase:
         return _MAKERS[self.name]()
 
 
-def _kernel(name):
-    features, labels = random_samples()
-    return supervised_problem(features, labels, KERNELS[name])
-
-
-def _combination():
-    features, labels = random_samples()
-    kernel = Combination((Term(5.0, Gaussian(2.0)), Term(1.0, KERNELS["polynomial"])))
-    return supervised_problem(features, labels, kernel)
-
-
-def _relative():
-    features, labels = random_samples()
-    return supervised_problem(features, labels, RelativeGaussian(neighbour_distances(features, 7)))
-
-
-def _wide():
-    features, labels = random_samples(n_samples=24, n_features=70)
-    return supervised_problem(features, labels, Gaussian(12.0))
-
-
-def _constant_columns():
-    features, labels = random_samples()
-    widened = np.hstack([features, np.zeros((len(features), 2))])
-    return supervised_problem(widened, labels, Gaussian(2.0))
+def _of(kernel, n_constant=0, **options):
+    """The supervised problem of random samples, with constant columns beside them."""
+    features, labels = random_samples(**options)
+    return supervised_problem(np.pad(features, [(0, 0), (0, n_constant)]), labels, kernel)
 
 
 def _unsupervised():
-    features, _ = random_samples()
-    return ClusteringTask(features, Alternation(3, degrees="embedding")).first_problem(Gaussian(2.0))
+    return ClusteringTask(random_samples()[0], Alternation(3, degrees="embedding")).first_problem(Gaussian(2.0))
 
 
 def _kept_diagonal():
@@ -68,13 +47,13 @@ def _kept_diagonal():
 
 
 _MAKERS = {
-    **{name: lambda name=name: _kernel(name) for name in KERNELS},
-    "combination": _combination,
-    "relative gaussian": _relative,
-    "more features than samples": _wide,
-    "one component": lambda: _kernel("gaussian"),
-    "as many components as features": lambda: _kernel("gaussian"),
-    "constant columns": _constant_columns,
+    **{name: partial(small_problem, name) for name in KERNELS},
+    "combination": lambda: _of(Combination((Term(5.0, Gaussian(2.0)), Term(1.0, KERNELS["polynomial"])))),
+    "relative gaussian": lambda: _of(RelativeGaussian(neighbour_distances(random_samples()[0], 7))),
+    "more features than samples": lambda: _of(Gaussian(12.0), n_samples=24, n_features=70),
+    "one component": small_problem,
+    "as many components as features": small_problem,
+    "constant columns": lambda: _of(Gaussian(2.0), n_constant=2),
     "unsupervised": _unsupervised,
     "diagonal kept": _kept_diagonal,
 }

@@ -92,11 +92,6 @@ def exits_within(process, seconds):
     return process.returncode is not None
 
 
-def succeeds(workflow, *words):
-    done = workflow.run(*words, **grid())
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def disturbed(workflow, kills, rng):
     """Start the workflow until it ends well, and make the next kills meanwhile."""
     while True:
@@ -115,7 +110,7 @@ def disturbed(workflow, kills, rng):
         assert not [one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
         # What Snakemake says must be done after it was killed.
         if "--unlock" in said:
-            succeeds(workflow, "--unlock")
+            workflow.succeed("--unlock", **grid())
         if snakemake.returncode == 0:
             return
 
@@ -123,7 +118,7 @@ def disturbed(workflow, kills, rng):
 @pytest.mark.attack("chaos: kills")
 def test_kills_at_random_instants_change_nothing(tmp_path, pytestconfig):
     undisturbed = Workflow(tmp_path / "undisturbed")
-    succeeds(undisturbed, *ROWS)
+    undisturbed.succeed(*ROWS, **grid())
     expected, found = made(undisturbed)
     assert (len(expected), len(found)) == ((2 * 3 + 1) * 4, 2 * 2 + 1)
 

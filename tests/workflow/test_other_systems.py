@@ -46,12 +46,6 @@ def configuration(**experiments):
     return {"run": list(experiments), "experiments": experiments, "solvers": {}, "baselines": {}}
 
 
-def run(workflow, *words, **experiments):
-    done = workflow.run(*words, **configuration(**experiments))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return workflow
-
-
 def planned(workflow, *words, **experiments):
     return workflow.planned(*words, **configuration(**experiments))
 
@@ -65,7 +59,8 @@ def rows_of(path):
 def finished(tmp_path_factory):
     """Both systems in one configuration, by one command."""
     workflow = Workflow(tmp_path_factory.mktemp("systems") / "with a space", words=("--cores", "2"))
-    return run(workflow, kpca=KPCA, gyrb=LOW_RANK)
+    workflow.succeed(**configuration(kpca=KPCA, gyrb=LOW_RANK))
+    return workflow
 
 
 def test_every_split_leaves_its_rows_and_its_tables(finished):
@@ -99,20 +94,16 @@ def test_what_is_run_again_is_what_has_changed_and_nothing_else(finished):
     assert planned(finished, kpca=KPCA, gyrb=LOW_RANK | {"constraints": [0, 6]})["run_batch"] == 1
 
 
-def environment(workflow):
-    paths = [ROOT / "src", ROOT / "tests" / "fourth_system", workflow.folder]
-    return workflow.environment | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-
-
 @pytest.fixture
 def fourth(tmp_path):
     workflow = Workflow(tmp_path / "run", words=("--cores", "2"))
-    workflow.environment = environment(workflow)
+    paths = [ROOT / "src", ROOT / "tests" / "fourth_system", workflow.folder]
+    workflow.environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     return workflow
 
 
 def test_a_fourth_system_is_one_folder(fourth):
-    run(fourth, halves=HALVES)
+    fourth.succeed(**configuration(halves=HALVES))
     rows = rows_of(fourth.tables / "merged" / "halves.csv")
     assert rows_of(fourth.tables / "nearest_mean_NearestMeanSystem.csv") == rows
     assert [(row["run"], row["shrinkage"], row["status"]) for row in rows] == [

@@ -23,11 +23,6 @@ def grid(*solvers, **methods):
     }
 
 
-def succeeds(workflow, **changes):
-    done = workflow.run(*ROWS, **changes)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def lines(workflow):
     (path,) = workflow.record_files()
     assert path.relative_to(workflow.folder).as_posix() == "results/runs/table4_supervised/cheap.jsonl"
@@ -43,7 +38,7 @@ def workflow(tmp_path_factory):
     workflow = Workflow(tmp_path_factory.mktemp("sharing") / "run")
     workflow.environment["PYTHONPATH"] += f":{workflow.folder}"
     (workflow.folder / "mine.py").write_text(CODE)
-    succeeds(workflow, **grid("ism", "mine"))
+    workflow.succeed(*ROWS, **grid("ism", "mine"))
     return workflow
 
 
@@ -54,7 +49,7 @@ def test_an_edited_solver_reruns_its_own_batch_alone(workflow):
     (workflow.folder / "mine.py").write_text(CODE + "\n    note = 2\n")
     assert "2 out of date: your solver mine:Mine changed" in workflow.status()
     assert workflow.planned(*ROWS, **grid("ism", "mine"))["run_batch"] == 1
-    succeeds(workflow, **grid("ism", "mine"))
+    workflow.succeed(*ROWS, **grid("ism", "mine"))
     after = lines(workflow)
     assert (after["ism"], after["svm"]) == (before["ism"], before["svm"])
     assert not set(after["mine"]) & set(before["mine"])
@@ -71,7 +66,7 @@ def test_a_job_that_fails_keeps_the_old_rows_and_is_run_again(workflow):
     assert "the guardian of a run was killed" in done.stdout + done.stderr
     # Snakemake deletes the outputs of a job that fails; the workspace keeps the rows.
     assert workflow.planned(*ROWS, **failing)["run_batch"] == 1
-    succeeds(workflow, **grid("ism", "mine"))
+    workflow.succeed(*ROWS, **grid("ism", "mine"))
     assert lines(workflow) == before
     assert workflow.planned(*ROWS, **grid("ism", "mine")) == {}
 
@@ -81,12 +76,11 @@ def test_a_deleted_file_is_published_and_forgotten_runs_made(workflow):
     before = lines(workflow)
     (path,) = workflow.record_files()
     path.unlink()
-    done = workflow.run("--", path.relative_to(workflow.folder), **grid("ism", "mine"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed("--", path.relative_to(workflow.folder), **grid("ism", "mine"))
     assert lines(workflow) == before
     words = ["kdrbench", "forget", "table4_supervised/wine/gaussian/mine", "--results", "results"]
     assert forked(words, workflow.folder, workflow.environment).returncode == 0
-    succeeds(workflow, **grid("ism", "mine"))
+    workflow.succeed(*ROWS, **grid("ism", "mine"))
     after = lines(workflow)
     assert (after["ism"], after["svm"]) == (before["ism"], before["svm"])
     assert len(after["mine"]) == 2

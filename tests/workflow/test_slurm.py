@@ -1,18 +1,74 @@
-"""The workflow through a real Slurm: its profile, and the one for schedulers without a plugin."""
+"""The workflow through a real Slurm: its profiles, jobs that wait, are refused or ended, and nodes that go down."""
+
+import os
+import re
+import signal
+import time
 
 import pytest
 
-from support.slurm_runs import new_jobs, of_solvers, statuses
+from support.slurm_cluster import SlurmCluster
 from support.small_grid import ROOT, ROWS, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.needs("slurm")
+
+# On a busy machine a start of Snakemake takes half a minute.
+PATIENCE_S = 300.0
+# Runs that sleep for as long as they may.
+FAR = {"limits": {"time_s": 600, "memory_mib": 256}}
+
+
+def quickly(first_check_s):
+    """Return Snakemake's words by which tests wait less.
+
+    The plugin first looks at its jobs after ``first_check_s``, and waits ten seconds longer with each look in vain.
+    """
+    words = ["--seconds-between-status-checks", "1"]
+    return [*words, "--slurm-init-seconds-before-status-checks", str(first_check_s)]
+
+
+def of_solvers(*solvers, **changes):
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": list(solvers), "baselines": []}
+    return overlay(experiments={"table4_supervised": experiment}, **changes)
+
+
+def statuses(workflow):
+    return {solver: [record.status for record in records] for solver, records in workflow.records().items()}
+
+
+def new_jobs(cluster, before):
+    return [state for number, state in cluster.jobs().items() if number not in before]
+
+
+def await_jobs(cluster, before, reached, running=None):
+    """Wait until the states of the new jobs are what is waited for, as long as Snakemake runs if that is given."""
+    until = time.monotonic() + PATIENCE_S
+    while not reached(states := new_jobs(cluster, before)):
+        assert time.monotonic() < until, states
+        assert running is None or running.poll() is None, running.communicate()
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A Slurm of one node; each module has its own, so that modules do not queue for it."""
+    with SlurmCluster(tmp_path_factory.mktemp("slurm") / "cluster") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def through_slurm(cluster, tmp_path):
+    """The small grid's workflow with the profile for Slurm; its jobs share no locks of cores with other tests."""
+    # A job starts Snakemake, and that starts it once more: it takes ten seconds.
+    words = ["--profile", ROOT / "profiles" / "slurm", *quickly(first_check_s=10)]
+    (tmp_path / "tmp").mkdir()
+    return Workflow(tmp_path / "run", cluster.environment | {"TMPDIR": str(tmp_path / "tmp")}, words)
 
 
 def test_short_batches_share_a_job_where_that_is_asked_for(cluster, through_slurm):
     before = cluster.jobs()
     together = ["--groups", "run_batch=batches", "--group-components", "batches=2"]
-    done = through_slurm.run(*together, *ROWS, **of_solvers("ism", "IsKilled"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    through_slurm.succeed(*together, *ROWS, **of_solvers("ism", "IsKilled"))
     assert new_jobs(cluster, before) == ["COMPLETED"]
     assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "IsKilled")}
 
@@ -23,16 +79,14 @@ def test_rows_of_a_shared_job_outlast_a_failed_addition(cluster, through_slurm):
 
     auto = overlay()["experiments"]["table4_supervised"] | {"baselines": [], "runs_per_job": "auto"}
     before = cluster.jobs()
-    done = through_slurm.run(*ROWS, **together("ism", "Raises"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    through_slurm.succeed(*ROWS, **together("ism", "Raises"))
     assert new_jobs(cluster, before) == ["COMPLETED"]
     (path,) = through_slurm.record_files()
     rows = path.read_text()
     failed = through_slurm.run("--retries", "0", *ROWS, **together("ism", "Raises", "KillsItsGuardian"))
     assert failed.returncode != 0
     # Whether or not the file is there now: nothing of it is made again.
-    done = through_slurm.run(*ROWS, **together("ism", "Raises"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    through_slurm.succeed(*ROWS, **together("ism", "Raises"))
     assert path.read_text() == rows
 
 
@@ -40,7 +94,129 @@ def test_a_scheduler_without_a_plugin(cluster, tmp_path):
     before = cluster.jobs()
     words = ["--profile", ROOT / "profiles" / "cluster-generic", "--seconds-between-status-checks", "1"]
     workflow = Workflow(tmp_path / "run", cluster.environment, words)
-    done = workflow.run(*ROWS, **of_solvers("IsKilled"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(*ROWS, **of_solvers("IsKilled"))
     assert statuses(workflow) == {"IsKilled": ["failed"] * 2}
     assert new_jobs(cluster, before) == ["COMPLETED"]
+
+
+# Each is a job that starts Snakemake twice: 200 of them take half an hour on two cores.
+N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "2"))
+# What the profile has as comments; and no node for each task alone.
+ARRAY = ["--slurm-array-jobs", "run_batch", "--slurm-status-command", "squeue", "--jobs", "1000"]
+ARRAY += ["--max-jobs-per-timespan", "1000/1s", "--set-resources", "run_batch:slurm_extra=''"]
+
+
+@pytest.mark.attack("slurm: time-out")
+def test_a_job_that_slurm_ends_leaves_no_row_and_is_run_again(cluster, through_slurm):
+    before = cluster.jobs()
+    # A run may take ten minutes, but Slurm grants one.
+    granted = [*quickly(first_check_s=65), "--set-resources", "run_batch:runtime=1", "--retries", "0"]
+    done = through_slurm.run(*granted, *ROWS, **of_solvers("Sleeps", **FAR))
+    assert done.returncode != 0
+    assert new_jobs(cluster, before) == ["TIMEOUT"]
+    assert statuses(through_slurm) == {}
+    through_slurm.succeed(*ROWS, **of_solvers("Sleeps"))
+    assert statuses(through_slurm) == {"Sleeps": ["time_limit"] * 2}
+
+
+@pytest.mark.attack("slurm: node drained")
+def test_jobs_wait_for_a_drained_node_up_to_the_cap(cluster, through_slurm):
+    before = cluster.jobs()
+    cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=DRAIN", "Reason=test")
+    words = [*quickly(first_check_s=3), "--jobs", "1", "--until", "run_batch"]
+    running = through_slurm.start(*words, **of_solvers("ism", "Raises"))
+    try:
+        await_jobs(cluster, before, lambda states: states == ["PENDING"], running)
+        # The other job is Snakemake's own matter still, though its first check of the queue has passed.
+        time.sleep(5.0)
+        assert new_jobs(cluster, before) == ["PENDING"]
+        assert statuses(through_slurm) == {}
+    finally:
+        cluster.command("scontrol", "update", f"NodeName={cluster.host}", "State=RESUME")
+    for ended in (1, 2):
+        await_jobs(cluster, before, lambda states, ended=ended: states.count("COMPLETED") >= ended)
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, out + err
+    assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "Raises")}
+
+
+@pytest.mark.attack("slurm: workflow cancelled")
+def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
+    before = cluster.jobs()
+    running = through_slurm.start(**of_solvers("Sleeps", **FAR))
+    await_jobs(cluster, before, lambda states: states == ["RUNNING"])
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE_S)
+    assert running.returncode != 0
+    await_jobs(cluster, before, lambda states: states in (["CANCELLED"], ["COMPLETED"], ["FAILED"]))
+    assert statuses(through_slurm) == {}
+
+
+@pytest.mark.attack("slurm: job array")
+def test_short_jobs_are_one_array_and_each_leaves_its_row(cluster, through_slurm):
+    before = cluster.jobs()
+    grid = of_solvers("ism")
+    grid["experiments"]["table4_supervised"] |= {"folds": 2, "partitions": N_JOBS // 2, "runs_per_job": 1}
+    done = through_slurm.succeed(*ARRAY, *ROWS, **grid)
+    assert re.findall(r"The individual task IDs are (\S+)\.", done.stdout + done.stderr) == [f"1-{N_JOBS}"]
+    assert new_jobs(cluster, before) == ["COMPLETED"] * N_JOBS
+    (records,) = through_slurm.records().values()
+    assert sorted(record.run for record in records) == list(range(N_JOBS))
+    assert {record.status for record in records} == {"converged"}
+
+
+REFUSES = """#!/bin/sh
+# Refuses the submissions whose numbers are named.
+echo >> {folder}/submissions
+number=$(wc -l < {folder}/submissions)
+case " {refused} " in *" $number "*)
+  echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1;; esac
+exec {sbatch} "$@"
+"""
+
+
+def refuse(workflow, cluster, folder, numbers):
+    """Put an ``sbatch`` before the cluster's that refuses the submissions of these numbers."""
+    folder.mkdir()
+    (folder / "submissions").write_text("")
+    words = " ".join(map(str, numbers))
+    text = REFUSES.format(folder=folder, refused=words, sbatch=cluster.folder / "bin" / "sbatch")
+    (folder / "sbatch").write_text(text)
+    (folder / "sbatch").chmod(0o755)
+    workflow.environment["PATH"] = f"{folder}{os.pathsep}{cluster.environment['PATH']}"
+
+
+@pytest.mark.attack("slurm: jobs refused")
+def test_jobs_that_slurm_refuses_are_sent_again(cluster, through_slurm, tmp_path, attack_rng):
+    before, solvers = cluster.jobs(), ("ism", "Raises")
+    # Each is sent at most three times.
+    refuse(through_slurm, cluster, tmp_path / "before", attack_rng.choice(range(1, 4), size=2, replace=False))
+    done = through_slurm.succeed(*ROWS, **of_solvers(*solvers))
+    assert "Socket timed out" in done.stdout + done.stderr
+    assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in solvers}
+    assert new_jobs(cluster, before) == ["COMPLETED"] * len(solvers)
+
+
+@pytest.mark.attack("slurm: node lost")
+def test_a_job_whose_node_goes_down_is_run_again(cluster, through_slurm):
+    before = cluster.jobs()
+    running = through_slurm.start(*ROWS, **of_solvers("ism"))
+    await_jobs(cluster, before, lambda states: states == ["RUNNING"], running)
+    cluster.kill_node()
+    try:
+        await_jobs(cluster, before, lambda states: states == ["PENDING"], running)
+    finally:
+        cluster.start_node()
+    run_at_once(cluster, before)
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, out + err
+    assert statuses(through_slurm) == {"ism": ["converged"] * 2}
+    # Slurm sends the job again. What clears the node may end it once more, for here it starts at once: then Snakemake
+    # sends another.
+    assert new_jobs(cluster, before).count("COMPLETED") == 1
+
+
+def run_at_once(cluster, before):
+    """Spare the two minutes that Slurm lets a job wait that it sends again."""
+    for number in [number for number, state in cluster.jobs().items() if number not in before and state == "PENDING"]:
+        cluster.command("scontrol", "update", f"JobId={number}", "StartTime=now")

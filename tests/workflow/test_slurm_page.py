@@ -1,17 +1,18 @@
 """The commands of docs/running_on_slurm.md, word for word, on a Slurm with accounts and on one without."""
 
+import getpass
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support import slurm_accounts
-from support.slurm_cluster import SlurmCluster
+from support.slurm_cluster import SEARCHED, SlurmCluster, free_ports
 from support.small_grid import ROOT
 
 pytestmark = pytest.mark.needs("slurm")
@@ -19,10 +20,84 @@ pytestmark = pytest.mark.needs("slurm")
 # The executor's first look comes after 40 s, and later ones wait longer; other tests may keep the cores busy.
 MOST_S = 1200
 PARTS = ("Snakefile", "config.yaml", "config.demo.yaml", "rules", "envs", "profiles", "src")
+CONFIGURATION = """
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database_port}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=accounts
+"""
+OF_THE_CONTROLLER = """
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={folder}/munge.socket
+"""
+# The first user of the database comes by the network, as slurmdbd does.
+FIRST_WORDS = """
+CREATE DATABASE accounts;
+CREATE USER slurm@'%' IDENTIFIED BY 'slurm';
+GRANT ALL ON accounts.* TO slurm@'%';
+"""
+
+
+class Accounts:
+    """Starts a database and slurmdbd by a cluster's own means; the cluster ends them with its other daemons."""
+
+    def __init__(self, folder: Path, start):
+        self._folder, self._start = folder, start
+        self._port, self._database_port = free_ports(2)
+
+    @property
+    def of_the_controller(self):
+        """Lines that make the controller keep its accounts here."""
+        return OF_THE_CONTROLLER.format(port=self._port, folder=self._folder)
+
+    def begin(self):
+        """Start both; munge must be there."""
+        data = self._folder / "database"
+        shared = ["--no-defaults", f"--user={getpass.getuser()}", f"--datadir={data}"]
+        install = shutil.which("mariadb-install-db", path=SEARCHED)
+        made = [install, *shared, "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run(made, check=True, capture_output=True)
+        (self._folder / "first.sql").write_text(FIRST_WORDS)
+        files = [f"--{kind}={self._folder}/mariadb.{kind}" for kind in ("socket", "pid-file")]
+        address = ["--bind-address=127.0.0.1", f"--port={self._database_port}", "--skip-name-resolve"]
+        small = ["--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"]
+        first = f"--init-file={self._folder}/first.sql"
+        self._start("mariadbd", *shared, *files, *address, *small, first, answers=lambda: listens(self._database_port))
+        text = CONFIGURATION.format(
+            host=socket.gethostname().split(".")[0],
+            port=self._port,
+            user=getpass.getuser(),
+            folder=self._folder,
+            database_port=self._database_port,
+        )
+        path = self._folder / "slurmdbd.conf"
+        path.write_text(text)
+        path.chmod(0o600)
+        self._start("slurmdbd", "-D", answers=lambda: listens(self._port))
+
+
+def listens(port):
+    """Return whether somebody listens at a port of this machine."""
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
 # The other tests through Slurm have none.
 KINDS = [
     pytest.param(None, id="without accounts"),
-    pytest.param(slurm_accounts.Accounts, id="with accounts", marks=pytest.mark.needs("slurm accounts")),
+    pytest.param(Accounts, id="with accounts", marks=pytest.mark.needs("slurm accounts")),
 ]
 
 

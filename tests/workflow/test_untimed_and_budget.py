@@ -19,8 +19,7 @@ def grid(names, baselines=(), **changes):
 def makes_no_run(workflow, **changes):
     """Run again; return whether every row is the same, byte for byte."""
     before = [path.read_bytes() for path in workflow.record_files()]
-    done = workflow.run(**changes)
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(**changes)
     return [path.read_bytes() for path in workflow.record_files()] == before
 
 
@@ -39,8 +38,7 @@ def test_quality_runs_share_a_core_and_are_not_timed(one_core, tmp_path):
     solvers = {name: {"method": "support.misbehaving:MeetsAnother", "name": name} for name in ("one", "other")}
     limits, loose = {"time_s": 30, "memory_mib": 256}, {"repeat_for_s": 0.01, "strict": False}
     changes = grid(["one", "other"], solvers=solvers, limits=limits, timing=loose)
-    done = workflow.run(**changes)
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(**changes)
     rows = [row for found in workflow.records().values() for row in found]
     # Each waited for the other on a core that a timed run would have owned.
     assert [(row.status, row.provenance.timed, row.provenance.cores, row.repeats) for row in rows] == [
@@ -48,8 +46,7 @@ def test_quality_runs_share_a_core_and_are_not_timed(one_core, tmp_path):
     ] * 4
     # What is to be timed has to be run again, but nothing the other way.
     changes["timing"] = {"repeat_for_s": 0.01}
-    done = workflow.run(**changes)
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(**changes)
     rows = [row for found in workflow.records().values() for row in found]
     assert [(row.provenance.timed, row.provenance.cores) for row in rows] == [
         (True, str(min(os.sched_getaffinity(0))))
@@ -63,16 +60,14 @@ def test_a_grid_beyond_its_budget_ends_well_and_goes_on(tmp_path):
     def within(budget_s):
         return grid(["ism", "Raises"], ["svm"], limits={"time_s": 5, "memory_mib": 256, "budget_s": budget_s})
 
-    done = workflow.run(**within(1e-6))
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(**within(1e-6))
     # One job at a time: the first run uses the budget up.
     first = {(name, row.run): row for name, found in workflow.records().items() for row in found}
     assert len(first) == 6
     ended = {key: row for key, row in first.items() if row.status != "skipped"}
     assert len(ended) == 1
     assert workflow.planned(*ROWS, **within(1e-6)) == {}
-    done = workflow.run(**within(1e6))
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow.succeed(**within(1e6))
     rows = {(name, row.run): row for name, found in workflow.records().items() for row in found}
     assert {key: row.status for key, row in rows.items()} == {
         (name, fold): status

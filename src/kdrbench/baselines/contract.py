@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,47 +46,20 @@ class BaselineTask(StrEnum):
 
 
 class Baseline(Protocol):
-    """What every baseline declares.
+    """What every baseline declares, beside the one method of its ``task``.
 
     ``imports`` names the modules that a baseline loads when it is first used. So loading can be kept off the clock.
+    Features are n x d, ``n_components`` is q, for what reduces the dimension, and ``rng`` a generator. The methods are
+
+    - classification: ``fit(features, labels, n_components, rng)``, which returns a model whose ``predict(features)``
+      gives a label for each row;
+    - clustering: ``cluster(features, n_clusters, n_components, rng)``, a cluster 0 ... k - 1 for each row;
+    - completion: ``complete(features, labels, n_components, rng)``, a label for each row; ``labels`` has n codes, -1
+      where they are unknown.
     """
 
     task: ClassVar[BaselineTask]
     imports: ClassVar[tuple[str, ...]]
-
-
-class Classifier(Protocol):
-    """A fitted model."""
-
-    def predict(self, features: FloatArray) -> NDArray[Any]:
-        """Return a label for each row of ``features`` (m x d)."""
-
-
-class Classification(Baseline, Protocol):
-    """A baseline whose ``task`` is classification."""
-
-    def fit(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> Classifier:
-        """Learn from ``features`` (n x d) and n ``labels``; ``n_components`` is q, for what reduces the dimension."""
-
-
-class Clustering(Baseline, Protocol):
-    """A baseline whose ``task`` is clustering."""
-
-    def cluster(
-        self, features: FloatArray, n_clusters: int, n_components: int, rng: np.random.Generator
-    ) -> NDArray[Any]:
-        """Return a cluster 0 ... ``n_clusters`` - 1 for each row of ``features`` (n x d)."""
-
-
-class Completion(Baseline, Protocol):
-    """A baseline whose ``task`` is completion: labels are known of some samples only."""
-
-    def complete(
-        self, features: FloatArray, labels: NDArray[np.int64], n_components: int, rng: np.random.Generator
-    ) -> NDArray[Any]:
-        """Return a label for each row of ``features`` (n x d); ``labels`` has n codes, -1 where they are unknown."""
 
 
 def check_components(features: FloatArray, n_components: int) -> None:
@@ -131,8 +104,8 @@ WORK: dict[str, str] = {
 }
 
 
-def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering | Completion:
-    """Return the baseline that ``definition`` (``method`` and options of it) names.
+def build_baseline(definition: Mapping[str, Any]) -> Any:
+    """Return the :class:`Baseline` that ``definition`` (``method`` and options of it) names.
 
     ``method`` is a registered name, a file, ``module:Class`` or an entry point's name (:mod:`kdrbench.plugins`).
 
@@ -146,4 +119,4 @@ def build_baseline(definition: Mapping[str, Any]) -> Classification | Clustering
             f"baseline method {definition['method']!r} has task {task!r}; it must be classification, with a method "
             "fit, clustering, with a method cluster, or completion, with a method complete"
         )
-    return cast("Classification | Clustering | Completion", baseline)
+    return baseline

@@ -12,14 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.baselines.contract import (
-    BaselineTask,
-    Classifier,
-    check_clusters,
-    check_components,
-    check_labels,
-    random_state,
-)
+from kdrbench.baselines.contract import BaselineTask, check_clusters, check_components, check_labels, random_state
 from kdrbench.evaluation.gram import DenseGram
 from kdrbench.kernels import Gaussian, gram_matrix, median_distance
 from kdrbench.kernels.family import FloatArray
@@ -55,17 +48,14 @@ class SupportVectorMachine:
     def __post_init__(self) -> None:
         check_parameters(self, "baseline option")
 
-    def fit(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> Classifier:
+    def fit(self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator) -> Any:
         """Fit the reduction, and the SVM on what it leaves of the same samples."""
         from sklearn.pipeline import make_pipeline
 
         check_components(features, n_components)
         check_labels(features, labels)
         steps = self._reduction((features, labels), n_components, rng)
-        fitted: Classifier = make_pipeline(*steps, support_vector_machine(self.penalty)).fit(features, labels)
-        return fitted
+        return make_pipeline(*steps, support_vector_machine(self.penalty)).fit(features, labels)
 
     def _reduction(self, samples: Labelled, n_components: int, rng: np.random.Generator) -> list[Any]:
         """Return unfitted transformers of scikit-learn's; none here."""
@@ -150,16 +140,13 @@ class LinearDiscriminant:
     task: ClassVar[BaselineTask] = BaselineTask.CLASSIFICATION
     imports: ClassVar[tuple[str, ...]] = ("sklearn.discriminant_analysis",)
 
-    def fit(
-        self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator
-    ) -> Classifier:
+    def fit(self, features: FloatArray, labels: NDArray[Any], n_components: int, rng: np.random.Generator) -> Any:
         """Fit means and the covariance."""
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
         check_components(features, n_components)
         check_labels(features, labels)
-        fitted: Classifier = LinearDiscriminantAnalysis().fit(features, labels)
-        return fitted
+        return LinearDiscriminantAnalysis().fit(features, labels)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kdrbench.lowrank.constraints import (
 )
 from kdrbench.lowrank.correlation import factor_of, higham_correlation, nearest_correlation
 from kdrbench.lowrank.definite_boost import definite_boost
-from kdrbench.lowrank.kernel_kmeans import kernel_kmeans, kmeans_on_factor
+from kdrbench.lowrank.kernel_kmeans import kmeans_on_factor
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
 from kdrbench.lowrank.sampling import centred_factor, constraints_from_labels, draw_pairs, isometry_constraints
@@ -35,7 +35,6 @@ __all__ = [
     "higham_correlation",
     "isometry_constraints",
     "join",
-    "kernel_kmeans",
     "kmeans_on_factor",
     "learn_kernel",
     "nearest_correlation",

@@ -1,11 +1,18 @@
 """Sweeps in machine code, by numba: those of :mod:`.burg` as they are, and one of von Neumann projections.
 
-The latter does what :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + alpha ww' from the secular
-equation (:mod:`kdrbench.lowrank.spectrum`) at every rank. Constraints of rank two are left to numpy: full eigenproblems
-cost as much in machine code.
+The latter does what :mod:`kdrbench.lowrank.trace_step` does, with eigenvalues of diag(d) + rho ww' in O(r^2)
+operations: the roots of the secular equation f(lambda) = 1 + rho sum_j w_j^2 / (d_j - lambda) = 0, of which one lies
+between each two neighbours of the diagonal, and one beyond the last. Each is kept as a distance from the nearer of its
+two poles, so that no difference lambda - d_j cancels, and moves by rational interpolation with both poles inside a
+bracket. Eigenvectors are those of a w that differs by rounding, whose eigenvalues are exactly those found. Constraints
+of rank two are left to numpy: full eigenproblems cost as much in machine code.
 
 numba compiles at the first call and keeps the result on disk. It looks whether the file of the function kept has
 changed, not those of the functions that it calls: functions that call each other must be in one file.
+
+Sources: Li, "Solving secular equations stably and efficiently", LAPACK Working Note 89, 1993 (its fixed weight method);
+Gu, Eisenstat, "A stable and efficient algorithm for the rank-one modification of the symmetric eigenproblem", SIAM
+J. Matrix Analysis and Applications 15, 1994 (eigenvectors).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ JMLR 6, 2005; Kulis, Sustik, Dhillon, ICML 2006, Section 6.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +24,14 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
-from kdrbench.lowrank.divergence import residual_of
+from kdrbench.lowrank.divergence import State, kkt_residual, values_of
+from kdrbench.lowrank.learn import collected
 from kdrbench.lowrank.newton import change_of
-from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem
+from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem, with_trace
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
-from kdrbench.lowrank.spectrum import spectrum_of
-from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.lowrank.spectrum import Spectrum, spectrum_of
+from kdrbench.lowrank.trace_step import Projection
+from kdrbench.lowrank.von_neumann import VonNeumann, own_state
 from kdrbench.parameters import OneOf, check_value
 
 STEPS = ("own_range", "symmetric", "exact")
@@ -57,102 +60,55 @@ def definite_boost(
             "DefiniteBoost is for constraints of rank one whose bounds are below the largest value that a kernel of "
             "trace one can give; scale the bounds or leave such constraints out"
         )
-    stopping, progress = stopping or Stopping(), Progress()
-    run = _Run(problem, step)
-    status = LowRankStatus.MAX_SWEEPS
-    while progress.sweeps < stopping.max_sweeps:
-        before = run.duals.copy()
-        run.sweep(progress)
+    stopping, progress, status = stopping or Stopping(), Progress(), LowRankStatus.MAX_SWEEPS
+    boosting = _Boosting(with_trace(problem, 1.0, len(constraints)), step)
+    duals = np.append(np.zeros(len(problem)), -math.log(problem.spectrum.sum()))
+    state = boosting.at(duals)
+    while state is not None and progress.sweeps < stopping.max_sweeps:
+        before = duals.copy()
+        boosting.sweep(state, duals, progress)
         progress.sweeps += 1
-        progress.dual_change = change_of(run.duals, before)
-        if progress.dual_change < stopping.tolerance and run.residual()[0] <= stopping.kkt_tolerance:
-            status = LowRankStatus.CONVERGED
-            break
-    return run.collected(start, size, constraints, status, progress)
+        progress.dual_change = change_of(duals[:-1], before[:-1])
+        if progress.dual_change < stopping.tolerance:
+            residual, _ = kkt_residual(boosting, duals, values_of(boosting.problem, state))
+            if residual <= stopping.kkt_tolerance:
+                status = LowRankStatus.CONVERGED
+                break
+    learned = collected(start, constraints, boosting, duals, status, progress)
+    return replace(learned, factor_map=learned.factor_map / size, trace_dual=learned.trace_dual - 2.0 * math.log(size))
 
 
-class _Run:
-    """K = V exp(log X0 + sum mu_i A_i - log Z) V', always of trace one."""
+class _Boosting(VonNeumann):
+    """Von Neumann's divergence with approximate projections, each followed by the one onto the trace."""
 
     def __init__(self, problem: ReducedProblem, step: str) -> None:
-        self._problem, self._step = problem, step
-        self.duals = np.zeros(len(problem))
-        self._basis, self._logs = np.eye(problem.rank), np.log(problem.spectrum)
-        self._normalise()
+        super().__init__(problem, compiled=False)
+        self._kind = step
 
-    def _normalise(self) -> float:
-        top = float(self._logs.max())
-        partition = top + math.log(float(np.exp(self._logs - top).sum()))
-        self._logs = self._logs - partition
-        return partition
+    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+        """Take one step along each constraint in turn; ``state`` and ``duals`` change in place."""
+        current = own_state(state)
+        for number in range(self.problem.n_given):
+            if self.project(current, number, duals, progress):
+                self.project_onto_trace(current, duals)
+        return True
 
-    def sweep(self, progress: Progress) -> None:
-        """Take one step along each constraint in turn."""
-        problem = self._problem
-        ones = np.ones(1)
-        for number, vector in enumerate(problem.vectors):
-            row = (vector @ self._basis)[None, :]
-            progress.projections += 1
-            dual, bound = float(self.duals[number]), float(problem.bounds[number])
-            lower, upper = float(problem.lower[number]), float(problem.upper[number])
-            if self._step == "exact":
-                projection = Projection(self._logs, row, ones, bound, dual, lower, upper, math.inf)
-                moved, spectrum = projection_step(projection, progress)
-                if spectrum is None:
-                    continue
-            else:
-                value = float(np.exp(self._logs) @ row[0] ** 2)
-                moved = min(max(dual + self._approximate(value, bound, float(row[0] @ row[0])), lower), upper) - dual
-                if moved == 0:
-                    continue
-                progress.trace_evaluations += 1
-                spectrum = spectrum_of(self._logs, row, ones, moved)
-            progress.changes += 1
-            self.duals[number] += moved
-            self._logs, self._basis = spectrum.values, self._basis @ spectrum.basis
-            self._normalise()
+    def step(self, projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
+        """Return the step of a dual and the spectrum there, ``None`` where nothing moves."""
+        if self._kind == "exact":
+            return super().step(projection, progress)
+        dual = projection.dual
+        moved = min(max(dual + self._approximate(projection), projection.lower), projection.upper) - dual
+        if moved == 0:
+            return 0.0, None
+        progress.trace_evaluations += 1
+        return moved, spectrum_of(projection.logs, projection.rows, projection.signs, moved)
 
-    def _approximate(self, value: float, bound: float, square: float) -> float:
-        low, high = -bound, square - bound
-        if self._step == "symmetric":
+    def _approximate(self, projection: Projection) -> float:
+        row, bound = projection.rows[0], projection.bound
+        low, high = -bound, float(row @ row) - bound
+        if self._kind == "symmetric":
             high = max(-low, high)
             low = -high
-        excess = value - bound
+        excess = float(np.exp(projection.logs) @ row**2) - bound
         return math.log(-low * (high - excess) / (high * (excess - low))) / (high - low)
-
-    def values(self) -> FloatArray:
-        """Return tr(K A_i)."""
-        rows = self._problem.vectors @ self._basis
-        traces: FloatArray = rows**2 @ np.exp(self._logs)
-        return traces
-
-    def residual(self) -> tuple[float, float]:
-        """Return the KKT residual and the largest relative violation."""
-        return residual_of(self._problem, self.duals, self.values() - self._problem.bounds)
-
-    def collected(
-        self, start: FloatArray, size: float, constraints: Constraints, status: LowRankStatus, progress: Progress
-    ) -> LearnedKernel:
-        """Return the kernel, its state computed again from the duals; ``start`` is the factor divided by ``size``."""
-        problem, started = self._problem, np.log(self._problem.spectrum)
-        self._logs, self._basis = np.linalg.eigh(np.diag(started) + problem.combination(self.duals))
-        partition = self._normalise()
-        residual, violation = self.residual()
-        spectrum = np.exp(self._logs)
-        value = float(spectrum @ self._logs - np.sum(self._basis**2 * spectrum * started[:, None]))
-        duals = np.zeros(len(constraints))
-        duals[problem.numbers] = problem.turned * self.duals
-        factor_map = problem.basis_map @ (self._basis * np.sqrt(spectrum))
-        return LearnedKernel(
-            factor=start @ factor_map,
-            factor_map=factor_map / size,
-            duals=duals,
-            trace_dual=-partition - 2 * math.log(size),
-            status=status,
-            message=f"KKT residual {residual:.1e}, largest violation {violation:.1e} after {progress.sweeps} sweeps",
-            **vars(progress),
-            kkt_residual=residual,
-            largest_violation=violation,
-            divergence=value,
-            duality_gap=value - float(self.duals @ problem.bounds) + partition,
-        )

@@ -139,7 +139,7 @@ def learn_kernel(
     Raises
     ------
     InputError
-        For unknown names, arrays of the wrong shape, constraints that cannot hold alone or in pairs, and
+        For unknown names, arrays of the wrong shape, constraints that cannot hold by themselves, and
         ``compiled=True`` without numba.
 
     References
@@ -176,10 +176,10 @@ def learn_kernel(
         problem, _SEARCH_STEPS, progress
     ):
         status = LowRankStatus.INFEASIBLE
-    return _collected(start, constraints, chosen, duals, status, progress)
+    return collected(start, constraints, chosen, duals, status, progress)
 
 
-def _collected(
+def collected(
     start: FloatArray,
     constraints: Constraints,
     divergence: Divergence,

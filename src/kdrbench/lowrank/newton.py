@@ -25,7 +25,7 @@ from scipy.linalg import solve
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.divergence import Divergence, State, kkt_residual, values_of
-from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound, without_trace
+from kdrbench.lowrank.reduced import ReducedProblem, in_conflict, out_of_reach, trace_bound
 from kdrbench.lowrank.result import LowRankStatus, Progress, Stopping
 
 _ENOUGH = 1e-4
@@ -135,7 +135,8 @@ def search_conflict(problem: ReducedProblem, max_steps: int, progress: Progress)
     Nothing is searched with a finite slack, which always has a solution, or with thousands of constraints. A
     constraint on the trace is left out, which Burg's sweeps do not know.
     """
-    problem = without_trace(problem)
+    if problem.untraced is not None:
+        problem = problem.untraced
     if problem.slack != np.inf or not 0 < len(problem) <= _MOST_CONSTRAINTS:
         return False
     # In the basis in which X0 is the identity.

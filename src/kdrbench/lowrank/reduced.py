@@ -4,8 +4,8 @@ With K0 = G0 G0' every kernel in the range of K0 is F X F' for a basis F = G0 T 
 start is X = I; for von Neumann F is orthonormal and the start is the diagonal of K0's eigenvalues. A constraint
 tr(KA) becomes sum_k s_k u_k' X u_k with orthogonal u_k of r entries, the eigenvectors of F'AF.
 
-What no kernel can meet is said before any work: bounds of the wrong sign, samples that coincide, pairs that exclude
-each other. Sets that contradict themselves in other ways are recognised while solving.
+What no kernel can meet is refused before any work: bounds of the wrong sign, samples that coincide. Sets that
+contradict themselves are recognised while solving.
 
 Lower bounds on the trace of whatever meets the constraints: how sets without a solution are recognised.
 
@@ -125,38 +125,6 @@ def check_each(
     return np.flatnonzero(~zero & ~(definite & at_least & (bounds <= 0)))
 
 
-def refuse_contradictions(constraints: Constraints) -> None:
-    """Raise for two constraints on the same A that exclude each other."""
-    least: dict[bytes, int] = {}
-    most: dict[bytes, int] = {}
-    for number, (key, sense, bound) in enumerate(
-        zip(_keys(constraints), constraints.senses, constraints.bounds, strict=True)
-    ):
-        if sense is not Sense.AT_MOST and (key not in least or bound > constraints.bounds[least[key]]):
-            least[key] = number
-        if sense is not Sense.AT_LEAST and (key not in most or bound < constraints.bounds[most[key]]):
-            most[key] = number
-    for key in least.keys() & most.keys():
-        if constraints.bounds[least[key]] > constraints.bounds[most[key]]:
-            raise InputError(
-                f"constraints {constraints.describe(least[key])}, and {constraints.describe(most[key])}, contradict "
-                f"each other; leave one out, or let both be missed a little by a finite slack"
-            )
-
-
-def _keys(constraints: Constraints) -> list[bytes]:
-    """Return a key of each constraint's A: the vectors, each up to its sign."""
-    rows = constraints.vectors.copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    keys: list[list[bytes]] = [[] for _ in constraints.senses]
-    for row, owner in enumerate(constraints.owner):
-        part = slice(rows.indptr[row], rows.indptr[row + 1])
-        entries = rows.data[part] * constraints.signs[row] * np.sign(rows.data[part][:1])
-        keys[owner].append(rows.indices[part].tobytes() + entries.tobytes())
-    return [b"".join(sorted(key)) for key in keys]
-
-
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
     """min D(X, X0) over r x r matrices X under sum_{k of i} s_k u_k' X u_k <=, >=, = b_i.
@@ -165,8 +133,9 @@ class ReducedProblem:
     ``starts[i]`` to ``starts[i + 1]``; ``signs``: s; ``bounds``: b; ``lower``, ``upper``: what the duals may be;
     ``scale``: the unit of violations; ``dual_unit``: what duals are multiplied by to be compared with relative
     violations; ``initial``: values at X0; ``numbers``: the number that each constraint was given with; ``turned``: -1
-    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma; ``traced``: the last constraint is tr X = b, which
-    was not given with the others. Its u are the r unit vectors, and its number is that after all given ones.
+    where tr(KA) was replaced by tr(K(-A)), else 1; ``slack``: gamma; ``untraced``: the problem without the last
+    constraint where that is tr X = b, which was not given with the others. Its u are the r unit vectors, and its number
+    is that after all given ones.
     """
 
     basis_map: FloatArray
@@ -183,7 +152,7 @@ class ReducedProblem:
     numbers: IntArray
     turned: FloatArray
     slack: float
-    traced: bool = False
+    untraced: ReducedProblem | None = None
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -192,6 +161,11 @@ class ReducedProblem:
     def rank(self) -> int:
         """Return r."""
         return len(self.spectrum)
+
+    @property
+    def traced(self) -> bool:
+        """Return whether the last constraint is on the trace."""
+        return self.untraced is not None
 
     @property
     def n_given(self) -> int:
@@ -221,10 +195,8 @@ def reduce_problem(factor: FloatArray, constraints: Constraints, *, orthonormal:
     """Return the problem on the range of K0 = G0 G0', G0 = ``factor`` (n x r0).
 
     ``orthonormal``: in an orthonormal basis, as von Neumann's divergence wants it. Constraints that every kernel of the
-    range meets are left out. Raises ``InputError`` for those that none can meet, alone or in pairs.
+    range meets are left out. Raises ``InputError`` for those that none can meet.
     """
-    if slack == np.inf:
-        refuse_contradictions(constraints)
     projected = np.asarray(constraints.vectors @ factor)
     lengths = np.asarray(abs(constraints.vectors) @ np.linalg.norm(factor, axis=1))
     basis_map, spectrum = _basis(factor) if orthonormal else (np.eye(factor.shape[1]), np.ones(factor.shape[1]))
@@ -257,24 +229,7 @@ def with_trace(problem: ReducedProblem, trace: float, number: int) -> ReducedPro
         initial=np.append(problem.initial, problem.spectrum.sum()),
         numbers=np.append(problem.numbers, number),
         turned=np.append(problem.turned, 1.0),
-        traced=True,
-    )
-
-
-def without_trace(problem: ReducedProblem) -> ReducedProblem:
-    """Return the problem of the given constraints alone; what has no solution without the trace has none with it."""
-    if not problem.traced:
-        return problem
-    given = slice(problem.n_given)
-    end = int(problem.starts[problem.n_given])
-    by_constraint = ("bounds", "lower", "upper", "scale", "dual_unit", "initial", "numbers", "turned")
-    return replace(
-        problem,
-        vectors=problem.vectors[:end],
-        signs=problem.signs[:end],
-        starts=problem.starts[: problem.n_given + 1],
-        **{name: getattr(problem, name)[given] for name in by_constraint},
-        traced=False,
+        untraced=problem,
     )
 
 
@@ -308,12 +263,7 @@ def _complement_of_zeros(spectral: SpectralForm, logarithms: FloatArray) -> tupl
 
 
 def _assembled(
-    form: SpectralForm,
-    active: IntArray,
-    basis_map: FloatArray,
-    spectrum: FloatArray,
-    slack: float,
-    orthonormal: bool,
+    form: SpectralForm, active: IntArray, basis_map: FloatArray, spectrum: FloatArray, slack: float, orthonormal: bool
 ) -> ReducedProblem:
     values, vectors = form.values[active], form.vectors[active]
     present = values != 0

@@ -42,12 +42,7 @@ def draw_pairs(n_samples: int, n_pairs: int, rng: np.random.Generator) -> IntArr
 
 
 def constraints_from_labels(
-    factor: FloatArray,
-    labels: ArrayLike,
-    n_constraints: int,
-    rng: np.random.Generator,
-    *,
-    change: float = 0.25,
+    factor: FloatArray, labels: ArrayLike, n_constraints: int, rng: np.random.Generator, *, change: float = 0.25
 ) -> Constraints:
     """Ask pairs of one class to come nearer and pairs of different classes to move apart, by a share ``change``.
 

@@ -20,7 +20,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.divergence import InnerLoop, State
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.spectrum import divided_differences
+from kdrbench.lowrank.spectrum import Spectrum, divided_differences
 from kdrbench.lowrank.trace_step import Projection, projection_step
 
 # exp of more than this overflows when squared.
@@ -52,6 +52,9 @@ class VonNeumann:
         single = int(problem.starts[problem.n_given]) == problem.n_given
         self.problem, self._compiled = problem, compiled if single else False
         self._logs = np.log(problem.spectrum)
+        # Entries of lists are quicker to read.
+        columns = (problem.bounds, problem.lower, problem.upper)
+        self._starts, self._limits = problem.starts.tolist(), np.column_stack(columns).tolist()
 
     def at(self, duals: FloatArray) -> VonNeumannState | None:
         """Return X(mu) = exp(log X0 + sum mu_i A_i), or ``None`` where that overflows."""
@@ -71,14 +74,14 @@ class VonNeumann:
 
     def value(self, state: State) -> float:
         """Return tr(X log X - X log X0 - X + X0)."""
-        eigen = _own(state)
+        eigen = own_state(state)
         spectrum = np.exp(eigen.logs)
         against = np.sum((eigen.basis**2 * spectrum) * self._logs[:, None])
         return float(spectrum @ eigen.logs - against - spectrum.sum() + self.problem.spectrum.sum())
 
     def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
         """Return sum_kl c_kl (q_k' A_i q_l)(q_k' A_j q_l), c the divided differences of exp at the eigenvalues."""
-        problem, eigen = self.problem, _own(state)
+        problem, eigen = self.problem, own_state(state)
         rows = problem.vectors @ eigen.basis
         products = problem.signs[:, None, None] * rows[:, :, None] * rows[:, None, :]
         summed = np.add.reduceat(products, problem.starts[:-1], axis=0)[free]
@@ -103,21 +106,28 @@ class VonNeumann:
 
     def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
-        current = _own(state)
+        current = own_state(state)
         done = self._sweep_given(current, duals, progress)
         if done and self.problem.traced:
-            total = float(np.logaddexp.reduce(current.logs))
-            step = math.log(self.problem.bounds[-1]) - total
-            current.logs = current.logs + step
-            duals[-1] += step
             progress.projections += 1
-            progress.changes += int(step != 0)
+            progress.changes += int(self.project_onto_trace(current, duals) != 0)
         return done
+
+    def project_onto_trace(self, current: VonNeumannState, duals: FloatArray) -> float:
+        """Scale X to the trace that is asked for; return what its dual moved by."""
+        step = math.log(self.problem.bounds[-1]) - float(np.logaddexp.reduce(current.logs))
+        current.logs = current.logs + step
+        duals[-1] += step
+        return step
 
     def _sweep_given(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
-            return self._sweep(current, duals, progress)
+            # Only a step may take X beyond what can be represented.
+            return all(
+                not self.project(current, number, duals, progress) or current.logs.max() <= _LARGEST
+                for number in range(self.problem.n_given)
+            )
         problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
         columns = np.ascontiguousarray(current.basis.T)
         done: bool = compiled(
@@ -133,33 +143,38 @@ class VonNeumann:
         progress.add_sweep(counts.tolist(), compiled=True)
         return done
 
-    def _sweep(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
-        problem = self.problem
-        starts = problem.starts[: problem.n_given + 1].tolist()
-        for number, begin in enumerate(starts[:-1]):
-            end = starts[number + 1]
-            projection = Projection(
+    def project(self, current: VonNeumannState, number: int, duals: FloatArray, progress: Progress) -> bool:
+        """Project onto one constraint; return whether X has moved."""
+        rows = slice(self._starts[number], self._starts[number + 1])
+        bound, lower, upper = self._limits[number]
+        step, spectrum = self.step(
+            Projection(
                 current.logs,
-                problem.vectors[begin:end] @ current.basis,
-                problem.signs[begin:end],
-                float(problem.bounds[number]),
+                self.problem.vectors[rows] @ current.basis,
+                self.problem.signs[rows],
+                bound,
                 float(duals[number]),
-                float(problem.lower[number]),
-                float(problem.upper[number]),
-                problem.slack,
-            )
-            step, spectrum = projection_step(projection, progress)
-            progress.projections += 1
-            if spectrum is not None:
-                progress.changes += 1
-                duals[number] += step
-                current.logs, current.basis = spectrum.values, current.basis @ spectrum.basis
-                if not current.logs.max() <= _LARGEST:
-                    return False
+                lower,
+                upper,
+                self.problem.slack,
+            ),
+            progress,
+        )
+        progress.projections += 1
+        if spectrum is None:
+            return False
+        progress.changes += 1
+        duals[number] += step
+        current.logs, current.basis = spectrum.values, current.basis @ spectrum.basis
         return True
 
+    def step(self, projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
+        """Return the step of a dual and the spectrum there, ``None`` where nothing moves."""
+        return projection_step(projection, progress)
 
-def _own(state: State) -> VonNeumannState:
+
+def own_state(state: State) -> VonNeumannState:
+    """Return the state, which must be one of von Neumann's divergence."""
     if not isinstance(state, VonNeumannState):
         raise TypeError(f"von Neumann's divergence works on its own states, got {type(state).__name__}")
     return state

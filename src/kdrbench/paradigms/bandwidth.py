@@ -61,11 +61,7 @@ def relative_eigengap(task: ClusteringTask, kernel: Gaussian, projection: FloatA
 
 
 def searched_bandwidth(
-    task: Task,
-    solver: Solver,
-    n_components: int,
-    monitor: Callable[[], Monitor],
-    rng: np.random.Generator,
+    task: Task, solver: Solver, n_components: int, monitor: Callable[[], Monitor], rng: np.random.Generator
 ) -> Bandwidth:
     """Return the candidate of the largest relative eigengap; random starts are drawn from ``rng``.
 

@@ -153,8 +153,8 @@ def spectral_embedding(
     weights = 1.0 if scaling is None else scaling[:, None]
 
     def applied(columns: FloatArray) -> FloatArray:
-        product = weights * gram.applied(weights * _centred(columns, centred))
-        return _centred(product, centred)
+        product = weights * gram.applied(weights * without_means(columns, centred))
+        return without_means(product, centred)
 
     return largest_eigenpairs(
         applied, gram.n_samples, n_clusters, tolerance=max(_RESIDUAL, 0.01 * tolerance), start=start
@@ -168,7 +168,8 @@ def _affinity(array: FloatArray, scaling: FloatArray | None, centred: bool) -> F
     return 0.5 * (affinity + affinity.T)
 
 
-def _centred(columns: FloatArray, wanted: bool) -> FloatArray:
+def without_means(columns: FloatArray, wanted: bool = True) -> FloatArray:
+    """Return the columns without their means, where that is wanted."""
     return columns - columns.mean(axis=0) if wanted else columns
 
 

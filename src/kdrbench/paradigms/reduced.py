@@ -36,7 +36,16 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import Degrees, Form, Guidance, cluster_rows, degree_scaling, gamma_of, terms_of
+from kdrbench.paradigms.embedding import (
+    Degrees,
+    Form,
+    Guidance,
+    cluster_rows,
+    degree_scaling,
+    gamma_of,
+    terms_of,
+    without_means,
+)
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, riemannian_gradient
@@ -155,7 +164,11 @@ def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> F
     turn = np.zeros_like(point.embedding)
     if not form.centred or (scaling is not None and held is None):
         turn = _change_of_embedding(point, form)
-        parts.append(_symmetric_product(*(_weighted(columns, form, scaling) for columns in (point.embedding, turn))))
+        parts.append(
+            _symmetric_product(
+                *(_scaled(without_means(columns, form.centred), scaling) for columns in (point.embedding, turn))
+            )
+        )
     if scaling is not None:
         by_degree = -0.5 * scaling**3 * _slope_of_scaling(point, form, guidance, turn)
         parts.append(_symmetric_product(0.5 * by_degree[:, None], np.ones((len(scaling), 1))))
@@ -164,12 +177,12 @@ def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> F
 
 def _slope_of_scaling(point: _Point, form: Form, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
     """Return the gradient of R in the diagonal of N, K held: of the terms with N, and of <U Z' + Z U', A>."""
-    columns = [_centred(embedding, form.centred) for embedding in (point.embedding, turn)]
+    columns = [without_means(embedding, form.centred) for embedding in (point.embedding, turn)]
     slope = 2.0 * _slope_of_product(point, *columns)
     if form.held(point.scaling) is not None:
         for term in terms_of(point.embedding, guidance):
             if term.with_degrees:
-                factor = _centred(term.factor)
+                factor = without_means(term.factor)
                 slope += term.weight * _slope_of_product(point, factor, factor)
     return slope
 
@@ -188,8 +201,8 @@ def _change_of_embedding(point: _Point, form: Form) -> FloatArray:
     def outside(columns: FloatArray) -> FloatArray:
         return columns - basis @ (basis.T @ columns)
 
-    def applied(columns: FloatArray, weights: FloatArray | None, centred: bool) -> FloatArray:
-        return _centred(_scaled(gram.applied(_scaled(_centred(columns, centred), weights)), weights), centred)
+    def applied(columns: FloatArray, weights: FloatArray | None, wanted: bool) -> FloatArray:
+        return without_means(_scaled(gram.applied(_scaled(without_means(columns, wanted), weights)), weights), wanted)
 
     def shifted(column: FloatArray, eigenvalue: float) -> FloatArray:
         inner = outside(column.reshape(-1, 1))
@@ -217,17 +230,8 @@ def _symmetric_product(left: FloatArray, right: FloatArray) -> tuple[FloatArray,
     return np.hstack([left + right, left - right]), np.repeat([0.5, -0.5], left.shape[1])
 
 
-def _weighted(columns: FloatArray, form: Form, scaling: FloatArray | None) -> FloatArray:
-    """Return N C V."""
-    return _scaled(_centred(columns, form.centred), scaling)
-
-
 def _scaled(columns: FloatArray, scaling: FloatArray | None) -> FloatArray:
     return columns if scaling is None else scaling[:, None] * columns
-
-
-def _centred(columns: FloatArray, wanted: bool = True) -> FloatArray:
-    return columns - columns.mean(axis=0) if wanted else columns
 
 
 @dataclass(frozen=True)

@@ -158,11 +158,7 @@ class SupervisedTask:
 
 
 def learn_from_all(
-    task: Task,
-    kernel: Kernel | Combination,
-    solver: Solver,
-    starts: Iterable[FloatArray],
-    monitor: MakeMonitor,
+    task: Task, kernel: Kernel | Combination, solver: Solver, starts: Iterable[FloatArray], monitor: MakeMonitor
 ) -> tuple[Learned, list[Learned]]:
     """Return what the best of these starts leads to, and all that were compared, by falling objective.
 

@@ -2,14 +2,7 @@
 
 from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
 from kdrbench.solvers.monitor import MOST_ITERATIONS, IterationMonitor, Monitor, WatchedMonitor
-from kdrbench.solvers.registry import (
-    CONTROLS,
-    SOLVERS,
-    STARTS,
-    build_solver,
-    eigengap_components,
-    make_start,
-)
+from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS, build_solver, eigengap_components, make_start
 
 __all__ = [
     "CONTROLS",

@@ -37,10 +37,7 @@ from kdrbench.problems import (
 from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_row_space
 from kdrbench.solvers.escape import CURVATURE_TOLERANCE
 from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
-from kdrbench.solvers.geometry.stiefel import (
-    leading_eigenvectors,
-    relative_stationarity,
-)
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
 from kdrbench.solvers.geometry.tangents import Tangents
 from kdrbench.solvers.monitor import Monitor
 from kdrbench.solvers.registry import build_solver

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.baselines import BaselineTask, Classification, Clustering, Completion
+from kdrbench.baselines import BaselineTask
 from kdrbench.errors import InputError
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import Referee
@@ -38,7 +38,7 @@ class BaselineRun:
     baselines cluster the training samples, or find their hidden labels from those that are shown.
     """
 
-    baseline: Classification | Clustering | Completion
+    baseline: Any
     n_components: int
     rng: Callable[[], np.random.Generator]
     fold: Fold
@@ -73,7 +73,7 @@ class BaselineRun:
 
     @property
     def _classifies(self) -> bool:
-        return self.baseline.task == BaselineTask.CLASSIFICATION
+        return bool(self.baseline.task == BaselineTask.CLASSIFICATION)
 
     @property
     def _n_scored(self) -> int:
@@ -81,7 +81,7 @@ class BaselineRun:
 
     def _work(self) -> Callable[[], Any]:
         """Return what is timed, with a generator of its own."""
-        baseline: Any = self.baseline
+        baseline = self.baseline
         features, q, rng = self.fold.train_features, self.n_components, self.rng()
         if self._classifies:
             return lambda: baseline.fit(features, self.fold.train_labels, q, rng)
@@ -96,9 +96,7 @@ class BaselineRun:
         return (result.cpu_s or 0.0) if result else 0.0
 
 
-def make_baseline_run(
-    cell: CellDefinition, baseline: Classification | Clustering | Completion, number: int, fold: Fold
-) -> BaselineRun:
+def make_baseline_run(cell: CellDefinition, baseline: Any, number: int, fold: Fold) -> BaselineRun:
     """Return the cell's run ``number`` on a fold; every fit has the same randomness, and so have all baselines.
 
     The check of the configuration has refused baselines of other tasks than the paradigm's, and q by a rule.
