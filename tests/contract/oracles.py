@@ -9,13 +9,13 @@ import numpy as np
 from contract.canary import Canary, projection, samples
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.kernels import build_kernel, gram_matrix, terms_of
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.paradigms import build_task
 from kdrbench.problems import TraceObjective, integer_gamma, supervised_gamma, target_gamma
 from kdrbench.problems.contract import hessian_of, hessian_vectors_of, surrogate_products_of
 from kdrbench.samples import ArraySamples
+from kdrbench.samples.passes import ThreadEngine
 from kdrbench.solvers import make_start
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.registry import STARTS, eigengap_components

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, cost_model, dispatched, low_rank
+from kdrbench.evaluation import Evaluation, cost_model, low_rank
 from kdrbench.evaluation.cost_model import Plan
 from kdrbench.evaluation.dispatched import DispatchedProblem
+from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.pairs import PairBlocks
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import TraceObjective, supervised_gamma
@@ -30,7 +32,7 @@ class Factor(LowRankProblem):
 def problem(monkeypatch):
     """Return a small problem of which the plan says that a factor is used, by how it was asked for."""
     features, labels = random_samples()
-    monkeypatch.setattr(dispatched, "LowRankProblem", Factor)
+    monkeypatch.setattr(low_rank, "LowRankProblem", Factor)
     monkeypatch.setattr(Factor, "made", [])
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan("low_rank", "by hand", False))
     objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))

@@ -8,19 +8,19 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.evaluation import build_problem
-from kdrbench.evaluation.cost_model import largest_rank, plan
+from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
 from kdrbench.evaluation.curvature_form import curvature_form, difference_form_by_chunks
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
-from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix, terms_of
-from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
+from kdrbench.kernels.bounded_factor import bounded_factor, pivoted_cholesky
+from kdrbench.kernels.combination import kernel_values
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.samples.passes import run_pass
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))

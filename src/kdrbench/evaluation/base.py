@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, is_device_array, namespace_of, row_chunks
 from kdrbench.errors import InputError
-from kdrbench.evaluation.passes import Report
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
-from kdrbench.samples import Samples
+from kdrbench.samples import Report, Samples
 
 # V -> Phi V.
 Products = Callable[[FloatArray], FloatArray]
@@ -116,6 +115,22 @@ class Evaluator(ABC):
         """
         self.counters.surrogate += 1
         return self._initial_surrogate()
+
+    def suffices_at(self, projection: FloatArray) -> bool:
+        """Return whether this way of evaluating is near enough at W, and worth its cost."""
+        return True
+
+    def refined(self, projection: FloatArray) -> bool:
+        """Ask for more accuracy where less than was asked for is proved at W; return whether it was."""
+        return False
+
+    def linearised_at(self, projection: FloatArray) -> Evaluator:
+        """Return the evaluator with all its choices made as at W: its oracles change smoothly."""
+        return self
+
+    def explain(self) -> str:
+        """Say how the last W was evaluated, where that depends on W."""
+        return ""
 
     def _check(self, projection: FloatArray) -> None:
         if projection.ndim != 2 or projection.shape[0] != self.n_features:

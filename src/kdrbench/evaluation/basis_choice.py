@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.evaluation.bases import Basis, Landmarks, Monomials
+from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.problems.groups import Groups
 from kdrbench.samples import Samples
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.

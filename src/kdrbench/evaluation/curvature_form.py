@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.arrays import namespace_of
-from kdrbench.evaluation.passes import Report, run_pass
 from kdrbench.evaluation.weights import GammaSums, Rows, chunks, rows_of
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples.passes import Report, run_pass
 
 
 def curvature_form(

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from math import comb, factorial, prod, sqrt
+from math import factorial, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,22 +35,16 @@ import numpy as np
 from kdrbench.arrays import Device, inner, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
 from kdrbench.evaluation.curvature_form import FactoredWeights, curvature_form, hessian_by_chunks
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
-from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels import Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
-
-
-def as_polynomial(kernel: object) -> Polynomial | None:
-    """Return the polynomial that a kernel is, a linear one being of degree 1; ``None`` for others."""
-    if isinstance(kernel, Linear):
-        return Polynomial(degree=1, offset=0.0, scale=1.0)
-    return kernel if isinstance(kernel, Polynomial) else None
 
 
 class FactoredProblem(PairSums):
@@ -262,11 +256,6 @@ class _Point:
         xp = namespace_of(self.samples)
         columns = xp.concat([self.samples, xp.ones_like(self.samples[:, :1])], axis=1)
         return self.factor * self._sums.applied(self.slope_features, columns)
-
-
-def n_monomials(n_components: int, degree: int) -> int:
-    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
-    return comb(n_components + degree, degree)
 
 
 def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:

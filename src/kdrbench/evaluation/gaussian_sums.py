@@ -51,16 +51,14 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.evaluation.bases import Basis, pairs_of
 from kdrbench.evaluation.basis_choice import Choice, Pool, coefficients_of, turn_to, with_one
-from kdrbench.evaluation.cost_model import PROVED
-from kdrbench.evaluation.options import SINGLE_PRECISION
-from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.cost_model import PROVED, SINGLE_PRECISION
 from kdrbench.evaluation.streaming import PassEvaluator, add_bends, add_forms, add_gram
-from kdrbench.evaluation.streams import Stream, Visit
+from kdrbench.evaluation.streams import Members, Stream, Visit
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.problems.groups import Members
 from kdrbench.samples import Engine, Sums
+from kdrbench.samples.passes import ThreadEngine
 
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
 _MARGIN = 0.3

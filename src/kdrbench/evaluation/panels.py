@@ -20,11 +20,11 @@ from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, value_per_slope, with_ones
-from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.samples.passes import run_pass
 
 
 class PanelProblem(PairSums):

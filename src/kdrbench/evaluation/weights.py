@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from kdrbench.arrays import Device, is_device_array, row_chunks
-from kdrbench.evaluation.passes import Report, run_pass
 from kdrbench.kernels import Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, TraceObjective
+from kdrbench.samples.passes import Report, run_pass
 
 # Samples at a time, whatever the number of threads, so that results do not depend on it.
 _CHUNK = 512
