@@ -134,7 +134,7 @@ class Monomials(Basis):
     def __init__(self, n_dimensions: int, degree: int) -> None:
         self.n_dimensions, self.degree = n_dimensions, degree
         self.size = comb(n_dimensions + degree, degree)
-        self._exponents, self._steps = _products(n_dimensions, degree)
+        self._exponents, self._steps = monomial_steps(n_dimensions, degree)
         self._scales: FloatArray = np.exp(-gammaln(self._exponents + 1.0).sum(axis=1))
         places = {tuple(exponent): place for place, exponent in enumerate(self._exponents.tolist())}
         self._n_lower = comb(n_dimensions + degree - 1, degree - 1) if degree else 0
@@ -204,7 +204,7 @@ def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[
     return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
 
 
-def _products(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
+def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
     """Return the exponents (m x q) by degree, and which rows are which others times a variable."""
     exponents = [np.zeros((1, n_dimensions), dtype=np.int64)]
     steps: list[tuple[slice, slice, int]] = []

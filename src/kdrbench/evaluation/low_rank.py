@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
-from kdrbench.evaluation.curvature_form import difference_form_by_chunks
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
@@ -150,9 +150,12 @@ class LowRankProblem(PairSums):
         return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
-        form = difference_form_by_chunks(self._sums, point.factor, moved, point.samples, self._threads, self.report)
-        return slope**2 * form
+        samples = self._at(projection).samples
+
+        def weighted(columns: FloatArray) -> FloatArray:
+            return self._curved(projection, columns)
+
+        return curvature_form(self._kernel.pairing, weighted, moved, samples)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         return self._quadratic(projection, self._features)

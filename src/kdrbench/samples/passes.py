@@ -33,6 +33,8 @@ Report = Callable[[float], bool]
 _PARTS, _FEWEST_ROWS, _MOST_ROWS = 16, 4096, 65_536
 
 
+# Samples at a time, whatever the number of threads, so that results do not depend on it.
+_CHUNK = 512
 _SECONDS_BETWEEN_WORDS = 0.05
 Part = TypeVar("Part")
 Sum = TypeVar("Sum")
@@ -61,6 +63,11 @@ def parts_of(n_samples: int) -> list[slice]:
     n_parts = max(min(_PARTS, -(-n_samples // _FEWEST_ROWS)), -(-n_samples // _MOST_ROWS))
     bounds = [round(n_samples * part / n_parts) for part in range(n_parts + 1)]
     return [slice(*ends) for ends in pairwise(bounds)]
+
+
+def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
+    """Return the chunks of samples that threads work on."""
+    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
 
 
 def added(left: Sums, right: Sums) -> Sums:
