@@ -66,6 +66,7 @@ _PAIRS_TO_FACTOR = 16
 _APPROXIMATION_TOLERANCE = 1e-3
 # The same for class sums with a proof, and for what begins before them, rougher by more than this factor.
 _SUMS_TOLERANCES, _ROUGHER = (2e-4, 2e-2), 30.0
+_ROUGHEST = 0.1
 # Class sums before panels: so near that one or two exact passes are left (MNIST, q = 10).
 _BEFORE_PANELS = 1e-5
 # The error of the gradient that class sums prove, relative to it, where no tolerance is given.
@@ -244,8 +245,11 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
     n_samples = objective.gamma.n_samples
-    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
+    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "low_rank", "class_sums"):
         return None
+    if chosen.evaluator == "low_rank":
+        rough = _ROUGHER * asked.tolerance
+        return replace(asked, evaluator="low_rank", tolerance=rough) if rough < _ROUGHEST else None
     if chosen.evaluator == "panels":
         sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
