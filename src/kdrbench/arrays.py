@@ -51,9 +51,9 @@ def _compat() -> Any:
 
 @dataclass(frozen=True)
 class Device:
-    """Where an array is: its library's operations ``xp``, and the ``place`` in that library's terms.
+    """Where an array is: its library's operations ``xp``, and its ``place`` there, ``None`` for numpy.
 
-    What crosses goes through :meth:`up` and :meth:`down`, and nothing else does.
+    What crosses goes through :meth:`up` and :meth:`down`, and nothing else does. Arrays of numpy stay as they are.
     """
 
     xp: Any
@@ -62,22 +62,41 @@ class Device:
     @classmethod
     def of(cls, array: DeviceArray) -> Device:
         """Return where an array is."""
+        if not is_device_array(array):
+            return cls(np, None)
         return cls(namespace_of(array), _compat().device(array))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Modules have no pickle.
+        return type(self).of, (self.zeros(0),)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether arrays are those of numpy."""
+        return self.place is None
+
+    def wide(self, array: DeviceArray) -> DeviceArray:
+        """Return an array in float64 on a device; in numpy as it is, since products there are summed in float64."""
+        return array if self.is_host else self.xp.astype(array, self.xp.float64)
 
     def up(self, array: NDArray[Any]) -> DeviceArray:
         """Return a copy of an array of numpy there."""
-        return self.xp.asarray(np.array(array, order="C"), device=self.place)
+        return array if self.is_host else self.xp.asarray(np.array(array, order="C"), device=self.place)
 
     def down(self, array: DeviceArray) -> NDArray[np.float64]:
         """Return a copy in numpy, in float64."""
-        return np.array(_on_host(array), dtype=np.float64)
+        return array if self.is_host else np.array(_on_host(array), dtype=np.float64)
 
     def zeros(self, *shape: int) -> DeviceArray:
         """Return zeros in float64."""
+        if self.is_host:
+            return np.zeros(shape)
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
 
     def ones(self, *shape: int) -> DeviceArray:
         """Return ones in float64."""
+        if self.is_host:
+            return np.ones(shape)
         return self.xp.ones(shape, dtype=self.xp.float64, device=self.place)
 
     def __str__(self) -> str:

@@ -13,13 +13,13 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import DenseProblem
-from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.streaming import sums_of_monomials
 from kdrbench.kernels import Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.median import median_distance
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import samples_of
+from kdrbench.samples.passes import ThreadEngine
 from support.helpers import random_projection
 from support.products import crossed
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import AutomaticProblem, DenseProblem, Evaluation, PairwiseSumProblem, build_problem, plan
+from kdrbench.evaluation import Evaluation, build_problem, plan
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import PassStoppedError, evaluated_as
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve

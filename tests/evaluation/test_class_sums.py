@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import (
-    ClassSumsProblem,
-    DenseProblem,
-    Evaluation,
-    basis_choice,
-    build_problem,
-    cost_model,
-    plan,
-)
+from kdrbench.evaluation import Evaluation, basis_choice, build_problem, cost_model, plan
 from kdrbench.evaluation.bases import Landmarks, Monomials
-from kdrbench.evaluation.passes import ThreadEngine
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
 from kdrbench.samples import ArraySamples, TreeSum, parts_of
+from kdrbench.samples.passes import ThreadEngine
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.helpers import random_projection

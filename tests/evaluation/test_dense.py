@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import DenseProblem
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers.geometry.stiefel import riemannian_gradient

@@ -11,7 +11,10 @@ import pytest
 from kdrbench import arrays
 from kdrbench.arrays import Device, HostRows, checked_features, fingerprint_of, is_device_array, namespace_of
 from kdrbench.errors import InputError
-from kdrbench.evaluation import DenseProblem, Evaluation, FactoredProblem, PanelProblem, build_problem
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.row_space import row_space_of, spanning
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import EstimatedGaussian, Gaussian, Multiquadric, Polynomial, UserKernel

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import Evaluation, LowRankProblem, PanelProblem, cost_model, dispatched, low_rank
+from kdrbench.evaluation import Evaluation, build_problem, cost_model, low_rank
 from kdrbench.evaluation.cost_model import Plan
 from kdrbench.evaluation.dispatched import DispatchedProblem
+from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.pairs import PairBlocks
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
+from kdrbench.solvers.geometry.certificate import certify
 from support.helpers import random_projection, random_samples
 
 
@@ -30,7 +34,7 @@ class Factor(LowRankProblem):
 def problem(monkeypatch):
     """Return a small problem of which the plan says that a factor is used, by how it was asked for."""
     features, labels = random_samples()
-    monkeypatch.setattr(dispatched, "LowRankProblem", Factor)
+    monkeypatch.setattr(low_rank, "LowRankProblem", Factor)
     monkeypatch.setattr(Factor, "made", [])
     monkeypatch.setattr(DispatchedProblem, "plan", lambda self, n_components: Plan("low_rank", "by hand", False))
     objective = TraceObjective(features, Gaussian(2.0), supervised_gamma(labels))
@@ -87,6 +91,8 @@ def test_distances_far_from_the_origin_keep_their_digits():
         (10, 0.0, "panels", True),
         (10_000, 0.0, "panels", False),
         (10, 1e-3, "panels", False),
+        (10, 1e-3, "low_rank", True),
+        (10, 1e-2, "low_rank", False),
         (10, 0.0, "dense", False),
     ],
 )
@@ -118,3 +124,38 @@ def test_a_factor_too_large_is_tried_on_few_samples_only(monkeypatch):
             problem.value(projection)
             assert isinstance(problem.evaluator(projection), evaluator)
         assert sizes == ([1000] if evaluator is PanelProblem else [1000, 3000, 3000])
+
+
+@pytest.mark.parametrize("q", [2, 5])
+@pytest.mark.parametrize("n_features", [20, 120])
+def test_a_tolerance_takes_no_more_work_than_an_exact_solve(monkeypatch, n_features, q):
+    """Counts pairs, and samples times the columns of a factor: a model of time that does not depend on the machine."""
+    work = []
+
+    def counted(name, passes):
+        oracle = getattr(DispatchedProblem, name)
+
+        def answered(self, projection, *others):
+            answer, evaluator = oracle(self, projection, *others), self.evaluator(projection)
+            n, times = self.objective.gamma.n_samples, passes(others)
+            by_factor = evaluator.rank_at(projection) * 4.0 * q if isinstance(evaluator, LowRankProblem) else n / 2
+            work.append(times * n * by_factor)
+            return answer
+
+        monkeypatch.setattr(DispatchedProblem, name, answered)
+
+    for name in ("value", "gradient", "value_and_gradient", "surrogate"):
+        counted(name, lambda _: 1)
+    counted("hessian_vectors", lambda others: 4 * len(others[0]))
+    counted("hessian", lambda others: 4 * others[0].shape[1])
+    features, labels = random_samples(n_samples=2500, n_features=n_features, n_classes=4, seed=1)
+    objective = TraceObjective(features, Gaussian(n_features**0.5), supervised_gamma(labels))
+    totals = []
+    for tolerance in (0.0, 1e-3):
+        work.clear()
+        problem = build_problem(objective, Evaluation(tolerance=tolerance))
+        start = make_start("surrogate", problem, q, np.random.default_rng(0))
+        found = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
+        certify(problem, found.projection)
+        totals.append(sum(work))
+    assert totals[1] <= 1.1 * totals[0]

@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import (
-    DenseProblem,
-    Evaluation,
-    FactoredProblem,
-    LowRankProblem,
-    PanelProblem,
-    build_problem,
-    explain,
-    plan,
-)
-from kdrbench.evaluation.cost_model import largest_rank
-from kdrbench.evaluation.factored import monomial_changes, monomial_features, n_monomials
+from kdrbench.evaluation import Evaluation, build_problem, explain, plan
+from kdrbench.evaluation.cost_model import largest_rank, n_monomials
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.factored import FactoredProblem, monomial_changes, monomial_features
+from kdrbench.evaluation.low_rank import LowRankProblem
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.bounded_factor import pivoted_cholesky

@@ -7,10 +7,13 @@ import pytest
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import DenseProblem, Evaluation, LowRankProblem, PanelProblem, build_problem
-from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.low_rank import LowRankProblem
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, RelativeGaussian
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
+from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from support.helpers import random_projection
 

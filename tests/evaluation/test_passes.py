@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from kdrbench.blas import waiting_threads
-from kdrbench.evaluation import (
-    DenseProblem,
-    Evaluation,
-    FactoredProblem,
-    LowRankProblem,
-    PanelProblem,
-    build_problem,
-)
-from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.dense import DenseProblem
+from kdrbench.evaluation.factored import FactoredProblem
+from kdrbench.evaluation.low_rank import LowRankProblem
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import PassStoppedError, supervised_gamma
+from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from support.evaluation_cases import kernels_of, objective_of
 from support.helpers import KERNELS, random_projection

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.evaluation import DenseProblem, build_problem
+from kdrbench.evaluation import build_problem
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.row_space import row_space_of
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import TraceObjective, supervised_gamma

@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import FactoredProblem, skyline
+from kdrbench.evaluation import skyline
+from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import Polynomial

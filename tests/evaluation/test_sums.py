@@ -8,19 +8,19 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.evaluation import build_problem
-from kdrbench.evaluation.cost_model import largest_rank, plan
-from kdrbench.evaluation.curvature_form import curvature_form, difference_form_by_chunks
+from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator
-from kdrbench.evaluation.options import Evaluation
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.evaluation.passes import run_pass
-from kdrbench.evaluation.weights import GammaSums, weighted_gram
+from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix, terms_of
-from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values, pivoted_cholesky
+from kdrbench.kernels.bounded_factor import bounded_factor, pivoted_cholesky
+from kdrbench.kernels.combination import kernel_values
 from kdrbench.paradigms import regression_problem, supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
+from kdrbench.samples.passes import run_pass
 from support.helpers import KERNELS, random_projection, random_samples, small_problem
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
@@ -57,22 +57,6 @@ def test_the_curvature_form_by_pairs(pairing, offset):
     got = curvature_form(pairing, lambda columns: weights @ columns, moved, samples)
     # Centred, an offset costs its own rounding only.
     np.testing.assert_allclose(got, expected, atol=1e-12 * max(10.0, offset) * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(("number", "threads"), [(0, 3), (1, 1)], ids=["classes", "factors"])
-def test_the_curvature_form_from_factors_over_several_chunks(number, threads):
-    part = list(gammas())[number]
-    # As many samples as two chunks and a part of a third hold.
-    repeated = np.arange(1100) % part.n_samples
-    gamma = part.of(repeated)
-    full = (gamma.factor * gamma.weights) @ gamma.factor.T
-    rng = np.random.default_rng(1)
-    moved, samples, factor = (rng.standard_normal((1100, width)) + 3.0 for width in (4, 3, 2))
-    weights = full * (factor @ factor.T)
-    expected = curvature_form(Pairing.DIFFERENCE, lambda columns: weights @ columns, moved, samples)
-    for dtype, rounding in ((np.float64, 1e-12), (np.float32, 1e-5)):
-        got = difference_form_by_chunks(GammaSums(gamma, threads), factor.astype(dtype), moved, samples, threads)
-        np.testing.assert_allclose(got, expected, atol=rounding * np.abs(expected).max(), rtol=0)
 
 
 def hollow(kernel, samples):

@@ -18,12 +18,13 @@ from kdrbench.datasets import load_dataset
 from kdrbench.errors import ClusterError, InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.evaluation.passes import ThreadEngine
 from kdrbench.evaluation.streams import Stream
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import Gaussian, Polynomial
 from kdrbench.problems import PassStoppedError, TraceObjective, supervised_gamma
-from kdrbench.samples import PATIENCE_S, ArraySamples, DaskEngine, dask_engine, parts_of, samples_of
+from kdrbench.samples import ArraySamples, parts_of, samples_of
+from kdrbench.samples.dask_engine import PATIENCE_S, DaskEngine, dask_engine
+from kdrbench.samples.passes import ThreadEngine
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.suite.engine.isolation.limits import Limits
 from support.helpers import random_projection

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kdrbench.evaluation import PanelProblem, build_problem
+from kdrbench.evaluation import build_problem
+from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Multiquadric
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve

@@ -23,12 +23,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.arrays import Device, is_device_array, namespace_of, row_chunks
+from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
 from kdrbench.errors import InputError
-from kdrbench.evaluation.passes import Report
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
-from kdrbench.samples import Samples
+from kdrbench.samples import Report, Samples
+from kdrbench.samples.passes import chunks
 
 # V -> Phi V.
 Products = Callable[[FloatArray], FloatArray]
@@ -117,6 +117,22 @@ class Evaluator(ABC):
         self.counters.surrogate += 1
         return self._initial_surrogate()
 
+    def suffices_at(self, projection: FloatArray) -> bool:
+        """Return whether this way of evaluating is near enough at W, and worth its cost."""
+        return True
+
+    def refined(self, projection: FloatArray) -> bool:
+        """Ask for more accuracy where less than was asked for is proved at W; return whether it was."""
+        return False
+
+    def linearised_at(self, projection: FloatArray) -> Evaluator:
+        """Return the evaluator with all its choices made as at W: its oracles change smoothly."""
+        return self
+
+    def explain(self) -> str:
+        """Say how the last W was evaluated, where that depends on W."""
+        return ""
+
     def _check(self, projection: FloatArray) -> None:
         if projection.ndim != 2 or projection.shape[0] != self.n_features:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
@@ -167,9 +183,9 @@ class PairSums(Evaluator):
 
     def __init__(self, features: FloatArray, order: NDArray[np.intp] | None = None) -> None:
         super().__init__(features)
-        self._order, self._device = order, Device.of(features) if is_device_array(features) else None
-        if self._device is not None and order is not None:
-            self._order_there, self._inverse_there = self._device.up(order), self._device.up(np.argsort(order))
+        self._device, self._order, self._inverse = Device.of(features), order, order
+        if order is not None:
+            self._order, self._inverse = self._device.up(order), self._device.up(np.argsort(order))
 
     @abstractmethod
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
@@ -206,70 +222,51 @@ class PairSums(Evaluator):
 
     def _moved(self, direction: FloatArray) -> FloatArray:
         """Return X Z, in the evaluator's order of samples."""
-        if self._device is not None:
-            return self._in_order(self._moved_there(self._device, direction))
-        # As Z'X', whose rows are long: up to twice as quick.
-        moved = np.ascontiguousarray((direction.T.astype(self._features.dtype) @ self._features.T).T)
-        return moved if self._order is None else moved[self._order]
+        return self._in_order(self._as_given(direction))
 
-    def _moved_there(self, device: Device, direction: FloatArray) -> FloatArray:
-        """Return X Z on the device, in the order of X."""
-        columns, xp = device.up(direction), device.xp
-        parts = (self._features[rows, :] for rows in row_chunks(*self._features.shape))
-        moved: FloatArray = xp.concat([xp.astype(part, xp.float64) @ columns for part in parts], axis=0)
+    def _as_given(self, direction: FloatArray) -> FloatArray:
+        """Return X Z in the order of X."""
+        if self._device.is_host:
+            # As Z'X', whose rows are long: up to twice as quick.
+            return np.ascontiguousarray((direction.T.astype(self._features.dtype) @ self._features.T).T)
+        columns, parts = self._device.up(direction), row_chunks(*self._features.shape)
+        moved: FloatArray = self._device.xp.concat(
+            [self._device.wide(self._features[rows, :]) @ columns for rows in parts], axis=0
+        )
         return moved
 
     def _in_order(self, rows: FloatArray) -> FloatArray:
         """Return the rows of an array in the evaluator's order."""
-        if self._order is None:
-            return rows
-        if self._device is None:
-            return rows[self._order]
-        ordered: FloatArray = self._device.xp.take(rows, self._order_there, axis=0)
+        ordered: FloatArray = rows if self._order is None else self._device.xp.take(rows, self._order, axis=0)
         return ordered
 
     def _rows_in_order(self, rows: slice) -> FloatArray:
         """Return some rows of X, in the evaluator's order; in float64 on a device."""
-        if self._device is None:
-            return self._features[rows if self._order is None else self._order[rows]]
-        xp = self._device.xp
-        taken = self._features[rows, :]
-        if self._order is not None:
-            taken = xp.take(self._features, self._order_there[rows], axis=0)
-        cast: FloatArray = xp.astype(taken, xp.float64)
-        return cast
+        if self._order is None:
+            taken = self._features[rows, :]
+        else:
+            taken = self._device.xp.take(self._features, self._order[rows], axis=0)
+        wide: FloatArray = self._device.wide(taken)
+        return wide
 
     def _zeros(self, *shape: int) -> FloatArray:
         """Return zeros in float64 where the samples are."""
-        zeros: FloatArray = np.zeros(shape) if self._device is None else self._device.zeros(*shape)
+        zeros: FloatArray = self._device.zeros(*shape)
         return zeros
-
-    def _down(self, array: FloatArray) -> FloatArray:
-        """Return an array in numpy."""
-        return array if self._device is None else self._device.down(array)
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
-        return self._down(columns.T @ self._sloped(projection, columns))
+        return self._device.down(columns.T @ self._sloped(projection, columns))
 
     def _back(self, sloped: FloatArray) -> FloatArray:
         """Return 2 X' V, by way of V'X, in double precision whatever the features are in."""
-        if self._device is not None:
-            return self._back_there(self._device, sloped)
-        given = np.empty(sloped.shape)
-        given[slice(None) if self._order is None else self._order] = sloped
-        result = np.zeros((sloped.shape[1], self.n_features))
-        for begin in range(0, len(given), _CHUNK):
-            rows = slice(begin, begin + _CHUNK)
-            result += np.ascontiguousarray(given[rows].T, self._features.dtype) @ self._features[rows]
-        return np.ascontiguousarray(2.0 * result.T)
-
-    def _back_there(self, device: Device, sloped: FloatArray) -> FloatArray:
-        xp, total = device.xp, device.zeros(self.n_features, sloped.shape[1])
-        given = sloped if self._order is None else xp.take(sloped, self._inverse_there, axis=0)
-        for rows in row_chunks(*self._features.shape):
-            total += xp.astype(self._features[rows, :], xp.float64).T @ given[rows, :]
-        return 2.0 * device.down(total)
+        given = sloped if self._inverse is None else self._device.xp.take(sloped, self._inverse, axis=0)
+        result = self._device.zeros(sloped.shape[1], self.n_features)
+        n_samples, width = self._features.shape
+        for rows in chunks(n_samples, _CHUNK) if self._device.is_host else row_chunks(n_samples, width):
+            part = self._device.wide(self._features[rows, :])
+            result += contiguous(given[rows, :].T, part.dtype) @ part
+        return np.ascontiguousarray(2.0 * self._device.down(result).T)
 
     def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         """Return :meth:`_turned` of each R; for evaluators that share work among them to do better."""

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln
 
+from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 
 _UNIT = float(np.finfo(np.float64).eps)
@@ -51,6 +52,8 @@ class Basis(ABC):
 
     size: int
     n_dimensions: int
+    # Whether u_a phi is taken away in d phi / du_a.
+    damped = True
 
     @abstractmethod
     def features(self, samples: FloatArray) -> FloatArray:
@@ -94,6 +97,20 @@ class Basis(ABC):
                 terms += [self.pulled(once[a], b) for a, b in pairs_of(self.n_dimensions)]
         return np.stack(terms, axis=1)
 
+    def slopes(self, mixed: FloatArray, samples: FloatArray) -> FloatArray:
+        """Return d(v'phi)/du_a, q x c, from the values of :meth:`tables` of v at the samples."""
+        once = mixed[1 : self.n_dimensions + 1]
+        return np.asarray(once - samples * mixed[0] if self.damped else once)
+
+    def bends(self, mixed: FloatArray, samples: FloatArray) -> FloatArray:
+        """Return d^2(v'phi)/du_a du_b for each of :func:`pairs_of`, in the memory of ``mixed``."""
+        result = mixed[self.n_dimensions + 1 :]
+        if self.damped:
+            for entry, (a, b) in zip(result, pairs_of(self.n_dimensions), strict=True):
+                entry -= samples[a] * mixed[1 + b] + samples[b] * mixed[1 + a]
+                entry += (samples[a] * samples[b] - float(a == b)) * mixed[0]
+        return result
+
     def mixed(self, features: FloatArray, tables: FloatArray, weights: FloatArray) -> FloatArray:
         """Return sum_g E_ig (t_g' phi_i) for each table t: (terms) x c, with E = ``weights`` (c x g)."""
         n_groups, n_terms, size = tables.shape
@@ -106,13 +123,18 @@ def pairs_of(n_dimensions: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(n_dimensions) for b in range(a, n_dimensions)]
 
 
+def with_one(samples: FloatArray) -> FloatArray:
+    """Return the columns (1, u) of samples, (1 + q) x c."""
+    return np.vstack([np.ones(samples.shape[1]), samples])
+
+
 class Monomials(Basis):
     """Damped monomials up to a degree p >= 0: m = C(q + p, p)."""
 
     def __init__(self, n_dimensions: int, degree: int) -> None:
         self.n_dimensions, self.degree = n_dimensions, degree
         self.size = comb(n_dimensions + degree, degree)
-        self._exponents, self._steps = _products(n_dimensions, degree)
+        self._exponents, self._steps = monomial_steps(n_dimensions, degree)
         self._scales: FloatArray = np.exp(-gammaln(self._exponents + 1.0).sum(axis=1))
         places = {tuple(exponent): place for place, exponent in enumerate(self._exponents.tolist())}
         self._n_lower = comb(n_dimensions + degree - 1, degree - 1) if degree else 0
@@ -182,7 +204,7 @@ def poisson_tails(squares: FloatArray, n_dimensions: int, degree: int) -> tuple[
     return rest, np.maximum(slope, 0.0) + 8.0 * _UNIT * (n_dimensions + squares) * least
 
 
-def _products(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
+def monomial_steps(n_dimensions: int, degree: int) -> tuple[NDArray[np.int64], list[tuple[slice, slice, int]]]:
     """Return the exponents (m x q) by degree, and which rows are which others times a variable."""
     exponents = [np.zeros((1, n_dimensions), dtype=np.int64)]
     steps: list[tuple[slice, slice, int]] = []
@@ -282,3 +304,28 @@ class Landmarks(Basis):
         if n_terms > len(rows):
             rows += [self._points[:, a] * self._points[:, b] for a, b in pairs_of(self.n_dimensions)]
         return np.array(rows[:n_terms])
+
+
+class Powers(Monomials):
+    """The monomials of (s u'v + c)^p, times a factor; not damped: d phi / du_a = D_a phi."""
+
+    damped = False
+
+    def __init__(self, n_dimensions: int, kernel: Polynomial, degree: int, factor: float) -> None:
+        super().__init__(n_dimensions, degree)
+        powers = self._exponents.sum(axis=1)
+        # The series of exp(u'v) has 1 / a! here.
+        falling = np.array([float(comb(degree, k)) for k in range(degree + 1)])
+        orders = np.cumprod([1.0, *range(1, degree + 1)])
+        scales = falling * orders * kernel.scale ** np.arange(degree + 1.0)
+        self._scales = (
+            factor * (scales * np.power(kernel.offset, degree - np.arange(degree + 1.0)))[powers] * self._scales
+        )
+
+    def features(self, samples: FloatArray) -> FloatArray:
+        """Return phi, m x c."""
+        result = np.empty((self.size, samples.shape[1]))
+        result[0] = 1.0
+        for made, source, axis in self._steps:
+            np.multiply(result[source], samples[axis], out=result[made])
+        return result

@@ -18,11 +18,11 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.bases import Basis, Landmarks, Monomials
+from kdrbench.evaluation.bases import Basis, Landmarks, Monomials, with_one
+from kdrbench.evaluation.streams import Groups
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.problems.groups import Groups
 from kdrbench.samples import Samples
 
 # Samples that landmarks are chosen from, and those of them on which errors are measured.
@@ -56,16 +56,6 @@ def turn_to(anchor: FloatArray, projection: FloatArray) -> FloatArray:
     """Return the orthogonal q x q matrix Q with which W Q is nearest to the ``anchor``."""
     left, _, right = np.linalg.svd(projection.T @ anchor)
     return np.asarray(left @ right)
-
-
-def with_one(samples: FloatArray) -> FloatArray:
-    """Return the columns (1, u) of samples, (1 + q) x c."""
-    return np.vstack([np.ones(samples.shape[1]), samples])
-
-
-def coefficients_of(basis: Basis, theta: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return Theta S M, g x e x m, for sums S (g x m x e)."""
-    return np.tensordot(theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
 
 
 class Pool:
@@ -164,11 +154,11 @@ class Pool:
             features = basis.features(measured)
             columns = with_one(measured if by_values else measured[:0])
             sums = np.einsum("ig,ei,mi->gme", self._weights, columns, features, optimize=True)
-            tables = coefficients_of(basis, self._theta, sums)
+            tables = np.tensordot(self._theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
             if not by_values:
                 tables = basis.tables(tables[:, 0], 1)
             found = Basis.mixed(basis, features, tables, self._weights)
-            return float(np.linalg.norm((found[1:] - measured * found[0] - exact) @ rows) / gradient)
+            return float(np.linalg.norm((basis.slopes(found, measured) - exact) @ rows) / gradient)
 
         return error
 

@@ -25,13 +25,31 @@ monomials are held.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
+from typing import Annotated
 
 from kdrbench.arrays import Device, is_device_array
-from kdrbench.evaluation.factored import as_polynomial, n_monomials
-from kdrbench.evaluation.options import Evaluation
-from kdrbench.evaluation.streaming import evaluator_of_streamed
-from kdrbench.kernels import Gaussian, Squared
+from kdrbench.errors import InputError
+from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
+from kdrbench.parameters import COUNT, POSITIVE, Interval, OneOf, check_parameters, optional
 from kdrbench.problems import TraceObjective
+from kdrbench.samples import Engine, SparseSamples
+
+# Families of kernels that are sums over samples, without pairs.
+STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
+# Sums in single precision are this near, with a margin of ten.
+SINGLE_PRECISION = 1e-5
+EVALUATORS = (
+    "auto",
+    "dense",
+    "panels",
+    "factored",
+    "monomial_sums",
+    "class_sums",
+    "low_rank",
+    "autograd",
+    "pairwise_sum",
+)
 
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
 _DENSE_SAMPLES = 400
@@ -48,6 +66,7 @@ _PAIRS_TO_FACTOR = 16
 _APPROXIMATION_TOLERANCE = 1e-3
 # The same for class sums with a proof, and for what begins before them, rougher by more than this factor.
 _SUMS_TOLERANCES, _ROUGHER = (2e-4, 2e-2), 30.0
+_ROUGHEST = 0.1
 # Class sums before panels: so near that one or two exact passes are left (MNIST, q = 10).
 _BEFORE_PANELS = 1e-5
 # The error of the gradient that class sums prove, relative to it, where no tolerance is given.
@@ -61,6 +80,53 @@ _PROVED_COMPONENTS = 6
 # Arrays of n x n that the dense evaluation holds at once.
 _DENSE_ARRAYS = 6
 _MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Which evaluator, how exact, on how many threads, in how much memory.
+
+    - ``evaluator``: ``auto`` lets ``kdrbench.evaluation.cost_model`` choose; the others are named there;
+    - ``threads`` work side by side, each on one core; results differ by rounding only;
+    - ``memory_mib`` bounds what is held beyond the data; ``auto`` keeps to it, and ``None`` is no bound;
+    - ``engine`` computes sums over chunks of samples (:class:`kdrbench.samples.Engine`); ``None``: these threads;
+    - ``scheduler`` is the address of a Dask scheduler, such as ``tcp://host:8786``, whose workers are the engine.
+
+    Raises ``InputError`` for values that are not allowed.
+    """
+
+    evaluator: Annotated[str, OneOf(EVALUATORS)] = "auto"
+    tolerance: Annotated[float, Interval(0.0, 1.0, open_above=True)] = 0.0
+    threads: Annotated[int, COUNT] = 1
+    memory_mib: Annotated[float | None, optional(POSITIVE)] = None
+    engine: Engine | None = None
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        if self.scheduler is None:
+            return
+        from kdrbench.samples.dask_engine import PATIENCE_S, checked_address, dask_engine
+
+        workers = dask_engine(checked_address(self.scheduler), PATIENCE_S)
+        if self.engine not in (None, workers):
+            raise InputError(f"engine and scheduler are both given, {self.engine!r} and {self.scheduler!r}; give one")
+        object.__setattr__(self, "engine", workers)
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether the tolerance allows sums in float32."""
+        return self.tolerance >= SINGLE_PRECISION
+
+    @property
+    def here(self) -> Evaluation:
+        """The same by threads of this process, for few samples."""
+        return replace(self, engine=None, scheduler=None)
+
+    @property
+    def exact(self) -> Evaluation:
+        """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
+        return replace(self, evaluator="auto", tolerance=0.0)
 
 
 @dataclass(frozen=True)
@@ -179,8 +245,11 @@ def accuracy(chosen: Plan, asked: Evaluation) -> float:
 def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluation | None:
     """Return how a cheaper problem near that of a plan is evaluated, or ``None`` where the plan's is cheap."""
     n_samples = objective.gamma.n_samples
-    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "class_sums"):
+    if n_samples < _APPROXIMATION_SAMPLES or chosen.evaluator not in ("panels", "low_rank", "class_sums"):
         return None
+    if chosen.evaluator == "low_rank":
+        rough = _ROUGHER * asked.tolerance
+        return replace(asked, evaluator="low_rank", tolerance=rough) if rough < _ROUGHEST else None
     if chosen.evaluator == "panels":
         sums = isinstance(objective.kernel, Gaussian) and n_samples >= SUMS_SAMPLES
         rough = _BEFORE_PANELS if sums else _APPROXIMATION_TOLERANCE
@@ -200,3 +269,47 @@ def _fits(mib: float, asked: Evaluation) -> bool:
 
 def _has_factors(objective: TraceObjective) -> bool:
     return isinstance(objective.kernel, Squared) or as_polynomial(objective.kernel) is not None
+
+
+def as_polynomial(kernel: object) -> Polynomial | None:
+    """Return the polynomial that a kernel is, a linear one being of degree 1; ``None`` for others."""
+    if isinstance(kernel, Linear):
+        return Polynomial(degree=1, offset=0.0, scale=1.0)
+    return kernel if isinstance(kernel, Polynomial) else None
+
+
+def n_monomials(n_components: int, degree: int) -> int:
+    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
+    return comb(n_components + degree, degree)
+
+
+def too_narrow(features: object) -> str:
+    """Return what is wrong, and what to do, where a bandwidth needs pairs of samples and these are out of reach."""
+    sparse = isinstance(features, SparseSamples)
+    return (
+        "no basis of few functions has the error that is asked for on samples that are "
+        f"{'sparse' if sparse else 'streamed'}: the bandwidth is too narrow for this number of components; take a "
+        "larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or give the samples as "
+        f"{'a dense array' if sparse else 'an array, and no scheduler'}"
+    )
+
+
+def evaluator_of_streamed(objective: TraceObjective, asked: str = "auto") -> str:
+    """Return the name of the evaluator for samples that are not in memory.
+
+    Raises ``InputError`` for a kernel that needs pairs of samples, or where another evaluator is ``asked`` for.
+    """
+    kernel = objective.kernel
+    if not isinstance(kernel, Gaussian | Linear | Squared | Polynomial):
+        raise InputError(
+            "samples that are streamed, or given to a scheduler, need a linear, squared, polynomial or Gaussian "
+            f"kernel, which are sums over samples; got {kernel!r}: choose one of those, or give the samples as an "
+            "array, and no scheduler"
+        )
+    evaluator = "class_sums" if isinstance(kernel, Gaussian) else "monomial_sums"
+    if asked not in ("auto", evaluator):
+        raise InputError(
+            f"samples that are streamed, or given to a scheduler, are evaluated by {evaluator!r} for this kernel, not "
+            f"by {asked!r}; choose 'auto', or give the samples as an array, and no scheduler"
+        )
+    return evaluator

@@ -1,7 +1,7 @@
 """The part of a formed Hessian in which the kernel curves: from sums over pairs, on any device, or over chunks.
 
-T of :func:`curvature_form` takes n x (m q) arrays, which are little beside all pairs. Where the weights of pairs have
-factors, :func:`difference_form_by_chunks` and :func:`hessian_by_chunks` need no array of n rows for it.
+T of :func:`curvature_form` takes n x (m q) arrays, which are little beside all pairs, or beside a factor of their
+weights. For polynomials, whose monomials need not be held, :func:`hessian_by_chunks` needs no array of n rows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kdrbench.arrays import namespace_of
-from kdrbench.evaluation.passes import Report, run_pass
-from kdrbench.evaluation.weights import GammaSums, Rows, chunks, rows_of
+from kdrbench.evaluation.weights import GammaSums, Rows, rows_of
 from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples.passes import Report, chunks, run_pass
 
 
 def curvature_form(
@@ -76,55 +76,6 @@ def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int)
     rows = [xp.stack([parts[a, b] for b in range(q)], axis=1) for a in range(q)]
     form: FloatArray = xp.permute_dims(xp.stack(rows, axis=1), (0, 1, 3, 2))
     return form
-
-
-def difference_form_by_chunks(
-    sums: GammaSums,
-    features: FloatArray,
-    moved: FloatArray,
-    samples: FloatArray,
-    threads: int = 1,
-    report: Report | None = None,
-) -> FloatArray:
-    """Return T of :func:`curvature_form` for differences and C = Gamma * BB', with B = ``features`` (n x r).
-
-    Its terms with (V_iu P_ja) (V_jv P_ib) are quadratic forms of the factors of C. Those with C Q for Q = (P_a P_b, P,
-    V, 1) are sums over chunks of samples, in the precision of B.
-    """
-    moved, samples = ((part - part.mean(axis=0)).astype(features.dtype, copy=False) for part in (moved, samples))
-    m, q = moved.shape[1], samples.shape[1]
-    first, second = np.triu_indices(q)
-    n_pairs = len(first)
-
-    def crossed(rows: slice) -> FloatArray:
-        return (moved[rows][:, :, None] * samples[rows][:, None, :]).reshape(-1, m * q)
-
-    def targets(rows: slice) -> FloatArray:
-        part = samples[rows]
-        return np.hstack([part[:, first] * part[:, second], part, moved[rows], np.ones_like(part[:, :1])])
-
-    mixed = sums.quadratic(features, crossed, report).reshape(m, q, m, q)
-    collected = sums.collected(features, targets, report)
-
-    def visit(total: FloatArray, rows: slice) -> None:
-        part, here, through = samples[rows], moved[rows], sums.spread_over(features[rows], collected, rows)
-        products = part[:, first] * part[:, second]
-        of_samples, of_moved = through[:, n_pairs : n_pairs + q], through[:, n_pairs + q : -1]
-        on_pairs = through[:, :n_pairs] + through[:, -1:] * products
-        on_pairs -= part[:, first] * of_samples[:, second] + part[:, second] * of_samples[:, first]
-        for parts, weights, others in zip(total, (on_pairs, products), (here, of_moved), strict=True):
-            parts += (here[:, None, :] * weights[:, :, None]).reshape(len(here), -1).T @ others
-
-    found = run_pass(chunks(len(samples)), threads, lambda: np.zeros((2, n_pairs * m, m)), visit, report)
-    both, once = np.sum(found, axis=0).reshape(2, n_pairs, m, m)
-    both -= once + once.transpose(0, 2, 1)
-    form = mixed + mixed.transpose(0, 3, 2, 1)
-    for a, b, part in zip(first, second, both, strict=True):
-        form[:, a, :, b] += part
-        if a != b:
-            form[:, b, :, a] += part
-    form *= 8.0
-    return np.asarray(form)
 
 
 class FactoredWeights(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -12,20 +12,21 @@ import numpy as np
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import PROVED, Plan, accuracy, largest_rank, nearby, plan
-from kdrbench.evaluation.dense import DenseProblem
-from kdrbench.evaluation.factored import FactoredProblem
-from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
-from kdrbench.evaluation.low_rank import LowRankProblem
-from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
-from kdrbench.evaluation.options import Evaluation
-from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.evaluation.passes import Report
+from kdrbench.evaluation.cost_model import (
+    PROVED,
+    Evaluation,
+    Plan,
+    accuracy,
+    largest_rank,
+    nearby,
+    plan,
+    too_narrow,
+)
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
-from kdrbench.evaluation.streaming import sums_of_monomials, too_narrow
 from kdrbench.kernels import has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
+from kdrbench.samples import Report
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -95,8 +96,8 @@ class DispatchedProblem:
             prefix, other = self._in_its_place
             return prefix + other.explain(n_components)
         plan = self._planned(n_components)
-        chosen, sums = str(plan), self._own.get(plan.evaluator)
-        if isinstance(sums, ClassSumsProblem) and (used := sums.explain()):
+        chosen, evaluator = str(plan), self._own.get(plan.evaluator)
+        if evaluator is not None and (used := evaluator.explain()):
             chosen = f"{chosen}; {used}"
         return chosen if self._before is None else f"{chosen}; approached through {self._before.explain(n_components)}"
 
@@ -123,13 +124,11 @@ class DispatchedProblem:
 
     def refined_at(self, projection: FloatArray) -> bool:
         """Make the oracles finer where their accuracy is not proved at W; return whether that was needed."""
-        evaluator = self.evaluator(projection)
-        return isinstance(evaluator, ClassSumsProblem) and evaluator.refined(projection)
+        return self.evaluator(projection).refined(projection)
 
     def linearised_at(self, projection: FloatArray) -> Problem:
         """Return the problem with all choices made as at W, sharing the counters: its oracles change smoothly."""
-        evaluator = self.evaluator(projection)
-        return evaluator.linearised_at(projection) if isinstance(evaluator, LowRankProblem) else evaluator
+        return self.evaluator(projection).linearised_at(projection)
 
     def subsampled(self, n_samples: int, rng: np.random.Generator | None = None) -> DispatchedProblem | None:
         """Return the problem of ``n_samples`` samples, equal shares of all classes; ``None`` if there are fewer.
@@ -172,9 +171,7 @@ class DispatchedProblem:
             raise InputError(f"a projection must have {self.n_features} rows, got shape {projection.shape}")
         chosen = self.plan(projection.shape[1])
         if self.evaluation.evaluator == "auto" and not self._given_up:
-            limited = self._made(chosen)
-            if isinstance(limited, LowRankProblem | ClassSumsProblem):
-                self._given_up = not limited.suffices_at(projection)
+            self._given_up = not self._made(chosen).suffices_at(projection)
         return self._made(self._planned(projection.shape[1]))
 
     def _planned(self, n_components: int) -> Plan:
@@ -199,29 +196,13 @@ class DispatchedProblem:
         return evaluator
 
     def _make(self, chosen: Plan) -> Evaluator:
-        asked, single = self.evaluation, chosen.single_precision
+        asked = self.evaluation
         if is_device_array(self.objective.features) and chosen.evaluator not in ("factored", "panels"):
             raise InputError(
                 f"evaluator {chosen.evaluator!r} is for arrays of numpy; for those of a device there are auto, "
                 "factored and panels"
             )
-        largest = (
-            largest_rank(self.objective.features.shape[0], asked.memory_mib) if asked.evaluator == "auto" else None
-        )
-        over: dict[str, Any] = {"threads": asked.threads, "engine": asked.engine}
-        makers: dict[str, Callable[..., Evaluator]] = {
-            "dense": DenseProblem,
-            "panels": partial(PanelProblem, threads=asked.threads, single_precision=single),
-            "monomial_sums": partial(sums_of_monomials, **over),
-            "factored": partial(FactoredProblem, threads=asked.threads, single_precision=single),
-            "class_sums": partial(
-                ClassSumsProblem, accuracy=asked.tolerance or PROVED, proved=not asked.tolerance, **over
-            ),
-            "low_rank": partial(LowRankProblem, tolerance=asked.tolerance, threads=asked.threads, max_rank=largest),
-            "autograd": AutomaticProblem,
-            "pairwise_sum": PairwiseSumProblem,
-        }
-        return makers[chosen.evaluator](self.objective)
+        return made(self.objective, chosen, asked)
 
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""
@@ -235,6 +216,46 @@ class DispatchedProblem:
     hessian = _answered_at(Evaluator.hessian)
     surrogate = _answered_at(Evaluator.surrogate)
     surrogate_products = _answered_at(Evaluator.surrogate_products)
+
+
+def made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator:
+    """Return the evaluator that a plan names; its module is imported when it is first made."""
+    threads, single = asked.threads, chosen.single_precision
+    match chosen.evaluator:
+        case "dense":
+            from kdrbench.evaluation.dense import DenseProblem
+
+            return DenseProblem(objective)
+        case "panels":
+            from kdrbench.evaluation.panels import PanelProblem
+
+            return PanelProblem(objective, threads=threads, single_precision=single)
+        case "factored":
+            from kdrbench.evaluation.factored import FactoredProblem
+
+            return FactoredProblem(objective, threads=threads, single_precision=single)
+        case "monomial_sums":
+            from kdrbench.evaluation.streaming import sums_of_monomials
+
+            return sums_of_monomials(objective, threads=threads, engine=asked.engine)
+        case "class_sums":
+            from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
+
+            proved, near = not asked.tolerance, asked.tolerance or PROVED
+            return ClassSumsProblem(objective, accuracy=near, proved=proved, threads=threads, engine=asked.engine)
+        case "low_rank":
+            from kdrbench.evaluation.low_rank import LowRankProblem
+
+            n_samples = objective.features.shape[0]
+            most = largest_rank(n_samples, asked.memory_mib) if asked.evaluator == "auto" else None
+            return LowRankProblem(objective, tolerance=asked.tolerance, threads=threads, max_rank=most)
+        case "autograd":
+            from kdrbench.evaluation.on_request import AutomaticProblem
+
+            return AutomaticProblem(objective)
+    from kdrbench.evaluation.on_request import PairwiseSumProblem
+
+    return PairwiseSumProblem(objective)
 
 
 def build_problem(

@@ -27,30 +27,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from math import comb, factorial, prod, sqrt
-from typing import Any, NamedTuple
+from math import factorial, prod, sqrt
 
 import numpy as np
 
-from kdrbench.arrays import Device, inner, is_device_array, namespace_of, row_products
+from kdrbench.arrays import Device, contiguous, inner, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.bases import monomial_steps
+from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
 from kdrbench.evaluation.curvature_form import FactoredWeights, curvature_form, hessian_by_chunks
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
-from kdrbench.kernels import Linear, Pairing, Polynomial, Squared
+from kdrbench.kernels import Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
-
-
-def as_polynomial(kernel: object) -> Polynomial | None:
-    """Return the polynomial that a kernel is, a linear one being of degree 1; ``None`` for others."""
-    if isinstance(kernel, Linear):
-        return Polynomial(degree=1, offset=0.0, scale=1.0)
-    return kernel if isinstance(kernel, Polynomial) else None
 
 
 class FactoredProblem(PairSums):
@@ -69,17 +63,17 @@ class FactoredProblem(PairSums):
         single = single_precision and not is_device_array(features)
         super().__init__(features.astype(np.float32) if single else features, gamma.class_order)
         # Class by class: a chunk is then of one class mostly.
-        gamma = gamma if self._order is None else gamma.of(self._order)
-        self._threads = threads if self._device is None else 1
+        gamma = gamma if gamma.class_order is None else gamma.of(gamma.class_order)
+        self._threads = threads if self._device.is_host else 1
         sums = GammaSums(gamma, self._threads)
         self._objective, self._polynomial = objective, polynomial
         diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(gamma.n_samples)
         if polynomial is None:
             # Differences vanish on the diagonal: what Gamma has there cancels.
             diagonal = 2.0 * cleaned_degrees(sums, gamma.n_samples)
-        self._diagonal = diagonal if self._device is None else self._device.up(diagonal)
-        self._sums = sums if self._device is None else GammaSums(gamma, device=self._device)
-        self._grams = None if self._device is not None else WeightedGrams(self._features, threads)
+        self._diagonal = self._device.up(diagonal)
+        self._sums = sums if self._device.is_host else GammaSums(gamma, device=self._device)
+        self._grams = None if not self._device.is_host else WeightedGrams(self._features, threads)
         self._forget()
 
     def _forget(self) -> None:
@@ -125,7 +119,7 @@ class FactoredProblem(PairSums):
         return total
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        if self._device is not None:
+        if not self._device.is_host:
             return super()._hessian(projection, basis)
         point, cast = self._at(projection), basis.astype(self._features.dtype, copy=False)
 
@@ -146,21 +140,20 @@ class FactoredProblem(PairSums):
             applied = point.bend * self._sums.applied(point.curvature_features, columns)
             return applied - point.own_curvatures[:, None] * columns
 
-        return self._down(curvature_form(Pairing.DOT, weighted, moved, point.samples))
+        return self._device.down(curvature_form(Pairing.DOT, weighted, moved, point.samples))
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         if not self._has_curvature():
             # The slope is the same everywhere.
             return self._initial_surrogate()
         point = self._at(projection)
-        ordered = self._features if self._device is None and self._order is None else self._rows_in_order
+        ordered = self._features if self._device.is_host and self._order is None else self._rows_in_order
         result = point.factor * self._sums.quadratic(point.slope_features, ordered, self.report)
         own_slopes = point.own_slopes
         if self._grams is None:
             return result - weighted_gram(ordered, own_slopes)
         if self._order is not None:
-            own_slopes = np.empty_like(own_slopes)
-            own_slopes[self._order] = point.own_slopes
+            own_slopes = own_slopes[self._inverse]
         return result - self._grams.of(own_slopes, self.report)
 
     def _initial_surrogate(self) -> FloatArray:
@@ -264,107 +257,64 @@ class _Point:
         return self.factor * self._sums.applied(self.slope_features, columns)
 
 
-def n_monomials(n_components: int, degree: int) -> int:
-    """Return the number of columns of :func:`monomial_features`: C(q + degree, degree)."""
-    return comb(n_components + degree, degree)
-
-
 def monomial_features(samples: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
     """Return B of P = ``samples`` (n x q) for k = ``degree``."""
     variables = _variables(samples, scale, offset)
-    recipe = _recipe_for(variables, degree)
+    levels, factors = _recipe(variables.shape[0], degree)
     rows = namespace_of(samples).ones_like(variables[:1, :])
-    for level in recipe.levels:
+    for level in levels:
         rows = _products(rows, variables, level)
-    return _weighed(rows, recipe)
+    return _weighed(rows, factors)
 
 
 def monomial_changes(samples: FloatArray, moved: FloatArray, degree: int, offset: float, scale: float) -> FloatArray:
     """Return dB, the derivative of :func:`monomial_features` along the change ``moved`` (n x q) of the samples."""
     variables, turns = _variables(samples, scale, offset), _variables(moved, scale, 0.0)
-    recipe, xp = _recipe_for(variables, degree), namespace_of(samples)
+    (levels, factors), xp = _recipe(variables.shape[0], degree), namespace_of(samples)
     rows = xp.ones_like(variables[:1, :])
     changes = xp.zeros_like(rows)
-    for level in recipe.levels:
+    for level in levels:
         changes = _products(changes, variables, level)
         changes += _products(rows, turns, level)
         rows = _products(rows, variables, level)
-    return _weighed(changes, recipe)
+    return _weighed(changes, factors)
 
 
-class _Recipe(NamedTuple):
-    """For each degree the monomials as (one of a degree less, variable); the factors of the last ones.
-
-    On a device levels are two arrays of indices, and factors a column.
-    """
-
-    levels: tuple[Any, ...]
-    factors: Any
-
-
-def _recipe_for(variables: FloatArray, degree: int) -> _Recipe:
-    n_variables = variables.shape[0]
-    if is_device_array(variables):
-        return _recipe_on(Device.of(variables), n_variables, degree)
-    return _recipe(n_variables, degree)
+# For each variable, the number of monomials of a degree less that it multiplies: those without a later variable.
+_Level = tuple[int, ...]
 
 
 @cache
-def _recipe_on(device: Device, n_variables: int, degree: int) -> _Recipe:
-    recipe, up = _recipe(n_variables, degree), device.up
-    tables = [np.array(level, dtype=np.int64) for level in recipe.levels]
-    levels = tuple((up(table[:, 0]), up(table[:, 1])) for table in tables)
-    return _Recipe(levels, up(np.array(recipe.factors)[:, None]))
-
-
-@cache
-def _recipe(n_variables: int, degree: int) -> _Recipe:
-    """Return how monomials of a degree are made of the variables."""
-    exponents, levels = [(0,) * n_variables], []
-    for _ in range(degree):
-        # Variables in ascending order only, so that each monomial is made once.
-        grown = [
-            (source, place)
-            for source, exponent in enumerate(exponents)
-            for place in range(max((at for at, power in enumerate(exponent) if power), default=0), n_variables)
-        ]
-        exponents = [
-            tuple(power + (at == place) for at, power in enumerate(exponents[source])) for source, place in grown
-        ]
-        levels.append(tuple(grown))
-    factors = tuple(sqrt(factorial(degree) / prod(map(factorial, exponent))) for exponent in exponents)
-    return _Recipe(tuple(levels), factors)
+def _recipe(n_variables: int, degree: int) -> tuple[tuple[_Level, ...], tuple[float, ...]]:
+    """Return how monomials of each degree up to this one are made, and the factors of the last ones."""
+    exponents, steps = monomial_steps(n_variables, degree)
+    counts = [source.stop - source.start for _, source, _ in steps]
+    levels = tuple(tuple(counts[begin : begin + n_variables]) for begin in range(0, len(counts), n_variables))
+    last = exponents[exponents.sum(axis=1) == degree]
+    return levels, tuple(sqrt(factorial(degree) / prod(map(factorial, powers))) for powers in last.tolist())
 
 
 def _variables(samples: FloatArray, scale: float, offset: float) -> FloatArray:
     """Return z as contiguous rows."""
-    if is_device_array(samples):
-        xp = namespace_of(samples)
-        last = sqrt(offset) * xp.ones_like(samples[:, :1])
-        made: FloatArray = xp.concat([sqrt(scale) * samples, last], axis=1).T
-        return made
-    variables = np.empty((samples.shape[1] + 1, len(samples)), dtype=samples.dtype)
-    np.multiply(samples.T, float(np.sqrt(scale)), out=variables[:-1])
-    variables[-1] = np.sqrt(offset)
-    return variables
+    rows = samples.T
+    last = sqrt(offset) * namespace_of(samples).ones_like(rows[:1, :])
+    variables: FloatArray = namespace_of(samples).concat([sqrt(scale) * rows, last], axis=0)
+    return np.ascontiguousarray(variables) if isinstance(variables, np.ndarray) else variables
 
 
-def _products(rows: FloatArray, variables: FloatArray, level: Any) -> FloatArray:
+def _products(rows: FloatArray, variables: FloatArray, level: _Level) -> FloatArray:
     if is_device_array(rows):
-        xp, (sources, places) = namespace_of(rows), level
-        taken: FloatArray = xp.take(rows, sources, axis=0) * xp.take(variables, places, axis=0)
-        return taken
-    products = np.empty((len(level), rows.shape[1]), dtype=rows.dtype)
-    for product, (source, place) in zip(products, level, strict=True):
-        np.multiply(rows[source], variables[place], out=product)
+        parts = [rows[:count, :] * variables[axis, :] for axis, count in enumerate(level)]
+        products: FloatArray = namespace_of(rows).concat(parts, axis=0)
+        return products
+    products, begin = np.empty((sum(level), rows.shape[1]), dtype=rows.dtype), 0
+    for axis, count in enumerate(level):
+        np.multiply(rows[:count], variables[axis], out=products[begin : begin + count])
+        begin += count
     return products
 
 
-def _weighed(rows: FloatArray, recipe: _Recipe) -> FloatArray:
+def _weighed(rows: FloatArray, factors: tuple[float, ...]) -> FloatArray:
     """Return the rows times their factors, as columns; the transpose costs nothing."""
-    if is_device_array(rows):
-        weighed: FloatArray = (rows * recipe.factors).T
-        return weighed
-    for row, factor in zip(rows, recipe.factors, strict=True):
-        row *= factor
+    rows *= contiguous(Device.of(rows).up(np.array(factors)[:, None]), rows.dtype)
     return rows.T

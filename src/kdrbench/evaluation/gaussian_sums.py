@@ -43,24 +43,21 @@ Source: our own derivation; :mod:`.bases` for the bases.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.bases import Basis, pairs_of
-from kdrbench.evaluation.basis_choice import Choice, Pool, coefficients_of, turn_to, with_one
-from kdrbench.evaluation.cost_model import PROVED
-from kdrbench.evaluation.options import SINGLE_PRECISION
-from kdrbench.evaluation.passes import ThreadEngine
-from kdrbench.evaluation.streaming import PassEvaluator, add_bends, add_forms, add_gram
-from kdrbench.evaluation.streams import Stream, Visit
+from kdrbench.evaluation.bases import Basis
+from kdrbench.evaluation.basis_choice import Choice, Pool, turn_to
+from kdrbench.evaluation.cost_model import PROVED, SINGLE_PRECISION
+from kdrbench.evaluation.streaming import Point, SumsProblem, add_gram
+from kdrbench.evaluation.streams import Members, Stream
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.problems.groups import Members
 from kdrbench.samples import Engine, Sums
+from kdrbench.samples.passes import ThreadEngine
 
 # What is asked of the choice on some samples, as a share of what the bound on all of them is to be.
 _MARGIN = 0.3
@@ -80,21 +77,7 @@ class ErrorBound:
         return f"proved to {self.relative_value:.0e} of F and {self.relative_gradient:.0e} of its gradient"
 
 
-@dataclass
-class _Point:
-    """One W: the columns that give u, the turn to them, the basis, V, what the gradient takes, F, and a bound."""
-
-    projection: FloatArray
-    columns: FloatArray
-    turn: FloatArray
-    basis: Basis
-    coefficients: FloatArray
-    tables: FloatArray
-    value: float
-    bound: ErrorBound | None = None
-
-
-class ClassSumsProblem(PassEvaluator):
+class ClassSumsProblem(SumsProblem):
     """All oracles of a :class:`TraceObjective` with a Gaussian kernel, from class sums.
 
     ``accuracy`` is the error of the gradient that is asked for, relative to it: as the bound says where ``proved``, and
@@ -121,7 +104,8 @@ class ClassSumsProblem(PassEvaluator):
         super().__init__(objective.features, stream, objective.kernel)
 
     def _forget(self) -> None:
-        self._point: _Point | None = None
+        super()._forget()
+        self._bound: ErrorBound | None = None
         self._chosen: Choice | None = None
         self._demand: float = _MARGIN * self.accuracy
 
@@ -136,7 +120,7 @@ class ClassSumsProblem(PassEvaluator):
     def error_bound(self, projection: FloatArray) -> ErrorBound:
         """Return proved bounds of the errors of F and its gradient at W, from one pass over all samples."""
         point = self._at(projection)
-        if point.bound is None:
+        if self._bound is None:
             number, basis = self._groups.number, point.basis
 
             def left_out(total: Sums, samples: FloatArray, members: Members) -> None:
@@ -150,14 +134,14 @@ class ClassSumsProblem(PassEvaluator):
             largest = 2.0 * self._over().largest_spread / self._sigma
             gradient = largest * float(np.sqrt(missing @ moments @ missing))
             size = float(np.linalg.norm(self._gradient(projection))) or 1.0
-            point.bound = ErrorBound(value, gradient, value / (abs(point.value) or 1.0), gradient / size)
-        return point.bound
+            self._bound = ErrorBound(value, gradient, value / (abs(point.value) or 1.0), gradient / size)
+        return self._bound
 
     def explain(self) -> str:
         """Say what the sums at the last W were, and what is proved of them."""
         if self._point is None:
             return ""
-        proved = "" if self._point.bound is None else f", {self._point.bound}"
+        proved = "" if self._bound is None else f", {self._bound}"
         return f"{self._point.basis}{proved}"
 
     def refined(self, projection: FloatArray) -> bool:
@@ -169,21 +153,6 @@ class ClassSumsProblem(PassEvaluator):
         self._forget()
         self._demand = demand
         return True
-
-    def _value(self, projection: FloatArray) -> float:
-        return self._at(projection).value
-
-    def _gradient(self, projection: FloatArray) -> FloatArray:
-        point = self._at(projection)
-        basis, tables = point.basis, point.tables
-        # Tables of values are no derivatives, which a basis may mix in its own way.
-        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
-
-        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            found = members.mixed(mixed, basis.features(samples), tables)
-            return np.asarray(found[1:] - samples * found[0])
-
-        return self._turned_back(point, point.columns, slopes)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         point = self._at(projection)
@@ -202,88 +171,17 @@ class ClassSumsProblem(PassEvaluator):
         gram *= -1.0 / self._sigma**2
         return gram
 
-    def _along(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        point = self._at(projection)
-        basis, q = point.basis, projection.shape[1]
-        both = np.hstack([point.columns, direction @ point.turn / self._sigma])
+    def _at(self, projection: FloatArray) -> Point:
+        """Return the sums at W, less the diagonal that is 1 for every sample; held until the next W."""
+        before, point = self._point, super()._at(projection)
+        if point is not before:
+            self._bound = None
+            point.value -= self._groups.diagonal
+        return point
 
-        def changes(total: Sums, samples: FloatArray, members: Members) -> None:
-            here, moved = samples[:q], samples[q:]
-            columns = np.column_stack([moved.T, np.einsum("ac,ac->c", moved, here)])
-            members.add(total[0], basis.features(here), columns)
-
-        shape = (self._groups.number, basis.size, q + 1)
-        (sums,) = self._over().narrow(both, basis.size, [shape], changes)
-        change = sum(basis.shifted(sums[:, :, a], a) for a in range(q)) - sums[:, :, q]
-        own = basis.tables(point.coefficients, 2)
-        turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
-
-        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            result: FloatArray
-            here, moved = samples[:q], samples[q:]
-            features = basis.features(here)
-            held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
-            along, once = np.einsum("ac,ac->c", here, moved), held[1 : q + 1]
-            result = found[1:] - here * found[0] + (here * along - moved) * held[0] - once * along
-            result -= here * np.einsum("ac,ac->c", once, moved)
-            add_bends(result, held[q + 1 :], moved)
-            return result
-
-        return self._turned_back(point, both, slopes)
-
-    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        point = self._at(projection)
-        functions, q, width = point.basis, projection.shape[1], basis.shape[1]
-        own, pairs, number = functions.tables(point.coefficients, 2), pairs_of(q), self._groups.number
-        moving = basis / self._sigma
-
-        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            features, moved = functions.features(samples), rows @ moving
-            columns = [moved, *(moved * samples[a][:, None] for a in range(q))]
-            members.add(total[0], features, np.hstack(columns))
-            held = members.mixed(functions.mixed, features, own)
-            for place, (a, b) in enumerate(pairs):
-                weights = held[q + 1 + place] - samples[a] * held[1 + b] - samples[b] * held[1 + a]
-                weights += (samples[a] * samples[b] - float(a == b)) * held[0]
-                total[1][place] += (moved.T * weights) @ moved
-
-        shapes = [(number, functions.size, width * (q + 1)), (len(pairs), width, width)]
-        sums, form = self._over().with_rows(point.columns, shapes, added)
-        parts = sums.reshape(number, functions.size, q + 1, width).transpose(2, 0, 3, 1)
-        changes = [functions.shifted(parts[0], a) - parts[a + 1] for a in range(q)]
-        result = self._quadratic(functions, np.concatenate(changes, axis=1)).reshape(q, width, q, width)
-        add_forms(result, form)
-        flat = np.einsum("aubv,ca,db->ucvd", result, point.turn, point.turn).reshape(width * q, -1)
-        return np.asarray(flat + flat.T)
-
-    def _turned_back(self, point: _Point, columns: FloatArray, visit: Visit) -> FloatArray:
-        """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
-        q, d = point.columns.T.shape
-        sums, weights = self._over().narrow(columns, point.basis.size, [(q, d), (q,)], visit)
-        # As if X were centred: what is left out of the kernel sees the mean.
-        sums -= np.outer(weights, self._stream.mean)
-        return np.asarray((2.0 / self._sigma) * sums.T @ point.turn.T)
-
-    def _at(self, projection: FloatArray) -> _Point:
-        """Return the sums at W, held until the next W."""
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            chosen = self._chosen_at(projection)
-            turn = turn_to(chosen.projection, projection)
-            columns, basis = projection @ turn / self._sigma, chosen.basis
-
-            width = projection.shape[1] if self._by_values else 0
-
-            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
-                members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
-
-            (sums,) = self._over().narrow(columns, basis.size, [(self._groups.number, basis.size, 1 + width)], visit)
-            tables = coefficients_of(basis, self._groups.theta, sums)
-            value = float(np.vdot(tables[:, 0], sums[:, :, 0])) - self._groups.diagonal
-            held = tables[:, 0]
-            if not self._by_values:
-                tables = basis.tables(held, 1)
-            self._point = _Point(projection.copy(), columns, turn, basis, held, tables, value)
-        return self._point
+    def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
+        chosen = self._chosen_at(projection)
+        return chosen.basis, turn_to(chosen.projection, projection)
 
     def _chosen_at(self, projection: FloatArray) -> Choice:
         """Return the basis that was chosen last if it suffices at W, and a new choice otherwise."""

@@ -17,12 +17,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kdrbench.evaluation.factored import as_polynomial, monomial_features, n_monomials
-from kdrbench.evaluation.options import Evaluation
-from kdrbench.evaluation.passes import run_pass
+from kdrbench.evaluation.cost_model import Evaluation, as_polynomial, n_monomials
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
-from kdrbench.kernels.bounded_factor import bounded_factor, kernel_values
+from kdrbench.kernels.combination import kernel_values
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples.passes import run_pass
 
 # Up to here LAPACK on the array is quickest, or nearly; measured.
 _DENSE_SAMPLES = 1000
@@ -171,6 +170,8 @@ def gram_operator(
         widest = int(min(n_samples // _RANK_SHARE, budget * 2**20 / (8 * n_samples)))
         factors = _exact_factors(kernel, samples, widest)
         if factors is None and evaluation.tolerance > 0:
+            from kdrbench.kernels.bounded_factor import bounded_factor
+
             allowed = min(widest, int(_RANK_ROOTS * np.sqrt(n_samples)) if rank is None else rank)
             factors = bounded_factor(kernel, samples, evaluation.tolerance, allowed, always=rank is not None)
         if factors is not None:
@@ -192,6 +193,8 @@ def _exact_factors(
         width += n_components + 2 if polynomial is None else n_monomials(n_components, polynomial.degree)
     if width > widest:
         return None
+    from kdrbench.evaluation.factored import monomial_features
+
     left, right = [], []
     for term in terms:
         polynomial = as_polynomial(term.kernel)

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.cost_model import PER_VALUE
-from kdrbench.evaluation.curvature_form import difference_form_by_chunks
-from kdrbench.evaluation.options import SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
+from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
-from kdrbench.kernels.bounded_factor import Factor, kernel_values, pivoted_cholesky
+from kdrbench.kernels.bounded_factor import Factor, pivoted_cholesky
+from kdrbench.kernels.combination import kernel_values
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
@@ -150,9 +150,12 @@ class LowRankProblem(PairSums):
         return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        point, slope = self._at(projection), -0.5 / float(self._kernel.sigma) ** 2
-        form = difference_form_by_chunks(self._sums, point.factor, moved, point.samples, self._threads, self.report)
-        return slope**2 * form
+        samples = self._at(projection).samples
+
+        def weighted(columns: FloatArray) -> FloatArray:
+            return self._curved(projection, columns)
+
+        return curvature_form(self._kernel.pairing, weighted, moved, samples)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         return self._quadratic(projection, self._features)

@@ -31,7 +31,6 @@ import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate
 from kdrbench.extras import needed_for
 from kdrbench.kernels import (
@@ -48,6 +47,7 @@ from kdrbench.kernels import (
 )
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.samples.passes import run_pass
 
 # An autograd tracing wrapper.
 _Traced = Any

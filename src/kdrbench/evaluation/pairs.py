@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.errors import InputError
-from kdrbench.evaluation.weights import chunks
 from kdrbench.kernels import (
     EstimatedGaussian,
     Gaussian,
@@ -37,6 +36,7 @@ from kdrbench.kernels import (
 )
 from kdrbench.kernels.family import FloatArray, Kernel, value_and_derivative
 from kdrbench.problems import FactoredGamma, TraceObjective
+from kdrbench.samples.passes import chunks
 
 # A rounding of the argument by up to this share of what it is at beta = 0 (or of 1) changes no kernel by more.
 _HARMLESS = 2.0**-10
@@ -76,16 +76,12 @@ def _arguments(kernel: Kernel, samples: FloatArray, dtype: Any) -> tuple[FloatAr
         if isinstance(kernel, RelativeGaussian):
             rows, columns = kernel.inverse_sigmas
             rounding *= float(rows.max() * columns.max())
-            left, right = left * _beside(samples, rows), right * _beside(samples, columns.T)
+            up = Device.of(samples).up
+            left, right = left * up(rows), right * up(columns.T)
         # Rounding may leave distances of coinciding samples a little below zero.
         if affine is None or not rounding <= _HARMLESS * (offset or 1.0):
             limits[0 if scale > 0 else 1] = offset
     return contiguous(left, dtype), contiguous(right.T, dtype), limits
-
-
-def _beside(array: FloatArray, numbers: FloatArray) -> FloatArray:
-    """Return numbers of numpy where the array is."""
-    return Device.of(array).up(numbers) if is_device_array(array) else numbers
 
 
 def _affine_argument(kernel: Kernel) -> tuple[float, float] | None:
@@ -275,20 +271,20 @@ class PairBlocks:
         single_precision: bool,
         device: Device | None = None,
     ) -> None:
-        xp = np if device is None else device.xp
+        device = device or Device.of(gamma.table)
+        xp = device.xp
         self.dtype: Any = xp.float32 if single_precision else xp.float64
-        self.on_device, self.zero_diagonal, self.order = device is not None, gamma.zero_diagonal, order
+        self.on_device, self.zero_diagonal, self.order = not device.is_host, gamma.zero_diagonal, order
         codes = gamma.codes if order is None or gamma.codes is None else gamma.codes[order]
-        self._weights: FloatArray = gamma.weights
-        if device is None:
+        self._weights: FloatArray = device.up(gamma.weights.astype(float))
+        if device.is_host:
             factor = gamma.factor if order is None else gamma.factor[order]
         elif codes is None:
             factor = device.up(gamma.factor)
         else:
             # An index is of a type that every library takes for one.
             factor = xp.take(device.up(gamma.table), device.up(codes.astype(np.int64)), axis=0)
-        if device is not None:
-            self._weights = device.up(gamma.weights.astype(np.float64))
+        if self.on_device:
             side = side or (_CPU_SIDE if "cpu" in str(device).lower() else _DEVICE_SIDE)
         self._factor, self._side = self.cast(factor), side
         self._runs = class_runs(codes, gamma.n_samples)
@@ -338,7 +334,7 @@ class Sweep:
         # 1 / sigma_i of bandwidths: the k-th derivative has the k-th powers of those of both samples.
         self._factors: FloatArray | None = None
         if isinstance(self._kernel, RelativeGaussian):
-            self._factors = contiguous(_beside(samples, self._kernel.inverse_sigmas[0]), pairs.dtype)
+            self._factors = contiguous(Device.of(samples).up(self._kernel.inverse_sigmas[0]), pairs.dtype)
 
     def scaled(self, columns: FloatArray, rows: slice = slice(None), order: int = 1) -> FloatArray:
         """Return ``columns`` of these samples times their factors in a derivative of this order."""
@@ -413,8 +409,7 @@ class RowProducts:
         self._rows, self._columns = rows, columns
         mine = columns[rows, :]
         self._mine = contiguous(mine.T, columns.dtype)
-        device = Device.of(columns) if is_device_array(columns) else None
-        self._own: FloatArray = np.zeros(mine.shape) if device is None else device.zeros(*mine.shape)
+        self._own: FloatArray = Device.of(columns).zeros(*mine.shape)
 
     def add(self, block: Block, factor: float, array: FloatArray, products: FloatArray) -> None:
         """Add a block of f, given as a number and an array; its transpose to all ``products``, (columns) x n."""

@@ -20,11 +20,11 @@ from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_
 from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, value_per_slope, with_ones
-from kdrbench.evaluation.passes import run_pass
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.samples.passes import run_pass
 
 
 class PanelProblem(PairSums):
@@ -45,7 +45,7 @@ class PanelProblem(PairSums):
         on_device = is_device_array(objective.array)
         single = single_precision and not on_device
         super().__init__(single_precision_features(objective) if single else objective.array, order)
-        self._by_class, self._as_given = (
+        self._by_class, self._unsorted = (
             PairBlocks(gamma, panel, order=of_blocks, single_precision=single_precision, device=self._device)
             for of_blocks in (order, None)
         )
@@ -109,21 +109,17 @@ class PanelProblem(PairSums):
                 return _combined(Pairing.DOT, self._summed(term, samples, {2: columns}).products[2], columns)
 
             form += curvature_form(term.kernel.pairing, weighted, moved, samples)
-        return self._down(form)
+        return self._device.down(form)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        if self._device is None:
-            samples = self._features @ projection.astype(self._features.dtype, copy=False)
-        else:
-            samples = self._moved_there(self._device, projection)
-        return self._forms(self._as_given, samples, self._features)
+        return self._forms(self._unsorted, self._as_given(projection), self._features)
 
     def _initial_surrogate(self) -> FloatArray:
         forms = []
         for term in self._terms:
             if isinstance(term.kernel, RelativeGaussian):
                 # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
-                forms.append(self._form(self._as_given, term, self._zeros(self._features.shape[0], 1), self._features))
+                forms.append(self._form(self._unsorted, term, self._zeros(self._features.shape[0], 1), self._features))
             else:
                 objective = replace(self._objective, kernel=Combination((term,)))
                 forms.append(initial_surrogate(objective, self._threads, self.report))
@@ -203,7 +199,7 @@ class PanelProblem(PairSums):
             return _Sums(sweep.memory(), {1: self._zeros(1, n_samples)}, self._zeros(size, size))
 
         total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
-        form: FloatArray = self._down(total.form + total.form.T)
+        form: FloatArray = self._device.down(total.form + total.form.T)
         if term.kernel.pairing is Pairing.DOT:
             return form
         degrees = sweep.scaled(total.products[1].T)[:, 0]

@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.passes import Report
-from kdrbench.evaluation.weights import chunks, upper_gram, weighted_gram
+from kdrbench.evaluation.weights import upper_gram, weighted_gram
 from kdrbench.kernels.family import FloatArray
+from kdrbench.samples.passes import Report, chunks
 
 IntArray = NDArray[np.intp]
 

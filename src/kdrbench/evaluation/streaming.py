@@ -22,56 +22,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import comb
+from functools import partial
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.bases import Basis, Monomials, pairs_of
-from kdrbench.evaluation.passes import ThreadEngine
-from kdrbench.evaluation.streams import Stream, Visit
-from kdrbench.kernels import Gaussian, Kernel, Linear, Pairing, Polynomial, Squared, has_constant_slope
+from kdrbench.evaluation.bases import Basis, Powers, pairs_of, with_one
+from kdrbench.evaluation.streams import Members, Stream, Visit
+from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared, has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.problems.groups import Members
-from kdrbench.samples import Engine, Samples, SparseSamples, Sums
+from kdrbench.samples import Engine, Samples, Sums
+from kdrbench.samples.passes import ThreadEngine
 
-# Families of kernels that are sums over samples, without pairs.
-STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
 _ROUNDING = 1e-13
-
-
-def too_narrow(features: object) -> str:
-    """Return what is wrong, and what to do, where a bandwidth needs pairs of samples and these are out of reach."""
-    sparse = isinstance(features, SparseSamples)
-    return (
-        "no basis of few functions has the error that is asked for on samples that are "
-        f"{'sparse' if sparse else 'streamed'}: the bandwidth is too narrow for this number of components; take a "
-        "larger sigma, fewer components, evaluation={'tolerance': 1e-3}, or give the samples as "
-        f"{'a dense array' if sparse else 'an array, and no scheduler'}"
-    )
-
-
-def evaluator_of_streamed(objective: TraceObjective, asked: str = "auto") -> str:
-    """Return the name of the evaluator for samples that are not in memory.
-
-    Raises ``InputError`` for a kernel that needs pairs of samples, or where another evaluator is ``asked`` for.
-    """
-    kernel = objective.kernel
-    if not isinstance(kernel, Gaussian | Linear | Squared | Polynomial):
-        raise InputError(
-            "samples that are streamed, or given to a scheduler, need a linear, squared, polynomial or Gaussian "
-            f"kernel, which are sums over samples; got {kernel!r}: choose one of those, or give the samples as an "
-            "array, and no scheduler"
-        )
-    evaluator = "class_sums" if isinstance(kernel, Gaussian) else "monomial_sums"
-    if asked not in ("auto", evaluator):
-        raise InputError(
-            f"samples that are streamed, or given to a scheduler, are evaluated by {evaluator!r} for this kernel, not "
-            f"by {asked!r}; choose 'auto', or give the samples as an array, and no scheduler"
-        )
-    return evaluator
 
 
 def sums_of_monomials(objective: TraceObjective, *, threads: int = 1, engine: Engine | None = None) -> Evaluator:
@@ -106,22 +71,6 @@ class PassEvaluator(Evaluator):
     def _quadratic(self, basis: Basis, sums: FloatArray) -> FloatArray:
         """Return sum_gh Theta_gh S_g M S_h' for S (g x e x m)."""
         return quadratic(self._groups.theta, basis.whitened(sums))
-
-
-def add_bends(result: FloatArray, bends: FloatArray, moved: FloatArray) -> None:
-    """Add sum_b B_ab r_b to each row a, B given by its entries of :func:`.pairs_of`."""
-    for entry, (a, b) in zip(bends, pairs_of(len(moved)), strict=True):
-        result[a] += entry * moved[b]
-        if a != b:
-            result[b] += entry * moved[a]
-
-
-def add_forms(result: FloatArray, forms: FloatArray) -> None:
-    """Add a matrix for each of :func:`.pairs_of` to a (q, m, q, m) array and to its mirror image."""
-    for form, (a, b) in zip(forms, pairs_of(len(result)), strict=True):
-        result[a, :, b] += form
-        if a != b:
-            result[b, :, a] += form
 
 
 class QuadraticForm(PassEvaluator):
@@ -215,40 +164,164 @@ def add_gram(total: FloatArray, rows: FloatArray, weights: FloatArray) -> None:
             total += sign * (scaled.T @ scaled)
 
 
-class Powers(Monomials):
-    """The monomials of (s u'v + c)^p, not damped: d phi / du_a = D_a phi."""
+@dataclass(frozen=True)
+class Diagonal:
+    """What a zero diagonal of Gamma takes away: w_i f(|u_i|^2), w_i = sum_g E_ig^2 Theta_gg for ``own`` = Theta_gg."""
 
-    def __init__(self, n_dimensions: int, kernel: Polynomial, degree: int, factor: float) -> None:
-        super().__init__(n_dimensions, degree)
-        powers = self._exponents.sum(axis=1)
-        # The series of exp(u'v) has 1 / a! here.
-        falling = np.array([float(comb(degree, k)) for k in range(degree + 1)])
-        orders = np.cumprod([1.0, *range(1, degree + 1)])
-        scales = falling * orders * kernel.scale ** np.arange(degree + 1.0)
-        self._scales = (
-            factor * (scales * np.power(kernel.offset, degree - np.arange(degree + 1.0)))[powers] * self._scales
-        )
+    own: FloatArray
+    kernel: Kernel
 
-    def features(self, samples: FloatArray) -> FloatArray:
-        """Return phi, m x c."""
-        result = np.empty((self.size, samples.shape[1]))
-        result[0] = 1.0
-        for made, source, axis in self._steps:
-            np.multiply(result[source], samples[axis], out=result[made])
-        return result
+    def value(self, samples: FloatArray, members: Members) -> float:
+        """Return the sum over the samples."""
+        return float(members.spread(self.own, squared=True) @ self.kernel.value(_squares(samples)))
+
+    def weights(self, samples: FloatArray, members: Members) -> FloatArray:
+        """Return w_i f'(|u_i|^2), c: half the gradients are these times u_i."""
+        return np.asarray(members.spread(self.own, squared=True) * self.kernel.derivative(_squares(samples)))
+
+    def bends(self, samples: FloatArray, members: Members) -> FloatArray:
+        """Return half the second derivatives for each of :func:`.pairs_of`."""
+        slopes = self.weights(samples, members)
+        turned = 2.0 * members.spread(self.own, squared=True) * self.kernel.second_derivative(_squares(samples))
+        return np.array([turned * samples[a] * samples[b] + float(a == b) * slopes for a, b in pairs_of(len(samples))])
 
 
 @dataclass
-class _Point:
-    """One W with V and F."""
+class Point:
+    """One W: the columns that give u, the turn to them, the basis, V, what the gradient takes, and F."""
 
     projection: FloatArray
-    basis: Powers
+    columns: FloatArray
+    turn: FloatArray
+    basis: Basis
     coefficients: FloatArray
+    tables: FloatArray
     value: float
 
 
-class MonomialSums(PassEvaluator):
+class SumsProblem(PassEvaluator):
+    """Oracles from sums over groups of the functions of a basis: two passes each.
+
+    With the columns V W Q / sigma for a turn Q, u_i = V'(x_i - mean), T_g = sum_i E_ig phi(u_i), V = Theta T M and
+    dF/du_i = 2 sum_g E_ig d(V_g' phi)/du_i, all of them less those of ``_diagonal``.
+    """
+
+    _diagonal: Diagonal | None = None
+    _sigma = 1.0
+    # Whether gradients put k_m for k, and are no derivatives of F.
+    _by_values = False
+
+    def _forget(self) -> None:
+        self._point: Point | None = None
+
+    @abstractmethod
+    def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
+        """Return the basis for W, and the turn Q (q x q) of W that it was chosen for."""
+
+    def _value(self, projection: FloatArray) -> float:
+        return self._at(projection).value
+
+    def _gradient(self, projection: FloatArray) -> FloatArray:
+        point, diagonal = self._at(projection), self._diagonal
+        basis, tables = point.basis, point.tables
+        # Tables of values are no derivatives, which a basis may mix in its own way.
+        mixed = partial(Basis.mixed, basis) if self._by_values else basis.mixed
+
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
+            result = basis.slopes(members.mixed(mixed, basis.features(samples), tables), samples)
+            return result if diagonal is None else result - diagonal.weights(samples, members) * samples
+
+        return self._turned_back(point, point.columns, slopes)
+
+    def _along(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
+        point, diagonal, q = self._at(projection), self._diagonal, projection.shape[1]
+        basis, both = point.basis, np.hstack([point.columns, direction @ point.turn / self._sigma])
+
+        def changes(total: Sums, samples: FloatArray, members: Members) -> None:
+            here, moved = samples[:q], samples[q:]
+            along = [np.einsum("ac,ac->c", moved, here)] if basis.damped else []
+            members.add(total[0], basis.features(here), np.column_stack([*moved, *along]))
+
+        shape = (self._groups.number, basis.size, q + int(basis.damped))
+        (sums,) = self._over().narrow(both, basis.size, [shape], changes)
+        change = np.sum([basis.shifted(sums[:, :, a], a) for a in range(q)], axis=0) - sums[:, :, q:].sum(axis=2)
+        own = basis.tables(point.coefficients, 2)
+        turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
+
+        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
+            here, moved = samples[:q], samples[q:]
+            features = basis.features(here)
+            held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
+            result, bends = basis.slopes(found, here), basis.bends(held, here)
+            if diagonal is not None:
+                bends -= diagonal.bends(here, members)
+            for entry, (a, b) in zip(bends, pairs_of(q), strict=True):
+                result[a] += entry * moved[b]
+                if a != b:
+                    result[b] += entry * moved[a]
+            return result
+
+        return self._turned_back(point, both, slopes)
+
+    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        point, diagonal, (q, width) = self._at(projection), self._diagonal, (projection.shape[1], basis.shape[1])
+        functions, pairs, number = point.basis, pairs_of(q), self._groups.number
+        own, moving, further = functions.tables(point.coefficients, 2), basis / self._sigma, q * int(functions.damped)
+
+        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
+            features, moved = functions.features(samples), rows @ moving
+            members.add(total[0], features, np.hstack([moved, *(moved * u[:, None] for u in samples[:further])]))
+            bends = functions.bends(members.mixed(functions.mixed, features, own), samples)
+            if diagonal is not None:
+                bends -= diagonal.bends(samples, members)
+            for part, weights in zip(total[1], bends, strict=True):
+                part += (moved.T * weights) @ moved
+
+        shapes = [(number, functions.size, width * (further + 1)), (len(pairs), width, width)]
+        sums, forms = self._over().with_rows(point.columns, shapes, added)
+        parts = sums.reshape(number, functions.size, further + 1, width).transpose(2, 0, 3, 1)
+        changes = np.concatenate([functions.shifted(parts[0], a) for a in range(q)], axis=1)
+        if further:
+            changes -= np.concatenate(parts[1:], axis=1)
+        result = self._quadratic(functions, changes).reshape(q, width, q, width)
+        for form, (a, b) in zip(forms, pairs, strict=True):
+            result[a, :, b] += form
+            if a != b:
+                result[b, :, a] += form
+        flat = np.einsum("aubv,ca,db->ucvd", result, point.turn, point.turn).reshape(width * q, -1)
+        return np.asarray(flat + flat.T)
+
+    def _turned_back(self, point: Point, columns: FloatArray, visit: Visit) -> FloatArray:
+        """Return 2 X' G / sigma for the columns G' that ``visit`` returns, in the coordinates of W."""
+        q, d = point.columns.T.shape
+        sums, weights = self._over().narrow(columns, point.basis.size, [(q, d), (q,)], visit)
+        # As if X were centred: what is left out of the kernel sees the mean.
+        sums -= np.outer(weights, self._stream.mean)
+        return np.asarray((2.0 / self._sigma) * sums.T @ point.turn.T)
+
+    def _at(self, projection: FloatArray) -> Point:
+        """Return the sums at W, held until the next W."""
+        if self._point is None or not np.array_equal(self._point.projection, projection):
+            (basis, turn), diagonal = self._basis_at(projection), self._diagonal
+            columns, width = projection @ turn / self._sigma, projection.shape[1] if self._by_values else 0
+
+            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
+                members.add(total[0], basis.features(samples), with_one(samples[:width]).T)
+                if diagonal is not None:
+                    total[1][0] += diagonal.value(samples, members)
+
+            shapes = [(self._groups.number, basis.size, 1 + width), (1,)]
+            sums, own = self._over().narrow(columns, basis.size, shapes, visit)
+            tables = np.tensordot(self._groups.theta, basis.inverted(sums.swapaxes(1, 2)), axes=1)
+            held = tables[:, 0]
+            value = float(np.vdot(held, sums[:, :, 0])) - float(own[0])
+            if not self._by_values:
+                tables = basis.tables(held, 1)
+            self._point = Point(projection.copy(), columns, turn, basis, held, tables, value)
+        return self._point
+
+
+class MonomialSums(SumsProblem):
     """Oracles of a :class:`TraceObjective` with a polynomial kernel, by an ``engine``.
 
     Raises ``InputError`` for another kernel.
@@ -260,111 +333,23 @@ class MonomialSums(PassEvaluator):
         stream = Stream(objective.samples, objective.gamma, engine, centred=False)
         super().__init__(objective.samples, stream, objective.kernel)
         self._polynomial, groups = objective.kernel, stream.groups
-        self._own = np.diagonal(groups.theta) * float(groups.zero_diagonal)
+        self._diagonal = Diagonal(np.diagonal(groups.theta) * float(groups.zero_diagonal), objective.kernel)
 
-    def _forget(self) -> None:
-        self._point: _Point | None = None
-
-    def _value(self, projection: FloatArray) -> float:
-        return self._at(projection).value
-
-    def _gradient(self, projection: FloatArray) -> FloatArray:
-        point, kernel, own = self._at(projection), self._polynomial, self._own
-        basis, tables = point.basis, point.basis.tables(point.coefficients, 1)
-
-        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            found = members.mixed(basis.mixed, basis.features(samples), tables)
-            weights = members.spread(own, squared=True) * kernel.derivative(_squares(samples))
-            return np.asarray(found[1:] - weights * samples)
-
-        return self._turned_back(projection, projection, basis.size, slopes)
+    def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
+        q = projection.shape[1]
+        return Powers(q, self._polynomial, self._polynomial.degree, 1.0), np.eye(q)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
-        kernel, own, (d, q) = self._polynomial, self._own, projection.shape
+        kernel, diagonal, (d, q) = self._polynomial, self._diagonal, projection.shape
         basis = Powers(q, kernel, kernel.degree - 1, kernel.degree * kernel.scale)
 
         def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
             members.add(total[0], basis.features(samples), rows)
-            weights = members.spread(own, squared=True) * kernel.derivative(_squares(samples))
-            add_gram(total[1], rows, weights)
+            if diagonal is not None:
+                add_gram(total[1], rows, diagonal.weights(samples, members))
 
         sums, gram = self._over().with_rows(projection, [(self._groups.number, basis.size, d), (d, d)], added)
         return self._quadratic(basis, sums.swapaxes(1, 2)) - gram
-
-    def _along(self, projection: FloatArray, direction: FloatArray) -> FloatArray:
-        point, q = self._at(projection), projection.shape[1]
-        basis, kernel, diagonal = point.basis, self._polynomial, self._own
-        both = np.hstack([projection, direction])
-
-        def changes(total: Sums, samples: FloatArray, members: Members) -> None:
-            members.add(total[0], basis.features(samples[:q]), np.ascontiguousarray(samples[q:].T))
-
-        (sums,) = self._over().narrow(both, basis.size, [(self._groups.number, basis.size, q)], changes)
-        change = np.sum([basis.shifted(sums[:, :, a], a) for a in range(q)], axis=0)
-        own = basis.tables(point.coefficients, 2)
-        turned = basis.tables(self._groups.theta @ basis.inverted(change), 1)
-
-        def slopes(total: Sums, samples: FloatArray, members: Members) -> FloatArray:
-            here, moved = samples[:q], samples[q:]
-            features = basis.features(here)
-            held, found = (members.mixed(basis.mixed, features, tables) for tables in (own, turned))
-            result: FloatArray = found[1:].copy()
-            add_bends(result, held[q + 1 :], moved)
-            weights, squares = members.spread(diagonal, squared=True), _squares(here)
-            result -= weights * kernel.derivative(squares) * moved
-            along = np.einsum("ac,ac->c", here, moved)
-            result -= 2.0 * weights * kernel.second_derivative(squares) * along * here
-            return result
-
-        return self._turned_back(projection, both, basis.size, slopes)
-
-    def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
-        q, width, number = projection.shape[1], basis.shape[1], self._groups.number
-        point, kernel, diagonal, pairs = self._at(projection), self._polynomial, self._own, pairs_of(q)
-        functions, own = point.basis, point.basis.tables(point.coefficients, 2)
-
-        def added(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
-            features, moved = functions.features(samples), rows @ basis
-            members.add(total[0], features, moved)
-            held = members.mixed(functions.mixed, features, own)
-            weights, squares = members.spread(diagonal, squared=True), _squares(samples)
-            slope, bend = weights * kernel.derivative(squares), 2.0 * weights * kernel.second_derivative(squares)
-            for place, (a, b) in enumerate(pairs):
-                entries = held[q + 1 + place] - bend * samples[a] * samples[b] - slope * float(a == b)
-                total[1][place] += (moved.T * entries) @ moved
-
-        shapes = [(number, functions.size, width), (len(pairs), width, width)]
-        sums, form = self._over().with_rows(projection, shapes, added)
-        columns = sums.swapaxes(1, 2)
-        changes = np.concatenate([functions.shifted(columns, a) for a in range(q)], axis=1)
-        result = self._quadratic(functions, changes).reshape(q, width, q, width)
-        add_forms(result, form)
-        flat = result.transpose(1, 0, 3, 2).reshape(width * q, -1)
-        return np.asarray(flat + flat.T)
-
-    def _turned_back(self, projection: FloatArray, columns: FloatArray, size: int, visit: Visit) -> FloatArray:
-        """Return 2 X' G for the columns G' that ``visit`` returns."""
-        d, q = projection.shape
-        sums, _ = self._over().narrow(columns, size, [(q, d), (q,)], visit)
-        return np.ascontiguousarray(2.0 * sums.T)
-
-    def _at(self, projection: FloatArray) -> _Point:
-        """Return the sums at W, held until the next W."""
-        if self._point is None or not np.array_equal(self._point.projection, projection):
-            kernel, own = self._polynomial, self._own
-            basis = Powers(projection.shape[1], kernel, kernel.degree, 1.0)
-
-            def visit(total: Sums, samples: FloatArray, members: Members) -> None:
-                members.add(total[0], basis.features(samples), np.ones((samples.shape[1], 1)))
-                total[1][0] += members.spread(own, squared=True) @ kernel.value(_squares(samples))
-
-            (sums, diagonal) = self._over().narrow(
-                projection, basis.size, [(self._groups.number, basis.size, 1), (1,)], visit
-            )
-            coefficients = self._groups.theta @ basis.inverted(sums[:, :, 0])
-            value = float(np.vdot(coefficients, sums[:, :, 0])) - float(diagonal[0])
-            self._point = _Point(projection.copy(), basis, coefficients, value)
-        return self._point
 
 
 def _squares(samples: FloatArray) -> FloatArray:

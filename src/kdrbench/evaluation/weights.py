@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from kdrbench.arrays import Device, is_device_array, row_chunks
-from kdrbench.evaluation.passes import Report, run_pass
+from kdrbench.arrays import Device, row_chunks
 from kdrbench.kernels import Pairing, terms_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma, TraceObjective
+from kdrbench.samples.passes import Report, chunks, run_pass
 
-# Samples at a time, whatever the number of threads, so that results do not depend on it.
+# Samples at a time at most.
 _CHUNK = 512
 # Rows of this number of entries, and their scaled copy, stay in a core's cache.
 _CACHED_ENTRIES = 170_000
@@ -45,21 +45,16 @@ def rows_of(source: Rows, rows: slice) -> FloatArray:
     return source(rows) if callable(source) else source[rows, :]
 
 
-def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
-    """Return the chunks of samples that threads work on."""
-    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
-
-
 def weighted_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Report | None = None) -> FloatArray:
     """Return X' diag(w) X, in numpy, each sign of w being half the work of a general product."""
-    if is_device_array(first := rows_of(columns, slice(0, 1))):
-        device = Device.of(first)
+    device = Device.of(first := rows_of(columns, slice(0, 1)))
+    if not device.is_host:
         if isinstance(weights, np.ndarray) and not weights.any():
             return np.zeros((first.shape[1],) * 2)
         total = device.zeros(first.shape[1], first.shape[1])
-        here = weights if is_device_array(weights) else device.up(weights)
+        here = device.up(weights) if isinstance(weights, np.ndarray) else weights
         for rows in row_chunks(here.shape[0], first.shape[1]):
-            part = device.xp.astype(rows_of(columns, rows), device.xp.float64)
+            part = device.wide(rows_of(columns, rows))
             total += (part * here[rows, None]).T @ part
         return device.down(total)
     upper = upper_gram(columns, weights, threads, report)
@@ -98,15 +93,16 @@ class GammaSums:
     """Gamma prepared for sums over its classes, or over its factors, of arrays of numpy or of a ``device``."""
 
     def __init__(self, gamma: FactoredGamma, threads: int = 1, device: Device | None = None) -> None:
-        self._gamma, self._threads, self._device = gamma, threads, device
+        self._gamma, self._threads, self._device = gamma, threads, device or Device.of(gamma.table)
         self._n_samples, self._codes = gamma.n_samples, gamma.codes
         # Rows of U: all of them, or those of the classes.
-        self._table, self._weights = self._up(gamma.table), self._up(gamma.weights)
+        up = self._device.up
+        self._table, self._weights = up(gamma.table.astype(float)), up(gamma.weights.astype(float))
         self._chunks = chunks(gamma.n_samples)
         # Of each chunk, once it was asked for.
         self._members: dict[tuple[int, int], list[tuple[int, slice | NDArray[np.intp]]]] = {}
         if gamma.codes is not None:
-            self._blocks: FloatArray = self._up((gamma.table * gamma.weights) @ gamma.table.T)
+            self._blocks: FloatArray = up((gamma.table * gamma.weights) @ gamma.table.T)
 
     @property
     def diagonal(self) -> FloatArray:
@@ -122,13 +118,14 @@ class GammaSums:
         """Return T with which (Gamma * A B') Q is the spread of A and T, for B = ``features`` and any A like it."""
         sums = self._sums(features, columns, report)
         if self._codes is None:
-            return self._weights[:, None, None] * sums
-        mixed: FloatArray = self._xp.tensordot(self._blocks, sums, axes=1)
+            mixed: FloatArray = self._weights[:, None, None] * sums
+        else:
+            mixed = self._xp.tensordot(self._blocks, sums, axes=1)
         return mixed
 
     def spread(self, features: Rows, mixed: FloatArray, report: Report | None = None) -> FloatArray:
         """Return row i of ``features`` times the block of T = ``mixed`` that belongs to sample i, n x c."""
-        result = self._zeros(self._n_samples, mixed.shape[2])
+        result: FloatArray = self._device.zeros(self._n_samples, mixed.shape[2])
 
         def visit(total: None, rows: slice) -> None:
             result[rows, :] = self.spread_over(rows_of(features, rows), mixed, rows)
@@ -142,7 +139,7 @@ class GammaSums:
         if self._codes is None:
             return self._spread_by_factors(part, inner, rows)
         shape = (part.shape[0], mixed.shape[2])
-        out = self._zeros(*shape) if self._device is not None else np.empty(shape, part.dtype)
+        out = np.empty(shape, part.dtype) if self._device.is_host else self._device.zeros(*shape)
         for number, members in self._classes(rows):
             out[members, :] = part[members, :] @ inner[number, :, :]
         return out
@@ -152,20 +149,17 @@ class GammaSums:
         sums = self._sums(features, columns, report)
         if self._codes is not None:
             sums = self._xp.tensordot(self._table.T, sums, axes=1)
-        if self._device is not None:
-            total = self._zeros(sums.shape[2], sums.shape[2])
-            for r in range(sums.shape[0]):
-                total += self._weights[r] * (sums[r, :, :].T @ sums[r, :, :])
-            return self._device.down(total)
         # One product for all factors: sum_r w_r M_r'M_r with positive and negative weights apart.
-        sums *= np.sqrt(np.abs(self._weights))[:, None, None]
-        result: FloatArray = np.zeros((sums.shape[2],) * 2)
+        xp, device, weights = self._xp, self._device, self._gamma.weights
+        sums = sums * device.up(np.sqrt(np.abs(weights).astype(float)))[:, None, None]
+        result = device.zeros(sums.shape[2], sums.shape[2])
         for sign in (1.0, -1.0):
-            chosen = np.sign(self._weights) == sign
-            if chosen.any():
-                flat = (sums if chosen.all() else sums[chosen]).reshape(-1, sums.shape[2])
+            chosen = np.flatnonzero(np.sign(weights) == sign)
+            if len(chosen):
+                part = sums if len(chosen) == len(weights) else xp.take(sums, device.up(chosen), axis=0)
+                flat = xp.reshape(part, (-1, sums.shape[2]))
                 result += sign * (flat.T @ flat)
-        return result
+        return device.down(result)
 
     def _sums(self, features: Rows, columns: Rows, report: Report | None) -> FloatArray:
         """Return S_c = B_c' Q_c of each class, or (U_r * B)' Q of each factor, (number) x m x c."""
@@ -181,7 +175,7 @@ class GammaSums:
             for place, members in self._classes(rows):
                 total[place, :, :] += part[members, :].T @ targets[members, :]
 
-        parts = run_pass(self._chunks_of(m, c), self._threads, lambda: self._zeros(number, m, c), visit, report)
+        parts = run_pass(self._chunks_of(m, c), self._threads, lambda: self._device.zeros(number, m, c), visit, report)
         total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
         return total
 
@@ -234,22 +228,14 @@ class GammaSums:
 
     @property
     def _xp(self) -> Any:
-        return np if self._device is None else self._device.xp
-
-    def _up(self, array: FloatArray) -> FloatArray:
-        """Return an array of numpy where the samples are."""
-        return array if self._device is None else self._device.up(array.astype(np.float64))
-
-    def _zeros(self, *shape: int) -> FloatArray:
-        zeros: FloatArray = np.zeros(shape) if self._device is None else self._device.zeros(*shape)
-        return zeros
+        return self._device.xp
 
     def _cast(self, array: FloatArray, like: FloatArray) -> FloatArray:
-        return array.astype(like.dtype, copy=False) if self._device is None else array
+        return array.astype(like.dtype, copy=False) if self._device.is_host else array
 
     def _chunks_of(self, *widths: int) -> list[slice]:
         """Return chunks for arrays of these widths."""
-        return self._chunks if self._device is None else list(row_chunks(self._n_samples, max(widths)))
+        return self._chunks if self._device.is_host else list(row_chunks(self._n_samples, max(widths)))
 
 
 def cleaned_degrees(sums: GammaSums, n_samples: int) -> FloatArray:
@@ -267,17 +253,16 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
     Where f_i'(0) is zero, the sign of f_i' above 0 replaces it.
     """
     gamma, features = objective.gamma, objective.array
-    device = Device.of(features) if is_device_array(features) else None
-    if device is None:
-        columns: Rows = features
-    else:
+    device = Device.of(features)
+    columns: Rows = features
+    if not device.is_host:
         order = gamma.class_order
         there, gamma = (None, gamma) if order is None else (device.up(order), gamma.of(order))
 
         def columns(rows: slice) -> FloatArray:
             taken = features[rows, :] if there is None else device.xp.take(features, there[rows], axis=0)
-            cast: FloatArray = device.xp.astype(taken, device.xp.float64)
-            return cast
+            wide: FloatArray = device.wide(taken)
+            return wide
 
     n_samples, sums = gamma.n_samples, GammaSums(gamma, threads)
     slopes = dict.fromkeys(Pairing, 0.0)
@@ -285,9 +270,8 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
         slope = float(term.kernel.derivative(np.zeros((1, 1)))[0, 0])
         slope = slope or float(np.sign(term.kernel.derivative(np.ones((1, 1)))[0, 0]))
         slopes[term.kernel.pairing] += term.weight * slope
-    here = sums if device is None else GammaSums(gamma, device=device)
-    ones = np.ones((n_samples, 1)) if device is None else device.ones(n_samples, 1)
-    quadratic = here.quadratic(ones, columns, report)
+    here = sums if device.is_host else GammaSums(gamma, device=device)
+    quadratic = here.quadratic(device.ones(n_samples, 1), columns, report)
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
         diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(n_samples)

@@ -1,11 +1,5 @@
 """The ISM family of kernels: each is a scalar function f of a pairing beta of two projected samples."""
 
-from kdrbench.kernels.bandwidth import (
-    EstimatedGaussian,
-    RelativeGaussian,
-    neighbour_distances,
-    restricted,
-)
 from kdrbench.kernels.combination import (
     Combination,
     Term,
@@ -16,13 +10,17 @@ from kdrbench.kernels.combination import (
     terms_of,
 )
 from kdrbench.kernels.family import (
+    EstimatedGaussian,
     Gaussian,
     Kernel,
     Linear,
     Multiquadric,
     Pairing,
     Polynomial,
+    RelativeGaussian,
     Squared,
+    neighbour_distances,
+    restricted,
 )
 from kdrbench.kernels.median import MedianDistance, estimated_median_distance, median_distance
 from kdrbench.kernels.registry import EXACT_SAMPLES, FAMILIES, build_kernel, check_definition, resolve_kernel

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.kernels.combination import Combination, Term, terms_of
+from kdrbench.kernels.combination import Combination, kernel_values, terms_of
 from kdrbench.kernels.family import (
     FloatArray,
     Gaussian,
@@ -31,7 +31,6 @@ from kdrbench.kernels.family import (
     Pairing,
     Polynomial,
     Squared,
-    pairing_block,
 )
 
 # Pivots a block: enough for matrix products to pay, few enough not to draw two where one would do.
@@ -42,21 +41,6 @@ _CONDITIONAL = (Multiquadric, Squared)
 _FACTORED = (Gaussian, Linear, Polynomial, *_CONDITIONAL)
 
 Rows = Callable[[NDArray[np.intp]], FloatArray]
-
-
-def kernel_values(terms: Sequence[Term], left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return K for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
-    total: FloatArray | None = None
-    beta: dict[Pairing, FloatArray] = {}
-    for term in terms:
-        pairing = term.kernel.pairing
-        if pairing not in beta:
-            beta[pairing] = pairing_block(pairing, left, right)
-        part = term.kernel.value(beta[pairing])
-        if term.weight != 1.0:
-            part *= term.weight
-        total = part if total is None else total + part
-    return np.zeros((len(left), len(right))) if total is None else total
 
 
 def bounded_factor(

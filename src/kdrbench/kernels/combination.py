@@ -11,16 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.bandwidth import Samples, restricted
 from kdrbench.kernels.family import (
     FloatArray,
     Kernel,
     Linear,
     Pairing,
     Polynomial,
+    Rows,
     Squared,
     pairing_block,
     pairing_values,
+    restricted,
 )
 
 # Samples a block of pairs: a few of them stay in the cache.
@@ -60,7 +61,7 @@ def terms_of(kernel: Kernel | Combination) -> tuple[Term, ...]:
     return (Term(1.0, kernel),)
 
 
-def restricted_to(kernel: Kernel | Combination, samples: Samples) -> Kernel | Combination:
+def restricted_to(kernel: Kernel | Combination, samples: Rows) -> Kernel | Combination:
     """Return the kernel, or each member of a combination, for pairs of these of its samples."""
     if isinstance(kernel, Combination):
         return Combination(tuple(Term(term.weight, restricted(term.kernel, samples, samples)) for term in kernel.terms))
@@ -85,6 +86,21 @@ def gram_matrix(kernel: Kernel | Combination, samples: FloatArray) -> FloatArray
             beta[pairing] = pairing_values(pairing, samples)
         total += term.weight * term.kernel.value(beta[pairing])
     return 0.5 * (total + total.T)
+
+
+def kernel_values(terms: Sequence[Term], left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return K for the rows of ``left`` (m x q) against those of ``right`` (n x q), m x n."""
+    total: FloatArray | None = None
+    beta: dict[Pairing, FloatArray] = {}
+    for term in terms:
+        pairing = term.kernel.pairing
+        if pairing not in beta:
+            beta[pairing] = pairing_block(pairing, left, right)
+        part = term.kernel.value(beta[pairing])
+        if term.weight != 1.0:
+            part *= term.weight
+        total = part if total is None else total + part
+    return np.zeros((len(left), len(right))) if total is None else total
 
 
 def aligned_weights(kernels: Sequence[Kernel], features: FloatArray, target: FloatArray) -> FloatArray:

@@ -12,16 +12,18 @@ from typing import Any, cast
 import numpy as np
 
 from kdrbench.errors import InputError, TooFewSamplesError, unknown_name
-from kdrbench.kernels.bandwidth import EstimatedGaussian, RelativeGaussian, neighbour_distances
 from kdrbench.kernels.combination import Combination, Term, aligned_weights
 from kdrbench.kernels.family import (
+    EstimatedGaussian,
     FloatArray,
     Gaussian,
     Kernel,
     Linear,
     Multiquadric,
     Polynomial,
+    RelativeGaussian,
     Squared,
+    neighbour_distances,
 )
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.methods import build_method, is_own, load_method, unknown_method

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels import Kernel
-from kdrbench.kernels.bounded_factor import centred_factor
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray, pairing_values
 from kdrbench.samples import Codes, class_sizes, coded_labels, small_type
@@ -213,7 +212,11 @@ def target_gamma(targets: FloatArray, kernel: Kernel, *, zero_diagonal: bool = T
         raise InputError(f"targets must be finite, n entries or n x m; got shape {targets.shape}, perhaps with NaN")
     if np.ptp(columns, axis=0).max() == 0.0:
         raise InputError("targets are all equal: there is nothing to learn from them")
-    factor = None if len(columns) <= _DENSE_TARGETS else centred_factor(kernel, columns, _LEFT_OUT)
+    factor = None
+    if len(columns) > _DENSE_TARGETS:
+        from kdrbench.kernels.bounded_factor import centred_factor
+
+        factor = centred_factor(kernel, columns, _LEFT_OUT)
     if factor is None:
         values = kernel.value(pairing_values(kernel.pairing, columns))
         centred = doubly_centred(values)

@@ -1,20 +1,28 @@
-"""Passes over samples as sums over parts, whose bits do not depend on who computes them.
+"""Passes over many parts: on as many threads as given, and sums over samples whose bits do not depend on who adds them.
 
-A pass is a callable ``partial_sums(samples, rows) -> arrays``. It holds all that it needs but the samples, so that it
-can be sent without them. There are as many parts as the number of samples says, and nothing else. What they give is
-added in a fixed binary tree: neighbours, then neighbouring sums, level after level, and a sum without a neighbour goes
-up a level as it is. So threads, processes and machines give the same bits. Which of these work is up to an engine.
+A pass over samples is a callable ``partial_sums(samples, rows) -> arrays``. It holds all that it needs but the samples,
+so that it can be sent without them. The number of parts depends on the number of samples alone. Their sums are added in
+a fixed binary tree: neighbours, then neighbouring sums, level after level, and a sum without a neighbour goes up a
+level as it is. So threads, processes and machines give the same bits. An engine decides which of these work.
+
+BLAS gets one thread during a pass: products of this size gain little from more, and threads of BLAS and of ours would
+wait for each other. A fit holds it for its whole length by :func:`.one_blas_thread`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kdrbench.blas import one_blas_thread, waiting_threads
 
 Sums = tuple[NDArray[np.float64], ...]
 # The first argument is what the engine was given as samples, with the groups of the samples where a pass needs them.
@@ -23,6 +31,13 @@ PartialSums = Callable[[Any, slice], Sums]
 Report = Callable[[float], bool]
 # At least as many parts as this, if each has enough rows; and the most rows of a part.
 _PARTS, _FEWEST_ROWS, _MOST_ROWS = 16, 4096, 65_536
+
+
+# Samples at a time, whatever the number of threads, so that results do not depend on it.
+_CHUNK = 512
+_SECONDS_BETWEEN_WORDS = 0.05
+Part = TypeVar("Part")
+Sum = TypeVar("Sum")
 
 
 class PassStoppedError(Exception):
@@ -48,6 +63,11 @@ def parts_of(n_samples: int) -> list[slice]:
     n_parts = max(min(_PARTS, -(-n_samples // _FEWEST_ROWS)), -(-n_samples // _MOST_ROWS))
     bounds = [round(n_samples * part / n_parts) for part in range(n_parts + 1)]
     return [slice(*ends) for ends in pairwise(bounds)]
+
+
+def chunks(n_samples: int, size: int = _CHUNK) -> list[slice]:
+    """Return the chunks of samples that threads work on."""
+    return [slice(begin, min(begin + size, n_samples)) for begin in range(0, n_samples, size)]
 
 
 def added(left: Sums, right: Sums) -> Sums:
@@ -82,3 +102,107 @@ class TreeSum:
         for larger in left_over[1:]:
             total = added(larger, total)
         return total
+
+
+def run_pass(
+    parts: Sequence[Part],
+    threads: int,
+    new: Callable[[], Sum],
+    visit: Callable[[Sum, Part], None],
+    report: Report | None = None,
+) -> list[Sum]:
+    """Return what ``visit`` has added to one ``new`` sum a thread, the parts being dealt in turn.
+
+    Raises ``PassStoppedError`` once ``report`` has answered no.
+    """
+    progress = _Progress(len(parts), report)
+    # Setting the limit takes longer than a small part.
+    with one_blas_thread() if len(parts) > 1 else nullcontext():
+        if min(threads, len(parts)) > 1:
+            return _shared(parts, min(threads, len(parts)), new, visit, progress)
+        total = new()
+        for part in parts:
+            visit(total, part)
+            progress.one_more()
+            progress.report_share()
+        return [total]
+
+
+@dataclass(frozen=True)
+class ThreadEngine:
+    """Threads of this process share the parts of a pass."""
+
+    threads: int = 1
+
+    def run(
+        self, samples: Any, parts: Sequence[slice], partial_sums: PartialSums, report: Report | None = None
+    ) -> Sums:
+        """Return the sum over all parts."""
+        tree, threads = TreeSum(), 1 if samples.in_order else self.threads
+
+        def visit(total: TreeSum, place: int) -> None:
+            total.add(place, partial_sums(samples, parts[place]))
+
+        run_pass(range(len(parts)), threads, lambda: tree, visit, report)
+        return tree.total()
+
+
+def _shared(
+    parts: Sequence[Part],
+    workers: int,
+    new: Callable[[], Sum],
+    visit: Callable[[Sum, Part], None],
+    progress: _Progress,
+) -> list[Sum]:
+    """Visit as many shares of the parts as there are workers, the caller being one of them.
+
+    It also takes the shares that no other thread has begun: on a busy machine it never waits for one to wake up. Shares
+    do not depend on who takes them, and so sums do not.
+    """
+    sums: list[Sum | None] = [None] * workers
+    # Asking it for the next number is one step for all threads.
+    shares = iter(range(workers))
+
+    def work(report: Callable[[], None] = lambda: None) -> None:
+        try:
+            for share in shares:
+                total = new()
+                for part in parts[share::workers]:
+                    if progress.stopped:
+                        return
+                    visit(total, part)
+                    progress.one_more()
+                    report()
+                sums[share] = total
+        except BaseException:
+            progress.stopped = True
+            raise
+
+    helpers = [waiting_threads().submit(work) for _ in range(workers - 1)]
+    try:
+        work(progress.report_share)
+        running = [helper for helper in helpers if not helper.cancel()]
+        while wait(running, timeout=_SECONDS_BETWEEN_WORDS).not_done:
+            progress.report_share()
+    except BaseException:
+        progress.stopped = True
+        wait([helper for helper in helpers if not helper.cancel()])
+        raise
+    for helper in running:
+        helper.result()
+    return cast(list[Sum], sums)
+
+
+class _Progress:
+    """How many parts are done; only the thread that asked for the pass reports."""
+
+    def __init__(self, parts: int, report: Report | None) -> None:
+        self.stopped = False
+        self._parts, self._report, self._done = parts, report, 0
+
+    def one_more(self) -> None:
+        self._done += 1
+
+    def report_share(self) -> None:
+        if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
+            raise PassStoppedError

@@ -10,7 +10,8 @@ from sklearn.svm import SVC
 
 from kdrbench.datasets import load_dataset
 from kdrbench.errors import InputError
-from kdrbench.evaluation import DenseProblem, Evaluation, build_problem
+from kdrbench.evaluation import Evaluation, build_problem
+from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.kernels import build_kernel
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
