@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import VERBOSE
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, certificate_of, fitted
+from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.paradigms import PARADIGMS
@@ -104,6 +104,10 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
+    rank_, constant_features_ :
+        Dimension of the span of the features, in which the components lie: a feature that does not vary, here listed by
+        its place, has no weight, and features that determine each other share theirs (weights of least norm). Of more
+        components than that, the last ones are outside the span and mean nothing.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
     classes_ (one column of labels only), n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
@@ -175,11 +179,12 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for attribute in ("classes_", "labels_", "embedding_", "history_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
-        learned, self.kernel_, dtype = fitted(self, X, y, sample_weight)
+        fit = fitted(self, X, y, sample_weight)
+        learned, self.kernel_, self._certificate = fit.learned, fit.kernel, fit.certificate
+        self.rank_, self.constant_features_ = fit.span.rank, fit.span.constant
         self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
-        self.components_ = learned.projection.T.astype(dtype, copy=False)
-        self._certificate = certificate_of(learned)
+        self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
