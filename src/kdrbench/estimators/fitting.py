@@ -47,7 +47,7 @@ from kdrbench.solvers import (
 )
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, riemannian_gradient
 from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
@@ -60,7 +60,11 @@ _FOR_WEIGHTS = 2000
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
 AnyKernel = Kernel | Combination
-_COUNTS = OneOf(("n_classes", "eigengap"))
+_COUNTS = OneOf(("n_classes", "eigengap", "auto"))
+# The share of the objective that the components chosen by "auto" have of that of all classes' components.
+_EXPLAINED = 0.95
+# Turning W by one radian changes F by at most this share, to first order: nothing is left to be gained.
+_FLAT = 1e-9
 # One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
 _DEFAULT_STARTS = {"alternative": ("multistart", 4)}
 # Rows this far from orthonormal are meant to be: they come from single precision.
@@ -109,6 +113,7 @@ class Fit(NamedTuple):
     dtype: type[np.floating[Any]]
     span: FeatureSpan
     certificate: Certificate | CertificateOnDemand
+    shares: FloatArray | None
 
 
 def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
@@ -132,8 +137,13 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     with FitProgress(title, tolerance, int(estimator.verbose)) if estimator.verbose else nullcontext() as progress:
         most = estimator.max_iter or MOST_ITERATIONS
         monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
-        best, kernel, doubted = _outcomes(estimator, asked, (known, span), named, monitor, rng)
-        learned = exactly(best)
+        learn = partial(_outcomes, estimator, asked, (known, span), named, monitor, rng)
+        best, kernel, doubted = learn(estimator.n_components)
+        shares = objective_shares(best)
+        if estimator.n_components == "auto" and shares is not None:
+            best, kernel, doubted = learn(1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED)))
+            shares = objective_shares(best)
+        learned = _without_false_stall(exactly(best))
         if progress is not None:
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
@@ -145,7 +155,7 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     for doubt in doubted:
         warnings.warn(doubt, UserWarning, 4)
     count = max(learned.projection.shape[1], wanted_components(estimator))
-    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned))
+    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares)
 
 
 def _outcomes(
@@ -155,6 +165,7 @@ def _outcomes(
     named: AskedSolver,
     monitor: Callable[[], Monitor],
     rng: np.random.Generator,
+    n_components: int | str | None,
 ) -> tuple[Learned, AnyKernel, list[str]]:
     """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
     known, span = samples
@@ -164,7 +175,7 @@ def _outcomes(
     if known.weights is not None and isinstance(task, SupervisedTask):
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
     kernel_for = partial(resolved_kernel, estimator, asked, known, task)
-    n_components = components_of(estimator.n_components, task, span, kernel_for)
+    n_components = components_of(n_components, task, span, kernel_for)
     if isinstance(features, np.ndarray):
         _check_footprint(estimator, Sizes(*shape), evaluation.evaluator, asked.family, n_components)
     starts: Iterable[FloatArray]
@@ -296,6 +307,37 @@ def exactly(learned: Learned) -> Learned:
     return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
 
 
+def objective_shares(learned: Learned) -> FloatArray | None:
+    """Return q shares of F(W) - F(0): what each component adds to those before it, of all that add anything.
+
+    ``None`` where samples are streamed, for each share takes a pass.
+    """
+    problem, projection = cast(DispatchedProblem, learned.problem), learned.projection
+    if problem.objective.is_streamed:
+        return None
+    fresh = problem.fresh()
+    nothing = fresh.value(np.zeros((len(projection), 1)))
+    values = [fresh.value(np.ascontiguousarray(projection[:, :count])) for count in range(1, projection.shape[1] + 1)]
+    gains = np.maximum(np.diff([nothing, *values]), 0.0)
+    return gains / gains.sum() if gains.any() else np.full(len(gains), 1.0 / len(gains))
+
+
+def _without_false_stall(learned: Learned) -> Learned:
+    """Return what was learned as converged where the solver stalled for F does not change beyond rounding.
+
+    Relative stationarity is |(I - WW') G| / |G|, which is undefined where G vanishes beside F: there it is judged by
+    |(I - WW') G| / |F|.
+    """
+    if learned.status is not Status.STALLED:
+        return learned
+    gradient = learned.problem.fresh().gradient(learned.projection)
+    slope = float(np.linalg.norm(riemannian_gradient(learned.projection, gradient)))
+    if slope > _FLAT * abs(learned.objective):
+        return learned
+    message = f"F does not change beyond rounding: its slope is {slope:.1e}"
+    return replace(learned, status=Status.CONVERGED, message=message)
+
+
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
     problem, result = cast(DispatchedProblem, learned.problem), learned.result
@@ -371,7 +413,7 @@ def components_of(wanted: object, task: Task, span: FeatureSpan, kernel_for: Cal
 
     Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
     """
-    if wanted is None or wanted == "n_classes":
+    if wanted in (None, "n_classes", "auto"):
         return min(task.n_classes, span.rank)
     if wanted == "eigengap":
         # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.

@@ -37,9 +37,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Parameters
     ----------
-    n_components : int, {"n_classes", "eigengap"} or None
+    n_components : int, {"n_classes", "eigengap", "auto"} or None
         Number q of components, 1 <= q <= n_features. ``n_classes`` (or ``None``): the number of classes, clusters or
-        continuous target columns, at most n_features. ``eigengap``: the largest gap in the spectrum of Phi_0.
+        continuous target columns, at most the rank of the features. ``eigengap``: the largest gap in the spectrum of
+        Phi_0. ``auto``: the first components of that many which together have 95 % of what they explain
+        (``explained_objective_ratio_``), learned again.
     kernel : str or kernel
         ``gaussian`` (``rbf``), ``polynomial`` (``poly``), ``linear``, ``squared``, ``multiquadric``, ``rbf_relative``
         or ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
@@ -104,6 +106,9 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
+    explained_objective_ratio_ : ndarray of shape (n_components,)
+        What each component adds to F(W) of those before it, as a share of F(W) - F(0); 0 where it adds nothing. Not for
+        samples that are streamed.
     rank_, constant_features_ :
         Dimension of the span of the features, in which the components lie: a feature that does not vary, here listed by
         its place, has no weight, and features that determine each other share theirs (weights of least norm). Of more
@@ -176,12 +181,14 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return np.asarray(self.fit(X, y).labels_)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for attribute in ("classes_", "labels_", "embedding_", "history_"):
+        for attribute in ("classes_", "labels_", "embedding_", "history_", "explained_objective_ratio_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
         fit = fitted(self, X, y, sample_weight)
         learned, self.kernel_, self._certificate = fit.learned, fit.kernel, fit.certificate
         self.rank_, self.constant_features_ = fit.span.rank, fit.span.constant
+        if fit.shares is not None:
+            self.explained_objective_ratio_ = np.pad(fit.shares, (0, len(learned.projection.T) - len(fit.shares)))
         self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
         self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
