@@ -17,6 +17,7 @@ from kdrbench.estimators.common import VERBOSE
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
 from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
+from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.paradigms import PARADIGMS
 from kdrbench.parameters import COUNT, check_parameters
@@ -201,6 +202,14 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
         check_is_fitted(self)
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
+
+    def loadings_frame(self) -> Any:
+        """Return W as a frame of pandas, n_features x n_components, with the names of the features and components."""
+        check_is_fitted(self)
+        with needed_for("loadings_frame"):
+            import pandas as pd
+        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        return pd.DataFrame(self.components_.T, index=names, columns=self.get_feature_names_out())
 
     def transform(self, X: Any) -> Any:
         """Return X W: of a Dask array a lazy one, of chunks a generator, of a tensor one on its device."""
