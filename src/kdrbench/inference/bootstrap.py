@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array
 
 from kdrbench.errors import InputError
@@ -22,6 +23,7 @@ from kdrbench.inference.refits import (
     feature_names,
     fitted,
     in_order,
+    is_numeric,
     names_out,
     nearest_orthonormal,
     principal_angles_deg,
@@ -29,6 +31,7 @@ from kdrbench.inference.refits import (
     resampled,
     seed_of,
     seeded,
+    split,
     turned_to,
 )
 from kdrbench.kernels.family import FloatArray
@@ -139,17 +142,12 @@ def bootstrap_angles(
     check_value("n_resamples", n_resamples, whole(20))
     check_value("confidence", confidence, FRACTION)
     check_value("scheme", scheme, SCHEMES)
-    samples = X if hasattr(X, "iloc") else check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    samples = X if isinstance(estimator, Pipeline) or not is_numeric(X) else check_array(X, input_name="X")
     check_samples(samples, y)
     seed, known = seed_of(random_state), np.asarray(y)
     subject = seeded(estimator, seed)
-    model = clone(subject).fit(samples, known)
-    parts = encoded(model, samples)
-    if not parts.n_steps:
-        # Axes have no names.
-        samples, model = parts.features, clone(subject).fit(parts.features, known)
-        parts = replace(encoded(model, samples), names=parts.names)
-    reference = _span_of(parts)
+    parts = encoded(clone(subject).fit(samples, known), samples)
+    reference = _span_of(parts.model, parts.features)
     resamples = (resampled(len(known), known, scheme, (seed, number)) for number in range(n_resamples))
     calls = (delayed(_learned)(subject, samples, known, rows, parts) for rows in resamples)
     drawn = list(in_order(calls, n_jobs))
@@ -166,25 +164,22 @@ def _learned(
 
     A category that the resample has not drawn is no feature there, and has the loading 0.
     """
-    model = fitted(estimator, _safe_indexing(samples, rows), known[rows])
-    if not reference.n_steps:
-        return _span_of(replace(reference, model=getattr(model, "best_estimator_", model)))
-    best = getattr(model, "best_estimator_", model)
-    before, after = best[: reference.n_steps], best[reference.n_steps :]
-    features = np.asarray(dense(before.transform(samples)), dtype=np.float64)
-    columns = _span_of(replace(reference, features=features, model=after))
+    before, after = split(fitted(estimator, _safe_indexing(samples, rows), known[rows]), reference.n_steps)
+    if before is None:
+        return _span_of(after, reference.features)
+    columns = _span_of(after, np.asarray(dense(before.transform(samples)), dtype=np.float64))
     if len(columns) == len(reference.names):
         return columns
     places = {name: place for place, name in enumerate(names_out(before, feature_names(samples), len(columns)))}
     return np.array([columns[places[name]] if name in places else 0.0 * columns[0] for name in reference.names])
 
 
-def _span_of(parts: Encoded) -> FloatArray:
-    projection = projection_of(parts.model, parts.features)
+def _span_of(model: Any, features: FloatArray) -> FloatArray:
+    projection = projection_of(model, features)
     if np.linalg.matrix_rank(projection) == len(projection):
         raise InputError(
-            f"{type(parts.model).__name__} has learned a projection that spans all {len(projection)} features, so it "
-            "has no direction to turn; set n_components of the estimator to fewer"
+            f"{type(model).__name__} has learned a projection that spans all {len(projection)} features, so it has no "
+            "direction to turn; set n_components of the estimator to fewer"
         )
     return nearest_orthonormal(projection)
 
@@ -216,5 +211,5 @@ def _summary(
         importances,
         importances[:, 0] > n_components / len(names),
         names,
-        parts.names,
+        parts.names if parts.n_steps else names,
     )

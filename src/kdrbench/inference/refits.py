@@ -123,7 +123,11 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray:
     """
     if not hasattr(model, "transform"):
         raise InputError(f"{type(model).__name__} has no transform; intervals of angles need a linear projection")
-    if (axes := linear_map(model, features)) is None:
+    with warnings.catch_warnings():
+        # Axes are no frame, whatever the model has been fitted to.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        axes = linear_map(model, features)
+    if axes is None:
         raise InputError(f"{type(model).__name__} is not a linear projection of the features, so it has no angles")
     if not axes.any():
         raise InputError(f"{type(model).__name__} has learned a projection that is 0")
@@ -165,7 +169,13 @@ def encoded(fitted: Any, X: Any) -> Encoded:
             values = dense(step.transform(values))
         n_steps += 1
     features = check_array(values, dtype=np.float64, ensure_min_samples=4, input_name="X")
-    return Encoded(n_steps, features, names, sources, model[n_steps:] if n_steps else model)
+    return Encoded(n_steps, features, names, sources, split(fitted, n_steps)[1])
+
+
+def split(fitted: Any, n_steps: int) -> tuple[Any, Any]:
+    """Return the first steps of a fitted pipeline (``None`` for 0) and the others, of a search those of its choice."""
+    model = getattr(fitted, "best_estimator_", fitted)
+    return (model[:n_steps], model[n_steps:]) if n_steps else (None, model)
 
 
 def feature_names(X: Any) -> tuple[str, ...]:
