@@ -38,9 +38,10 @@ axes.legend(frameon=False)
 # %%
 # The loadings
 # ------------
-# A column of W has length one. Signs are arbitrary: a direction may be turned around.
+# A column of W has length one. Signs are arbitrary: a direction may be turned around. Measurements are sorted by their
+# squared loadings, in which a component counts by its share of the objective.
 
-order = np.argsort(np.abs(reduction.components_).max(axis=0))
+order = np.argsort(reduction.explained_objective_ratio_ @ reduction.components_**2)
 names = np.array(
     [name.replace("od280/od315_of_diluted_wines", "od280/od315").replace("_", " ") for name in wine.feature_names]
 )

@@ -97,7 +97,7 @@ def test_a_fit_on_data_frames_is_shown_by_feature_names():
     assert not hasattr(model[-1], "classes_")
     scaled = InterpretableKDR(2, kernel="linear").fit(StandardScaler().fit_transform(X), Y)
     np.testing.assert_allclose(display.loadings, scaled.components_, atol=1e-12)
-    heaviest = np.argsort(-np.linalg.norm(scaled.components_, axis=0))[:4]
+    heaviest = np.argsort(-(scaled.explained_objective_ratio_ @ scaled.components_**2))[:4]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == X.columns[heaviest].tolist()
     # Points are at the loadings, in the order of the names.
     drawn = display.ax_.get_lines()[1].get_xdata()
@@ -147,6 +147,35 @@ def test_an_embedding_of_a_pipeline_is_what_its_classifier_sees():
         EmbeddingDisplay.from_estimator(KNeighborsClassifier().fit(X, Y), X)
 
 
+def test_the_feature_of_a_component_that_explains_nothing_is_not_the_heaviest():
+    rng = np.random.default_rng(0)
+    samples = pd.DataFrame(rng.standard_normal((300, 6)), columns=list("abcdef"))
+    labels = (samples["c"] + samples["d"] > 0).astype(int)
+    model = InterpretableKDR(3).fit(samples, labels)
+    # Components of noise lie along single features, and those of the labels are shared.
+    assert np.abs(model.components_[1:]).max() > np.abs(model.components_[0, 3])
+    display = LoadingsDisplay.from_estimator(model, samples, labels, n_resamples=0, max_features=2)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["c", "d"]
+    frame = model.loadings_frame()
+    np.testing.assert_array_equal(frame.loc["c"], model.components_[:, 2])
+    assert frame.columns.tolist() == ["interpretablekdr0", "interpretablekdr1", "interpretablekdr2"]
+    # All that is shown explains nothing: loadings alone count.
+    alone = LoadingsDisplay(loadings=[[0.6, 0.8], [0.8, -0.6]], shares=[1.0, 0.0]).plot(components=[1])
+    assert [label.get_text() for label in alone.ax_.get_yticklabels()] == ["x0", "x1"]
+
+
+def test_ten_classes_have_colours_of_their_own_and_their_names():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), 5)
+    display = EmbeddingDisplay(embedding=rng.standard_normal((50, 2)) + 5.0 * labels[:, None], y=labels).plot()
+    assert len({tuple(points.get_facecolor()[0]) for points in display.ax_.collections}) == 10
+    assert [text.get_text() for text in display.ax_.texts] == [str(name) for name in range(10)]
+    centres = np.array([np.median(display.embedding[labels == name], axis=0) for name in range(10)])
+    np.testing.assert_allclose([text.xy for text in display.ax_.texts], centres)
+    few = EmbeddingDisplay(embedding=display.embedding, y=labels // 5).plot()
+    assert not few.ax_.texts
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -159,6 +188,7 @@ def test_an_embedding_of_a_pipeline_is_what_its_classifier_sees():
         (lambda: LoadingsDisplay(loadings=np.eye(2), feature_names=["a"]), "2 features and 1 feature_names"),
         (lambda: LoadingsDisplay(loadings=np.ones(3)), r"n_components x n_features, got shape \(3,\)"),
         (lambda: LoadingsDisplay(loadings=np.eye(2), resampled=np.ones((4, 1, 2))), "n_resamples x 2 x 2"),
+        (lambda: LoadingsDisplay(loadings=np.eye(2), shares=[1.0, -1.0]), "shares must be 2 finite numbers >= 0"),
         (lambda: LoadingsDisplay(loadings=np.eye(2)).intervals(), "give n_resamples > 0"),
         (lambda: LoadingsDisplay(loadings=np.eye(2)).plot(components=[2]), "between 0 and n_components - 1 = 1, got 2"),
         (lambda: EmbeddingDisplay(embedding=np.ones(3)), r"n_samples x n_components, got shape \(3,\)"),

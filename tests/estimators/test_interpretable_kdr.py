@@ -150,7 +150,10 @@ def test_an_early_end_is_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 14}, "None, one of n_classes, eigengap, or an integer between 1 and n_features = 13, got 14"),
+        (
+            {"n_components": 14},
+            "None, one of n_classes, eigengap, auto, or an integer between 1 and n_features = 13",
+        ),
         ({"n_components": 2.5}, "got 2.5"),
         ({"kernel": "RBF"}, r"unknown kernel 'RBF'. Did you mean 'rbf'\?"),
         ({"paradigm": "magic"}, "unknown paradigm 'magic'; allowed: alternative, semi_supervised"),

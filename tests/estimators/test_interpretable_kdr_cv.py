@@ -3,13 +3,14 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
@@ -249,3 +250,24 @@ def test_a_candidate_that_fails_is_left_out_with_a_warning():
     model.set_params(param_grid={"sigma": ["wide"]})
     with pytest.raises(InputError, match="unknown sigma 'wide'"):
         model.fit(X, Y)
+
+
+def test_a_scaler_of_columns_reads_a_frame_with_text():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"colour": rng.choice(["blue", "red", "green"], 60), "size": rng.standard_normal(60)})
+    y = np.where((frame["colour"] == "red") | (frame["size"] > 1.0), "yes", "no")
+    scaler = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["colour"]))
+    options = {"n_components": 2, "param_grid": {}, "cv": 3}
+    model = InterpretableKDRCV(scaler=scaler, **options).fit(frame, y)
+    by_hand = InterpretableKDRCV(scaler="passthrough", **options).fit(np.asarray(scaler.fit_transform(frame)), y)
+    assert model.feature_names_in_.tolist() == ["colour", "size"]
+    assert model.score(frame, y) > 0.9
+    np.testing.assert_allclose(np.abs(model.components_), np.abs(by_hand.components_), atol=1e-9)
+    assert model.transform(frame).shape == (60, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[["size", "colour"]])
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        InterpretableKDRCV(**options).fit(frame, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        InterpretableKDRCV(scaler=scaler, **options).fit(frame, y[:-1])

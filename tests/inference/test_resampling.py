@@ -1,14 +1,16 @@
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from kdrbench.errors import InputError
-from kdrbench.estimators import LMNN, InterpretableKDR
+from kdrbench.estimators import LMNN, InterpretableKDR, InterpretableKDRCV
 from kdrbench.inference import atlas, bootstrap_angles, choose_n_components, held_out_test, linear_time_hsic
 from kdrbench.inference.components import _permuted_rests
 
@@ -56,13 +58,67 @@ def test_units_and_scaling_in_a_pipeline_and_what_is_linear():
     found = bootstrap_angles(lda, X, y, **options)
     truth = lda.fit(X, y).scalings_[:, 0]
     assert abs(found.projection[:, 0] @ truth) == pytest.approx(np.linalg.norm(truth), rel=1e-9)
-    # LDA follows units: the direction in metres is that in millimetres times 1000, also through a pipeline.
+    # Of a pipeline with a scaler loadings are those of the scaled features, whatever the units of the given ones.
     scaled = make_pipeline(StandardScaler(), lda)
-    np.testing.assert_allclose(bootstrap_angles(scaled, X, y, **options).angles_deg, found.angles_deg, rtol=1e-6)
+    metres, others = (bootstrap_angles(scaled, Z, y, **options) for Z in (X, X * 10.0 ** np.arange(5) + 3.0))
+    np.testing.assert_allclose(others.angles_deg, metres.angles_deg, rtol=1e-6)
+    np.testing.assert_allclose(others.importance_intervals, metres.importance_intervals, rtol=1e-6, atol=1e-12)
+    by_hand = bootstrap_angles(lda, StandardScaler().fit_transform(X), y, **options)
+    np.testing.assert_allclose(metres.importances, by_hand.importances, rtol=1e-9)
     one_hot = np.eye(2)[y]
     assert bootstrap_angles(PLSRegression(1), X, one_hot, **options).projection.shape == (5, 1)
     nca = NeighborhoodComponentsAnalysis(1, max_iter=3)
     assert bootstrap_angles(nca, X, y, **options, scheme="half").angles_deg.shape == (1, 2)
+
+
+def mixed(n_samples=90):
+    """Return a frame of numbers in other units and text, of which ``colour`` and ``size`` decide the labels."""
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["blue", "green", "red", "rare"], n_samples, p=[0.35, 0.32, 0.3, 0.03])
+    colour[0] = "rare"
+    size, noise = rng.standard_normal((2, n_samples))
+    frame = pd.DataFrame({"noise": 1e-4 * noise, "colour": colour, "size": 1e3 * size, "other": rng.random(n_samples)})
+    return frame, ((colour == "red") | (size > 0.8)).astype(int)
+
+
+def encoder():
+    numbers = (StandardScaler(), ["noise", "size", "other"])
+    return make_column_transformer(numbers, (OneHotEncoder(handle_unknown="ignore"), ["colour"]))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        make_pipeline(encoder(), InterpretableKDR(2)),
+        make_pipeline(encoder(), "passthrough", StandardScaler(), InterpretableKDR(2)),
+        InterpretableKDRCV(n_components=2, param_grid={}, scaler=encoder(), cv=3),
+    ],
+    ids=["pipeline", "two scalers", "search"],
+)
+def test_indicators_of_a_mixed_frame_are_one_feature(estimator):
+    X, y = mixed()
+    found = bootstrap_angles(estimator, X, y, n_resamples=20, scheme="half", random_state=0)
+    assert found.feature_names == ("noise", "colour", "size", "other")
+    assert found.importances.sum() == pytest.approx(2.0)
+    assert set(np.argsort(-found.importances)[:2]) == {1, 2}
+    # Halves without the rarest colour have one feature less.
+    assert len(found.encoded_names) == len(found.projection) == 7
+    lengths = (found.projection**2).sum(axis=1)
+    assert found.importances[1] == pytest.approx(lengths[3:].sum())
+    assert found.to_frame().index[:2].tolist() == [
+        found.feature_names[place] for place in np.argsort(-found.importances)[:2]
+    ]
+
+
+def test_components_of_a_mixed_frame_are_those_of_its_encoding():
+    X, y = mixed()
+    options = {"max_components": 1, "n_permutations": 19, "random_state": 0}
+    found = choose_n_components(make_pipeline(encoder(), InterpretableKDR()), X, y, **options)
+    numbers = choose_n_components(InterpretableKDR(), np.asarray(encoder().fit_transform(X)), y, **options)
+    assert found.n_components == numbers.n_components == 1
+    np.testing.assert_array_equal(found.tests[0].null, numbers.tests[0].null)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        choose_n_components(InterpretableKDR(), X, y, **options)
 
 
 @pytest.mark.parametrize(

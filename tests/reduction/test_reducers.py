@@ -107,6 +107,35 @@ def test_constant_features_many_features_and_few_samples(estimator):
     assert np.isfinite(clone(estimator).fit(twice, np.repeat(Y, 2)).transform(twice)).all()
 
 
+SHRINKING = [LDA(2, shrinkage="auto"), SIR(2, shrinkage="auto"), SAVE(2, shrinkage=0.1), LFDA(2, shrinkage="auto")]
+
+
+@pytest.mark.parametrize("estimator", [*OURS, *SHRINKING], ids=str)
+@pytest.mark.parametrize("value", [0.0, 0.1, 5.0])
+def test_a_constant_feature_changes_nothing(estimator, value):
+    first = outputs(estimator, X, Y)
+    np.testing.assert_allclose(outputs(estimator, np.insert(X, 2, value, axis=1), Y), first, rtol=0, atol=1e-9)
+    wide = np.random.default_rng(3).standard_normal((12, 20))
+    padded = np.insert(wide, 4, value, axis=1)
+    first, again = (outputs(estimator, samples, np.arange(12) % 3) for samples in (wide, padded))
+    np.testing.assert_allclose(again, first, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [LDA(2), SIR(2), SAVE(2), DirectionalRegression(2)], ids=str)
+def test_features_that_depend_on_others_turn_no_shrinkage_on(estimator):
+    first = outputs(estimator, X, Y)
+    for dependent in (X[:, :1], X.sum(axis=1, keepdims=True)):
+        np.testing.assert_allclose(outputs(estimator, np.c_[X, dependent], Y), first, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", [SIR, SAVE, DirectionalRegression])
+def test_repeated_samples_of_many_features_are_shrunk(method):
+    wide = np.random.default_rng(3).standard_normal((12, 20))[np.arange(24) // 2]
+    labels = np.arange(24) // 2 % 3
+    default, automatic = (method(2, shrinkage=share).fit(wide, labels) for share in (None, "auto"))
+    np.testing.assert_allclose(default.components_, automatic.components_)
+
+
 @pytest.mark.parametrize("estimator", OURS, ids=ids)
 def test_what_cannot_be_learned_from_is_refused(estimator):
     def fails(match, samples=X, labels=Y, **parameters):

@@ -51,6 +51,8 @@ class LoadingsDisplay:
         Names of the features; ``None``: x0, x1, ...
     resampled : array of shape (n_resamples, n_components, n_features) or None
         The same of fits on resamples, aligned with ``loadings``.
+    shares : array of shape (n_components,) or None
+        How much components count for the weight of a feature, such as shares of the objective; ``None``: all alike.
 
     Attributes
     ----------
@@ -72,7 +74,14 @@ class LoadingsDisplay:
     >>> LoadingsDisplay.from_estimator(model, wine.data, wine.target, random_state=0)  # doctest: +SKIP
     """
 
-    def __init__(self, *, loadings: ArrayLike, feature_names: Any = None, resampled: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        loadings: ArrayLike,
+        feature_names: Any = None,
+        resampled: ArrayLike | None = None,
+        shares: ArrayLike | None = None,
+    ) -> None:
         self.loadings = np.asarray(loadings, dtype=np.float64)
         if self.loadings.ndim != 2 or not self.loadings.size:
             raise InputError(f"loadings must be n_components x n_features, got shape {self.loadings.shape}")
@@ -85,6 +94,11 @@ class LoadingsDisplay:
             raise InputError(
                 f"resampled must be n_resamples x {self.loadings.shape[0]} x {count}, got {self.resampled.shape}"
             )
+
+        rows = len(self.loadings)
+        self.shares = np.ones(rows) if shares is None else np.asarray(shares, dtype=np.float64)
+        if self.shares.shape != (rows,) or not (self.shares >= 0.0).all() or not np.isfinite(self.shares).all():
+            raise InputError(f"shares must be {rows} finite numbers >= 0, one for each component, got {self.shares}")
 
     @classmethod
     def from_estimator(
@@ -102,6 +116,9 @@ class LoadingsDisplay:
         **options: Any,
     ) -> Self:
         """Plot the loadings of an estimator with ``components_``, and how stable they are.
+
+        Components of an ``InterpretableKDR`` count by their ``explained_objective_ratio_``, those of a ``PCA`` by their
+        ``explained_variance_ratio_``, and those of other estimators alike, or by their lengths.
 
         The rows C_r of a resample are aligned with C by the orthogonal Q that minimises |Q C_r - C|_F, since only their
         space, or distances, are learned; rows that are not orthonormal are first rotated to their principal axes.
@@ -136,13 +153,14 @@ class LoadingsDisplay:
         names = _names_in(model, X) if feature_names is None else list(feature_names)
         part, components, names = _projecting(model, names)
         reference = principal_rows(components)
+        shares = _shares(part) if reference is components else None
         aligned_rows = None
         if n_resamples:
             seed, count = seed_of(random_state), _num_samples(X)
             resamples = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
             fits = in_order((delayed(_components)(part, X, y, rows) for rows in resamples), n_jobs)
             aligned_rows = np.array([turned_to(fit.T, reference.T).T for fit in fits])
-        return cls(loadings=reference, feature_names=names, resampled=aligned_rows).plot(ax, **options)
+        return cls(loadings=reference, feature_names=names, resampled=aligned_rows, shares=shares).plot(ax, **options)
 
     @property
     def overlaps(self) -> FloatArray:
@@ -172,14 +190,17 @@ class LoadingsDisplay:
     ) -> Self:
         """Draw the ``components`` (by default the first three) of the ``max_features`` heaviest features.
 
-        A feature's weight is the root of the sum of its squared loadings over the components shown.
+        A feature's weight is the root of the sum of its squared loadings over the components shown, times their
+        ``shares``: the feature of a component that explains nothing is not the heaviest one.
         """
         check_value("max_features", max_features, COUNT)
         count = len(self.loadings)
         shown = range(min(count, _MOST_COMPONENTS)) if components is None else list(components)
         for component in shown:
             check_value("a component", component, whole(0, count - 1, f"n_components - 1 = {count - 1}"))
-        heaviest = np.argsort(-np.linalg.norm(self.loadings[shown], axis=0), kind="stable")[:max_features]
+        shares = self.shares[shown] if self.shares[shown].any() else np.ones(len(shown))
+        weights = shares @ self.loadings[shown] ** 2
+        heaviest = np.argsort(-weights, kind="stable")[:max_features]
         self.ax_ = axes_for(ax, type(self).__name__, (6.4, 1.4 + 0.3 * len(heaviest)))
         self.figure_ = self.ax_.figure
         self.ax_.axvline(0.0, color="0.4", linewidth=0.8)
@@ -233,6 +254,12 @@ def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[st
         f"{type(fitted).__name__} has no components_: loadings are those of an estimator, or a step of a pipeline, "
         "that learns a linear projection"
     )
+
+
+def _shares(part: Any) -> ArrayLike | None:
+    """Return the shares of the components of an estimator or a pipeline's last step, if it has some."""
+    step = part[-1] if hasattr(part, "steps") else part
+    return getattr(step, "explained_objective_ratio_", getattr(step, "explained_variance_ratio_", None))
 
 
 def _components(part: Any, X: Any, y: Any, rows: NDArray[np.intp]) -> FloatArray:

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
-from kdrbench.kernels.family import FloatArray
+from kdrbench.kernels.family import FloatArray, Pairing
 from kdrbench.kernels.registry import check_sigma
 from kdrbench.parameters import (
     COUNT,
@@ -35,6 +35,7 @@ from kdrbench.parameters import (
 PRECOMPUTED = "precomputed"
 # The rule for a bandwidth of clusters.
 SEARCH = "search"
+_OF_DIFFERENCES = ("gaussian", "squared", "multiquadric", "rbf_relative")
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
 # Which option of a family a parameter sets.
 _OPTIONS: dict[str, dict[str, str]] = {
@@ -83,6 +84,13 @@ class Definitions:
     def searches(self) -> bool:
         """Whether the bandwidth is to be searched."""
         return isinstance(self.sigma, str) and self.sigma == SEARCH
+
+    @property
+    def is_of_differences(self) -> bool:
+        """Whether the kernel is a function of differences of samples, so that their mean does not matter."""
+        if self.family is None:
+            return getattr(self.kernel, "pairing", None) == Pairing.DIFFERENCE
+        return self.family in _OF_DIFFERENCES
 
     @property
     def is_continuous(self) -> bool:

@@ -23,6 +23,7 @@ from kdrbench.estimators.common import Samples as Sizes
 from kdrbench.estimators.common import check_footprint
 from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
+from kdrbench.estimators.span import FeatureSpan, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
@@ -46,7 +47,7 @@ from kdrbench.solvers import (
 )
 from kdrbench.solvers.base import check_projection
 from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDemand, certificate_is_cheap, certify
-from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised
+from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, riemannian_gradient
 from kdrbench.solvers.registry import definition_of, method_of
 
 # From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
@@ -59,7 +60,11 @@ _FOR_WEIGHTS = 2000
 # scikit-learn's meaning: -1 is all cores, and 0 means nothing.
 N_JOBS = optional(Interval(-math.inf, whole=True, but_zero=True))
 AnyKernel = Kernel | Combination
-_COUNTS = OneOf(("n_classes", "eigengap"))
+_COUNTS = OneOf(("n_classes", "eigengap", "auto"))
+# The share of the objective that the components chosen by "auto" have of that of all classes' components.
+_EXPLAINED = 0.95
+# Turning W by one radian changes F by at most this share, to first order: nothing is left to be gained.
+_FLAT = 1e-9
 # One start is known to end in poor alternatives; elsewhere it is that of Phi_0.
 _DEFAULT_STARTS = {"alternative": ("multistart", 4)}
 # Rows this far from orthonormal are meant to be: they come from single precision.
@@ -97,8 +102,22 @@ def solver_of(estimator: Any, rng: np.random.Generator) -> AskedSolver:
     return AskedSolver(build_solver(method), named.get("start"), named.get("starts", 1))
 
 
-def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned, AnyKernel, type[np.floating[Any]]]:
-    """Return what an estimator learns, with its kernel and the type of the features; shows progress if ``verbose``.
+class Fit(NamedTuple):
+    """What an estimator has learned, for all features, by which kernel, and the type of the features.
+
+    The certificate, and the problem of ``learned``, are about the ``span`` in which was searched.
+    """
+
+    learned: Learned
+    kernel: AnyKernel
+    dtype: type[np.floating[Any]]
+    span: FeatureSpan
+    certificate: Certificate | CertificateOnDemand
+    shares: FloatArray | None
+
+
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
+    """Return what an estimator learns in the span of the features; shows progress if ``verbose``.
 
     Warns with ``ConvergenceWarning`` when the solver ended before its tolerance, and of clusters that are doubtful.
 
@@ -106,6 +125,9 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned,
     """
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
+    precision = float(np.finfo(known.dtype).eps)
+    span = span_of(known.features, of_differences=asked.is_of_differences, precision=precision)
+    known = known._replace(features=span.lower(known.features))
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
     named = solver_of(estimator, rng)
     title, tolerance = (
@@ -115,8 +137,13 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned,
     with FitProgress(title, tolerance, int(estimator.verbose)) if estimator.verbose else nullcontext() as progress:
         most = estimator.max_iter or MOST_ITERATIONS
         monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
-        best, kernel, doubted = _outcomes(estimator, asked, known, named, monitor, rng)
-        learned = exactly(best)
+        learn = partial(_outcomes, estimator, asked, (known, span), named, monitor, rng)
+        best, kernel, doubted = learn(estimator.n_components)
+        shares = objective_shares(best)
+        if estimator.n_components == "auto" and shares is not None:
+            best, kernel, doubted = learn(1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED)))
+            shares = objective_shares(best)
+        learned = _without_false_stall(exactly(best))
         if progress is not None:
             iterations = counted(learned.iterations, "iteration")
             progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
@@ -127,25 +154,28 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned,
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
     for doubt in doubted:
         warnings.warn(doubt, UserWarning, 4)
-    return learned, kernel, known.dtype
+    count = max(learned.projection.shape[1], wanted_components(estimator))
+    return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares)
 
 
 def _outcomes(
     estimator: Any,
     asked: Definitions,
-    known: Known,
+    samples: tuple[Known, FeatureSpan],
     named: AskedSolver,
     monitor: Callable[[], Monitor],
     rng: np.random.Generator,
+    n_components: int | str | None,
 ) -> tuple[Learned, AnyKernel, list[str]]:
     """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
+    known, span = samples
     features, shape = known.features, known.features.shape
     evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, (asked, shape[0]))
     task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
     if known.weights is not None and isinstance(task, SupervisedTask):
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
     kernel_for = partial(resolved_kernel, estimator, asked, known, task)
-    n_components = components_of(estimator.n_components, task, shape[1], kernel_for)
+    n_components = components_of(n_components, task, span, kernel_for)
     if isinstance(features, np.ndarray):
         _check_footprint(estimator, Sizes(*shape), evaluation.evaluator, asked.family, n_components)
     starts: Iterable[FloatArray]
@@ -155,10 +185,13 @@ def _outcomes(
     else:
         kernel = kernel_for(n_components)
         problem = task.first_problem(kernel)
-        starts = starts_of(estimator, problem, n_components, rng, named.start, named.starts)
+        starts = starts_of(estimator, problem, n_components, rng, named, span)
     best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
     doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
-    return best, kernel, list(doubted)
+    wanted = wanted_components(estimator)
+    too_many = f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "
+    too_many += f"components; {wanted} were asked for, of which the last {wanted - span.rank} mean nothing"
+    return best, kernel, [*doubted, *([too_many] if wanted > span.rank else [])]
 
 
 def _check_footprint(estimator: Any, sizes: Sizes, evaluator: str, family: str | None, n_components: int) -> None:
@@ -274,6 +307,37 @@ def exactly(learned: Learned) -> Learned:
     return replace(learned, problem=problem, objective=at_the_end.fresh().value(learned.projection))
 
 
+def objective_shares(learned: Learned) -> FloatArray | None:
+    """Return q shares of F(W) - F(0): what each component adds to those before it, of all that add anything.
+
+    ``None`` where samples are streamed, for each share takes a pass.
+    """
+    problem, projection = cast(DispatchedProblem, learned.problem), learned.projection
+    if problem.objective.is_streamed:
+        return None
+    fresh = problem.fresh()
+    nothing = fresh.value(np.zeros((len(projection), 1)))
+    values = [fresh.value(np.ascontiguousarray(projection[:, :count])) for count in range(1, projection.shape[1] + 1)]
+    gains = np.maximum(np.diff([nothing, *values]), 0.0)
+    return gains / gains.sum() if gains.any() else np.full(len(gains), 1.0 / len(gains))
+
+
+def _without_false_stall(learned: Learned) -> Learned:
+    """Return what was learned as converged where the solver stalled for F does not change beyond rounding.
+
+    Relative stationarity is |(I - WW') G| / |G|, which is undefined where G vanishes beside F: there it is judged by
+    |(I - WW') G| / |F|.
+    """
+    if learned.status is not Status.STALLED:
+        return learned
+    gradient = learned.problem.fresh().gradient(learned.projection)
+    slope = float(np.linalg.norm(riemannian_gradient(learned.projection, gradient)))
+    if slope > _FLAT * abs(learned.objective):
+        return learned
+    message = f"F does not change beyond rounding: its slope is {slope:.1e}"
+    return replace(learned, status=Status.CONVERGED, message=message)
+
+
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     """Return the certificate of what was learned where it is cheap, and otherwise what computes it on demand."""
     problem, result = cast(DispatchedProblem, learned.problem), learned.result
@@ -287,12 +351,17 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
 
 
 def starts_of(
-    estimator: Any, problem: Problem, n_components: int, rng: np.random.Generator, own: str | None, own_count: int
+    estimator: Any,
+    problem: Problem,
+    n_components: int,
+    rng: np.random.Generator,
+    named: AskedSolver,
+    span: FeatureSpan,
 ) -> Iterator[FloatArray]:
-    """Yield the orthonormal d x q starts that an estimator asks for; without any, ``own_count`` of its solver's own.
+    """Yield the orthonormal r x q starts that an estimator asks for; without any, those of its solver's own.
 
     ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
-    higher where Phi_0 starts.
+    higher where Phi_0 starts. Rows are given for all d features, of which r are the span's.
 
     Raises ``InputError`` for an unknown name, or an array that is no start.
     """
@@ -301,16 +370,17 @@ def starts_of(
         return make_start(name, problem, n_components, rng)
 
     start, count = estimator.start, estimator.n_init
-    if start is None and own is not None:
-        yield from (made(own) for _ in range(own_count))
+    if start is None and named.start is not None:
+        yield from (made(named.start) for _ in range(named.starts))
         return
     if start is None:
         start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
     if not isinstance(start, str):
-        given = _given(start, problem.n_features, n_components)
-        if given.shape[1] > n_components:
+        rows = _given(start, span.n_features, wanted_components(estimator) or n_components)
+        given = span.restricted(rows, n_components)
+        if rows.shape[1] > n_components:
             # Rows for more components need not lead with the best ones for fewer.
-            given = max(np.ascontiguousarray(given[:, :n_components]), made("surrogate"), key=problem.value)
+            given = max(given, made("surrogate"), key=problem.value)
         yield given
         return
     check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
@@ -338,17 +408,22 @@ def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
     return projection
 
 
-def components_of(wanted: object, task: Task, n_features: int, kernel_for: Callable[[int], AnyKernel]) -> int:
-    """Return the number q of components that is ``wanted``; ``kernel_for`` makes the kernel for a q.
+def components_of(wanted: object, task: Task, span: FeatureSpan, kernel_for: Callable[[int], AnyKernel]) -> int:
+    """Return the number q of components in the span; ``kernel_for`` makes the kernel for a q.
 
-    Raises ``InputError`` unless it is a rule, ``None``, or a whole number from 1 to ``n_features``.
+    Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
     """
-    if wanted is None or wanted == "n_classes":
-        return min(task.n_classes, n_features)
+    if wanted in (None, "n_classes", "auto"):
+        return min(task.n_classes, span.rank)
     if wanted == "eigengap":
         # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
-        kernel = kernel_for(min(task.n_classes, n_features))
+        kernel = kernel_for(min(task.n_classes, span.rank))
         return eigengap_components(task.first_problem(kernel).initial_surrogate())
-    count = whole(1, n_features, f"n_features = {n_features}")
+    count = whole(1, span.n_features, f"n_features = {span.n_features}")
     check_value("n_components", wanted, Either((_COUNTS, count), or_none=True))
-    return int(cast(int, wanted))
+    return min(int(cast(int, wanted)), span.rank)
+
+
+def wanted_components(estimator: Any) -> int:
+    """Return the number of components that is asked for by number, which may be more than the span has; else 0."""
+    return int(estimator.n_components) if isinstance(estimator.n_components, Integral) else 0

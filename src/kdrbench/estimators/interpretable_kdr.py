@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from kdrbench.blas import one_blas_thread
 from kdrbench.estimators.common import VERBOSE
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, certificate_of, fitted
+from kdrbench.estimators.fitting import N_JOBS, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
+from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.paradigms import PARADIGMS
 from kdrbench.parameters import COUNT, check_parameters
@@ -37,9 +38,11 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Parameters
     ----------
-    n_components : int, {"n_classes", "eigengap"} or None
+    n_components : int, {"n_classes", "eigengap", "auto"} or None
         Number q of components, 1 <= q <= n_features. ``n_classes`` (or ``None``): the number of classes, clusters or
-        continuous target columns, at most n_features. ``eigengap``: the largest gap in the spectrum of Phi_0.
+        continuous target columns, at most the rank of the features. ``eigengap``: the largest gap in the spectrum of
+        Phi_0. ``auto``: the first components of that many which together have 95 % of what they explain
+        (``explained_objective_ratio_``), learned again.
     kernel : str or kernel
         ``gaussian`` (``rbf``), ``polynomial`` (``poly``), ``linear``, ``squared``, ``multiquadric``, ``rbf_relative``
         or ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
@@ -104,6 +107,13 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         is linear or squared. Until then the model holds the features, which must not be changed.
     labels_, embedding_, history_ :
         Of clusterings: the clusters, their spectral embedding (n_samples x n_clusters), the objective of each round.
+    explained_objective_ratio_ : ndarray of shape (n_components,)
+        What each component adds to F(W) of those before it, as a share of F(W) - F(0); 0 where it adds nothing. Not for
+        samples that are streamed.
+    rank_, constant_features_ :
+        Dimension of the span of the features, in which the components lie: a feature that does not vary, here listed by
+        its place, has no weight, and features that determine each other share theirs (weights of least norm). Of more
+        components than that, the last ones are outside the span and mean nothing.
     kernel_ :
         The kernel with its bandwidth or weights; an ``EstimatedGaussian`` has the standard error of its bandwidth.
     classes_ (one column of labels only), n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
@@ -172,14 +182,17 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return np.asarray(self.fit(X, y).labels_)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for attribute in ("classes_", "labels_", "embedding_", "history_"):
+        for attribute in ("classes_", "labels_", "embedding_", "history_", "explained_objective_ratio_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
-        learned, self.kernel_, dtype = fitted(self, X, y, sample_weight)
+        fit = fitted(self, X, y, sample_weight)
+        learned, self.kernel_, self._certificate = fit.learned, fit.kernel, fit.certificate
+        self.rank_, self.constant_features_ = fit.span.rank, fit.span.constant
+        if fit.shares is not None:
+            self.explained_objective_ratio_ = np.pad(fit.shares, (0, len(learned.projection.T) - len(fit.shares)))
         self.result_, self.status_ = learned.result, learned.status
         self.n_iter_, self.objective_ = learned.iterations, learned.objective
-        self.components_ = learned.projection.T.astype(dtype, copy=False)
-        self._certificate = certificate_of(learned)
+        self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
@@ -189,6 +202,14 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """What is proved of the solution; ``ValueError`` if the features were changed before it was first asked for."""
         check_is_fitted(self)
         return self._certificate if isinstance(self._certificate, Certificate) else self._certificate.get()
+
+    def loadings_frame(self) -> Any:
+        """Return W as a frame of pandas, n_features x n_components, with the names of the features and components."""
+        check_is_fitted(self)
+        with needed_for("loadings_frame"):
+            import pandas as pd
+        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        return pd.DataFrame(self.components_.T, index=names, columns=self.get_feature_names_out())
 
     def transform(self, X: Any) -> Any:
         """Return X W: of a Dask array a lazy one, of chunks a generator, of a tensor one on its device."""

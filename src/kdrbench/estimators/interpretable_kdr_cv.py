@@ -15,7 +15,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import VERBOSE, check_classes
@@ -55,7 +55,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         kernels; what ``estimator`` sets itself is kept.
     scaler : {"standard", "passthrough"} or transformer
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
-        make them dense), nothing, or a transformer.
+        make them dense), nothing, or a transformer, such as a ``ColumnTransformer`` of a frame with text.
     final_estimator : estimator or None
         Predicts from projected samples. ``None``: ``KNeighborsClassifier()``, for continuous targets
         ``KNeighborsRegressor()``.
@@ -171,16 +171,28 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
         check_is_fitted(self)
-        return self.best_estimator_.transform(validate_data(self, X, **_SAMPLES, reset=False))
+        return self.best_estimator_.transform(self._validated(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
         check_is_fitted(self)
-        return float(self.scorer_(self.predictor_, validate_data(self, X, **_SAMPLES, reset=False), y))
+        return float(self.scorer_(self.predictor_, self._validated(X), y))
+
+    def _validated(self, X: Any) -> Any:
+        """Return checked samples; those of a frame are left for a ``scaler`` of one's own to read."""
+        if hasattr(X, "columns") and not isinstance(self.scaler, str):
+            return validate_data(self, X, skip_check_array=True, reset=False)
+        return validate_data(self, X, **_SAMPLES, reset=False)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return checked samples, targets and weights; sets ``classes_`` unless y is continuous."""
-        features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
+        if hasattr(X, "columns") and not isinstance(self.scaler, str):
+            # A ``ColumnTransformer`` takes columns of any types by their names.
+            known = validate_data(self, y=y)
+            features = validate_data(self, X, skip_check_array=True)
+            check_consistent_length(features, known)
+        else:
+            features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
         self.__dict__.pop("classes_", None)
         # Whole numbers are targets, too, where the estimator says so.
         numbers = known.dtype.kind == "f" and type_of_target(known).startswith("continuous")

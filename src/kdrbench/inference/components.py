@@ -21,7 +21,16 @@ from kdrbench.inference.permutation import (
     refitted_statistic,
     sequential_test,
 )
-from kdrbench.inference.refits import check_samples, in_order, projection_of, seed_of, seeded, with_components
+from kdrbench.inference.refits import (
+    check_samples,
+    encoded,
+    in_order,
+    is_numeric,
+    projection_of,
+    seed_of,
+    seeded,
+    with_components,
+)
 from kdrbench.inference.statistics import gamma_of, rms_distance, statistic_of
 from kdrbench.kernels import Gaussian
 from kdrbench.kernels.family import FloatArray
@@ -83,7 +92,8 @@ def choose_n_components(
     estimator : estimator
         Anything linear with a parameter ``n_components``, or a pipeline whose last step has it.
     X, y :
-        Features n x d, and labels or targets.
+        Features n x d, and labels or targets. Of a frame that holds more than numbers, features are what the first
+        steps of the pipeline make of it which take columns one by one; these steps are fitted once.
     max_components : int or None
         The most components that are tested, less than d; ``None`` is d - 1. Some methods allow fewer: linear
         discriminant analysis has at most (number of classes) - 1.
@@ -104,12 +114,17 @@ def choose_n_components(
     check_value("alpha", alpha, FRACTION)
     if 1.0 / (n_permutations + 1) > alpha:
         raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
+    seed, known = seed_of(random_state), np.asarray(y)
+    subject = seeded(estimator, seed)
+    if not is_numeric(X):
+        check_samples(X, y)
+        parts = encoded(clone(subject).fit(X, known), X)
+        X, subject = parts.features, clone(parts.model)
     features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
     check_samples(features, y)
     most = whole(1, features.shape[1] - 1, "n_features - 1")
     check_value("max_components", max_components, optional(most))
-    seed, known = seed_of(random_state), np.asarray(y)
-    subject, tests = seeded(estimator, seed), []
+    tests = []
     kept: FloatArray = np.zeros((features.shape[1], 0))
     for n_components in range(1, (max_components or features.shape[1] - 1) + 1):
         larger = with_components(subject, n_components)

@@ -21,6 +21,8 @@ from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_value, optional, whole
 
 Components = Annotated[int | None, optional(COUNT)]
+# Rounding of a column, in units of the precision of its largest entry.
+_CONSTANT = 8.0
 Shrinkage = Annotated[Any, Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)]
 
 
@@ -116,14 +118,17 @@ class Reducer(LabelledTransformer):
 
 
 class LinearReducer(Reducer):
-    """A reducer with ``transform(X) = X @ components_.T``."""
+    """A reducer with ``transform(X) = X @ components_.T``; a feature that does not vary has the weight 0."""
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
-        self.components_ = _oriented(self._rows(centred, response, n_components))
+        varies = np.ptp(features, axis=0) > _CONSTANT * np.finfo(float).eps * np.abs(features).max(axis=0)
+        rows = self._rows(centred if varies.all() else np.ascontiguousarray(centred[:, varies]), response, n_components)
+        self.components_ = np.zeros((len(rows), len(varies)))
+        self.components_[:, varies] = _oriented(rows)
 
     @abstractmethod
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
-        """Return at most ``n_components`` rows of the map, q x d."""
+        """Return at most ``n_components`` rows of the map, q x d, of the features that vary."""
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return np.asarray(features @ self.components_.T)
@@ -151,11 +156,13 @@ def whitened(centred: FloatArray, shrinkage: str | float | None) -> Whitened:
     """Return centred samples X (n x d) whitened in the span of their covariance S = X'X / n, r its rank.
 
     ``shrinkage`` s puts (1 - s) S + s tr(S) / d I in the place of S. What is orthogonal to all samples has no variance
-    in any slice either, so that no method looks there.
+    in any slice either, so that no method looks there. So ``None`` does not shrink where features depend on each other,
+    but where there are too few samples for their number.
     """
     n_samples, n_features = centred.shape
     samples, axes = in_their_span(centred)
-    share = shrinkage_of(shrinkage, centred, singular=len(axes) < n_features)
+    too_few = len(axes) < n_features and len(axes) >= len(np.unique(centred, axis=0)) - 1
+    share = shrinkage_of(shrinkage, centred, forced=too_few)
     variances = np.einsum("ij,ij->j", samples, samples) / n_samples
     shrunk = (1.0 - share) * variances + share * variances.sum() / n_features
     return Whitened(samples / np.sqrt(shrunk), axes.T / np.sqrt(shrunk), variances / shrunk)
@@ -176,9 +183,9 @@ def numerical_rank(singular: FloatArray, size: int) -> int:
     return max(1, int(np.count_nonzero(singular > singular[0] * size * np.finfo(float).eps)))
 
 
-def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, singular: bool) -> float:
-    """Return s: the number given; that of Ledoit and Wolf for ``auto``, and for ``None`` where S is ``singular``."""
-    if shrinkage == "auto" or (shrinkage is None and singular):
+def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, forced: bool) -> float:
+    """Return s: the number given; that of Ledoit and Wolf for ``auto``, and for ``None`` where it is ``forced``."""
+    if shrinkage == "auto" or (shrinkage is None and forced):
         return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
     return 0.0 if shrinkage is None else float(shrinkage)
 

@@ -154,8 +154,8 @@ class LFDA(LinearReducer):
     n_neighbors : int
         Of local scaling; the farthest sample of a class that has fewer.
     shrinkage : "auto", float or None
-        s of (1 - s) S_w + s tr(S_w) / d I in the place of S_w. ``None``: 0 if S_w is regular, else ``auto``, that of
-        Ledoit and Wolf (2004) for the samples less their class means.
+        s of (1 - s) S_w + s tr(S_w) / d I in the place of S_w. ``None``: 0 if S_w is regular in the span of the
+        samples, else ``auto``, that of Ledoit and Wolf (2004) for the samples less their class means.
 
     Attributes
     ----------
@@ -197,9 +197,9 @@ class LFDA(LinearReducer):
         spectrum = eigh(within, eigvals_only=True)[::-1]
         if not spectrum.sum() > np.finfo(float).eps * np.square(centred).sum():
             raise InputError("the samples of each class coincide: LFDA needs scatter within classes")
-        regular = numerical_rank(spectrum, len(centred)) == centred.shape[1]
+        regular = numerical_rank(spectrum, len(centred)) == len(within)
         means = np.array([centred[response.values == one].mean(axis=0) for one in range(response.n_classes)])
-        return shrinkage_of(self.shrinkage, centred - means[response.values], singular=not regular)
+        return shrinkage_of(self.shrinkage, centred - means[response.values], forced=not regular)
 
 
 def _local_scatter(samples: FloatArray, response: Response, n_neighbors: int) -> tuple[FloatArray, FloatArray]:

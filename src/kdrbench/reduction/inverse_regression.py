@@ -63,8 +63,8 @@ class SIR(_InverseRegression):
     n_slices : int
         Slices of equally many samples, >= 2, where y is continuous.
     shrinkage : "auto", float or None
-        s in the covariance (1 - s) S + s tr(S) / d I that whitens. ``None``: 0 if S is regular, else ``auto``, that of
-        Ledoit and Wolf (2004): more features than samples would be separated whatever y is.
+        s in the covariance (1 - s) S + s tr(S) / d I that whitens. ``None``: 0 unless independent features
+        outnumber samples, which would be separated whatever y is; then ``auto``, that of Ledoit and Wolf (2004).
 
     Attributes
     ----------

@@ -1,0 +1,173 @@
+"""Features that cannot matter have no weight: projections lie in the span in which samples differ."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench import InterpretableKDR
+from kdrbench.estimators.span import span_of
+
+KERNELS = ["gaussian", "linear", "squared", "polynomial", "multiquadric", "rbf_relative"]
+OF_DIFFERENCES = ["gaussian", "squared", "multiquadric", "rbf_relative"]
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def turned(first, second):
+    return float(subspace_angles(first.T, second.T).max())
+
+
+def spans(X, **options):
+    return span_of(X, **{"of_differences": True, "precision": np.finfo(float).eps, **options})
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_columns_of_zeros_change_nothing_and_have_no_weight(wine, kernel):
+    X, y = wine
+    padded = np.c_[np.zeros(len(X)), X, np.zeros((len(X), 2))]
+    plain, model = (InterpretableKDR(2, kernel=kernel).fit(samples, y) for samples in (X, padded))
+    assert not model.components_[:, [0, -2, -1]].any()
+    assert turned(model.components_[:, 1:-2], plain.components_) < 1e-10
+    assert model.constant_features_.tolist() == [0, 14, 15]
+    assert model.rank_ == 13
+
+
+@pytest.mark.parametrize("sigma", ["0.1 median", "0.25 median", "0.5 median", "median"])
+def test_narrow_bandwidths_park_no_length_in_constant_columns(wine, sigma):
+    X, y = wine
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = InterpretableKDR(1, sigma=sigma).fit(np.c_[X, np.full((len(X), 2), 3.0)], y)
+    assert not model.components_[:, 13:].any()
+    assert model.certificate_.stationarity < 1e-5
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_equal_columns_share_their_weight(wine, kernel):
+    X, y = wine
+    model = InterpretableKDR(2, kernel=kernel).fit(np.c_[X, X[:, 0]], y)
+    assert np.allclose(model.components_[:, 0], model.components_[:, -1], rtol=0, atol=1e-9)
+    assert model.rank_ == 13
+
+
+def test_a_group_of_indicators_has_weights_of_sum_zero():
+    rng = np.random.default_rng(0)
+    levels, numbers = rng.integers(3, size=200), rng.standard_normal((200, 2))
+    X, y = np.c_[numbers, np.eye(3)[levels]], (levels == 1) ^ (numbers[:, 0] > 1.5)
+    model = InterpretableKDR(1).fit(X, y)
+    assert model.rank_ == 4
+    assert abs(model.components_[0, 2:].sum()) < 1e-9
+    assert np.abs(model.components_[0, 2:]).max() > 0.1
+
+
+@pytest.mark.parametrize("kernel", OF_DIFFERENCES)
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_offsets_cost_no_more_digits_than_the_samples_have_lost(wine, kernel, offset):
+    X, y = wine
+    plain, model = (InterpretableKDR(2, kernel=kernel).fit(samples, y) for samples in (X, X + offset))
+    # Entries of size ``offset`` are rounded to its precision.
+    assert turned(plain.components_, model.components_) < 20 * offset * np.finfo(float).eps + 1e-12
+
+
+def test_independent_columns_of_moderate_means_are_taken_as_they_are(wine):
+    X, _ = wine
+    for samples in (X, X + 50.0, X * np.logspace(-6, 6, 13)):
+        assert spans(samples).lower(samples) is samples
+
+
+def test_the_basis_is_a_function_of_the_span_alone():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((12, 30))
+    again = rng.standard_normal((25, 12)) @ X
+    assert spans(X, of_differences=False).rank == 12
+    first, second = (spans(samples, of_differences=False).basis for samples in (X, again))
+    assert np.allclose(first, second, rtol=0, atol=1e-9)
+
+
+def test_rounding_of_single_precision_is_no_direction():
+    X = StandardScaler().fit_transform(np.random.default_rng(2).standard_normal((300, 4))).astype(np.float32)
+    doubled = np.c_[X, (X[:, 0] + X[:, 1]) / np.float32(3.0)]
+    model = InterpretableKDR(1).fit(doubled, X[:, 0] > 0)
+    assert model.rank_ == 4
+
+
+def test_components_beyond_the_rank_are_said_and_chosen_by_a_rule(wine):
+    X, y = wine
+    padded = np.c_[np.ones(len(X)), X, np.ones(len(X))]
+    with pytest.warns(UserWarning, match="span 13 of 15 features.*15 were asked for.*last 2 mean nothing"):
+        model = InterpretableKDR(15).fit(padded, y)
+    assert np.allclose(model.components_ @ model.components_.T, np.eye(15))
+    assert np.allclose(model.components_[13:, [0, -1]], np.eye(2))
+    assert model.explained_objective_ratio_[13:].tolist() == [0.0, 0.0]
+    assert InterpretableKDR().fit(padded[:, [0, 3, 4, 14]], y).components_.shape == (2, 4)
+
+
+def test_a_given_start_may_have_length_outside_the_span(wine):
+    X, y = wine
+    padded = np.c_[X, np.zeros((len(X), 2))]
+    outside = np.eye(15)[[0, 14]]
+    model = InterpretableKDR(2, start=outside).fit(padded, y)
+    assert not model.components_[:, 13:].any()
+    again = InterpretableKDR(2, start=model.components_).fit(padded, y)
+    assert turned(again.components_, model.components_) < 1e-5
+    assert np.isclose(again.objective_, model.objective_)
+
+
+@pytest.mark.filterwarnings("ignore:the clusters depend")
+@pytest.mark.parametrize("paradigm", ["unsupervised", "alternative"])
+def test_clusterings_are_those_without_constant_columns(wine, paradigm):
+    X, y = wine
+    known = y if paradigm == "alternative" else None
+    options = {"paradigm": paradigm, "n_clusters": 3, "start": "surrogate"}
+    plain, model = (InterpretableKDR(2, **options).fit(A, known) for A in (X, np.c_[X, np.ones(len(X))]))
+    assert np.array_equal(plain.labels_, model.labels_)
+    assert not model.components_[:, -1].any()
+
+
+def test_streamed_and_sparse_samples_have_the_components_of_the_array(wine):
+    X, y = wine
+    padded = np.c_[X, X[:, 0], np.zeros(len(X))]
+    model = InterpretableKDR(2).fit(padded, y)
+    streamed = InterpretableKDR(2, sigma=model.kernel_.sigma).fit(lambda: iter([padded[:90], padded[90:]]), y)
+    sparse = InterpretableKDR(2).fit(csr_array(padded), y)
+    for other in (streamed, sparse):
+        assert other.rank_ == 13
+        assert np.allclose(other.components_, model.components_, rtol=0, atol=1e-7)
+
+
+@pytest.mark.needs("torch")
+def test_tensors_have_the_components_of_the_array(wine):
+    import torch
+
+    X, y = wine
+    padded = np.c_[X + 1e6, X[:, 0], np.ones(len(X))]
+    model, other = (InterpretableKDR(2).fit(samples, y) for samples in (padded, torch.asarray(padded)))
+    assert other.rank_ == 13
+    assert turned(model.components_, np.asarray(other.components_)) < 1e-7
+
+
+def test_shares_say_which_components_explain_the_objective():
+    cancer, iris, wine = (load(return_X_y=True) for load in (load_breast_cancer, load_iris, load_wine))
+    counts = []
+    for X, y in (cancer, iris, wine):
+        model = InterpretableKDR().fit(StandardScaler().fit_transform(X), y)
+        assert np.isclose(model.explained_objective_ratio_.sum(), 1.0)
+        counts.append(len(InterpretableKDR("auto").fit(StandardScaler().fit_transform(X), y).components_))
+    assert counts == [1, 1, 2]
+
+
+def test_a_slope_below_the_rounding_of_the_objective_is_no_stall():
+    X, y = load_iris(return_X_y=True)
+    model = InterpretableKDR(2, sigma="0.001 median").fit(StandardScaler().fit_transform(X), y)
+    # All that is left of F is pairs of equal samples.
+    assert model.status_ == "converged"
+    assert np.isclose(model.objective_, 38.0)
