@@ -106,6 +106,7 @@ def test_definite_boost_counts_what_it_visits(step):
     asked = diagonal(3, [0, 1, 2], "<=", [0.2, 0.3, 0.9])
     learned = definite_boost(np.eye(3), asked, step=step, stopping=Stopping(1e-12, 1e-12, 4))
     assert learned.projections == 3 * learned.sweeps
+    assert learned.message.endswith(f" after {learned.sweeps} sweeps")
     assert 0 < learned.changes <= learned.projections
     # The third holds all along, and each change needs a spectrum.
     assert learned.duals[2] == 0

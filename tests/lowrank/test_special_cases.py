@@ -33,6 +33,14 @@ def test_the_nearest_correlation_matrix_is_the_one_slsqp_finds(divergence):
     assert found.divergence == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_printed_kernels_may_have_tiny_negative_eigenvalues(unit):
+    printed = unit * (np.ones((3, 3)) - 5e-7 * np.eye(3))
+    np.testing.assert_allclose(factor_of(printed), np.sqrt(unit) * np.ones((3, 1)), rtol=1e-6)
+    with pytest.raises(InputError, match="not positive semidefinite"):
+        factor_of(printed - 1e-5 * unit * np.eye(3))
+
+
 def test_highams_projections_give_the_published_example():
     # The tridiagonal matrix of the documentation of NAG's G02AAF, and its result to four decimals.
     matrix = 2 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)

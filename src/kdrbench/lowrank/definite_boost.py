@@ -75,7 +75,13 @@ def definite_boost(
                 status = LowRankStatus.CONVERGED
                 break
     learned = collected(start, constraints, boosting, duals, status, progress)
-    return replace(learned, factor_map=learned.factor_map / size, trace_dual=learned.trace_dual - 2.0 * math.log(size))
+    violation = f"KKT residual {learned.kkt_residual:.1e}, largest violation {learned.largest_violation:.1e}"
+    return replace(
+        learned,
+        factor_map=learned.factor_map / size,
+        trace_dual=learned.trace_dual - 2.0 * math.log(size),
+        message=f"{violation} after {progress.sweeps} sweeps",
+    )
 
 
 class _Boosting(VonNeumann):

@@ -123,11 +123,10 @@ class VonNeumann:
     def _sweep_given(self, current: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         compiled = _COMPILED.load(self._compiled, self.problem.rank, progress)
         if compiled is None:
-            # Only a step may take X beyond what can be represented.
-            return all(
-                not self.project(current, number, duals, progress) or current.logs.max() <= _LARGEST
-                for number in range(self.problem.n_given)
-            )
+            for number in range(self.problem.n_given):
+                if self.project(current, number, duals, progress) and not current.logs.max() <= _LARGEST:
+                    return False
+            return True
         problem, counts, given = self.problem, np.zeros(3, dtype=np.int64), self.problem.n_given
         columns = np.ascontiguousarray(current.basis.T)
         done: bool = compiled(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,24 +104,6 @@ def _positive(mu: float) -> float:
     return float(mu)
 
 
-class Task(Protocol):
-    """What is to be learned from given samples, whatever the kernel, the start and the solver."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes or clusters: the default number of components."""
-
-    @property
-    def alignment_target(self) -> FloatArray | None:
-        """The centred labels (n x r) to which kernels may be aligned, if there are labels."""
-
-    def first_problem(self, kernel: Kernel | Combination) -> Problem:
-        """Return the problem whose Phi_0 makes the start."""
-
-    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
-        """Maximise from ``start`` (d x q)."""
-
-
 @dataclass(frozen=True)
 class SupervisedTask:
     """Gamma is fixed: one solve."""
@@ -155,6 +137,10 @@ class SupervisedTask:
         result = solve(solver, problem, start, monitor())
         value = problem.fresh().value(result.projection)
         return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)
+
+
+# What is to be learned from given samples, whatever the kernel, the start and the solver.
+Task = SupervisedTask | ClusteringTask
 
 
 def learn_from_all(
