@@ -151,7 +151,7 @@ def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     from kdrbench.suite.reports.outputs import experiment_outputs
 
     for _, config in frozen_that_run(results, experiment):
-        yield from (results.parent / path for path in experiment_outputs(config, experiment, typeset=True))
+        yield from (results.parent / path for path in experiment_outputs(config, experiment))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.errors import InputError, KdrbenchError
-from kdrbench.files import write_bytes, write_text
+from kdrbench.errors import InputError
+from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text
 
 if TYPE_CHECKING:
@@ -43,16 +40,6 @@ _SPECIAL = {
     "\u2020": r"$^\dagger$",
     "\u2021": r"$^\ddagger$",
 }
-# In the encoding of Computer Modern, whose outlines every TeX has: with T1 many have bitmaps alone.
-_PAGE = r"""\documentclass{article}
-\usepackage{booktabs}
-\usepackage{graphicx}
-\usepackage[paperwidth=%(width)scm,paperheight=%(height)scm,margin=1cm]{geometry}
-\pagestyle{empty}
-\begin{document}
-%(table)s
-\end{document}
-"""
 
 
 @dataclass(frozen=True)
@@ -243,10 +230,6 @@ def plain_environment() -> jinja2.Environment:
     return environment
 
 
-class TexError(KdrbenchError):
-    """TeX could not make a page of the table."""
-
-
 def render_latex(table: Table) -> str:
     """Return the table as a fragment for a document that loads booktabs and graphicx."""
     columns = "l" * table.n_labels + "r" * (len(table.columns) - table.n_labels)
@@ -294,32 +277,6 @@ def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
             rules += rf"\cmidrule(lr){{{column}-{column + group.width - 1}}}"
         column += group.width
     return [_line([""] * n_labels + titles), rules]
-
-
-def compile_pdf(fragment: str, target: Path) -> None:
-    """Typeset the fragment on a page of its own with pdflatex; raises ``TexError`` with TeX's first complaint."""
-    compile_page(_PAGE % {"table": fragment, "width": _page_width(fragment), "height": 18}, target)
-
-
-def compile_page(page: str, target: Path) -> None:
-    """Typeset a document with pdflatex; raises ``TexError`` with TeX's first complaint."""
-    if shutil.which("pdflatex") is None:
-        raise TexError("pdflatex is not on the PATH; install a TeX with booktabs, or leave out the PDF")
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "table.tex"
-        source.write_text(page, encoding="utf-8")
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode:
-            complaints = [line for line in done.stdout.splitlines() if line.startswith("!")]
-            raise TexError(f"pdflatex failed: {complaints[0] if complaints else done.stdout[-300:]}")
-        write_bytes(target, source.with_suffix(".pdf").read_bytes())
-
-
-def _page_width(fragment: str) -> float:
-    """Return the centimetres that a page needs to show all columns in about the size of its caption."""
-    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", fragment)
-    return 4.0 + 2.6 * len(columns[1]) if columns else 21.0
 
 
 def escape(text: str) -> str:

@@ -23,7 +23,6 @@ _TABLE = partial(
     shows="time, cost and quality",
     maker=f"{_HERE}.tables:page",
     needs=(TRACES, OPTIMA),
-    typeset=True,
 )
 
 

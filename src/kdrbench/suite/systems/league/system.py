@@ -22,8 +22,7 @@ from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED, TUNING, fixed_beside
 
@@ -150,12 +149,6 @@ class LeagueSystem(System):
         with suppress(Exception):
             build_reducer(batch.definition["method"], 1).fit(rng.normal(size=(24, 3)), np.arange(24) % 2)
         return partial(make_fold_run, batch, dataset)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Yield the result for each number of components on a fold as it ends."""
-        from kdrbench.suite.systems.league.fold_run import make_fold_run
-
-        return make_fold_run(batch, dataset, number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a fold."""

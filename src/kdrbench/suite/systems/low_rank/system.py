@@ -13,8 +13,7 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
 
@@ -181,10 +180,6 @@ class LowRankSystem(System):
         labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
         counts = tuple(definition["constraints"])
         return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Make one run without what :meth:`prepare` shares between runs."""
-        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""
