@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kdrbench.errors import InputError
 from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text
+from kdrbench.suite.reports.tables.labels import abbreviations_in
 
 if TYPE_CHECKING:
     import jinja2
@@ -207,7 +208,13 @@ def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> N
 
 def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
-    return render("table.html.j2", table=table, sections=list(sections))
+    names = (entry.text for row in table.rows for entry in row[: table.n_labels])
+    return render(
+        "table.html.j2",
+        table=table,
+        sections=list(sections),
+        abbreviations=abbreviations_in(*table.columns, *names),
+    )
 
 
 def render(template: str, **values: Any) -> str:
