@@ -53,7 +53,7 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     assert names_of(jobs["experiment_second"].figures) == ["second_scatter"]
     assert names_of(jobs["compared_second"].tables) == ["second"]
     assert sources_of(CONFIG, "experiment_second") == [
-        *("records of second", "findings of second", "results/data/wine.npz"),
+        *("records of second", "findings of second", "results/data/wine.npz")
     ]
     assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(CONFIG, "compared_second"))
     assert sources_of(CONFIG, "experiment_charts") == ["records of charts", "findings of charts"]

@@ -305,12 +305,7 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     assert cells.add("first", Entry("7 s"), True) == 2
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
-    assert link == {
-        "experiment": "first",
-        "data": "Wine",
-        "kernel": "Gaussian",
-        "method": "ISM",
-    }
+    assert link == {"experiment": "first", "data": "Wine", "kernel": "Gaussian", "method": "ISM"}
 
 
 def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):

@@ -59,10 +59,7 @@ def test_table_5_on_cancer(tmp_path):
 @pytest.mark.parametrize(
     ("dataset", "cost", "error"),
     # Printed: -1491.2 and 1.7 %, -1492 and 1.5 %.
-    [
-        ("wine", -1491.29, 0.0169),
-        pytest.param("cancer-137", -1492.03, 0.0146, marks=needs_authors_cancer),
-    ],
+    [("wine", -1491.29, 0.0169), pytest.param("cancer-137", -1492.03, 0.0146, marks=needs_authors_cancer)],
 )
 def test_published_dimension_growth_with_class_integers(tmp_path, dataset, cost, error):
     records = records_of(

@@ -138,10 +138,7 @@ def render_dashboard(
             packs={
                 **packed_libraries(),
                 "data": pack_data(
-                    {
-                        "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
-                        "runs": data,
-                    }
+                    {"charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}, "runs": data}
                 ),
             },
         )

@@ -61,27 +61,17 @@ MEASURES = {
         "same run, or that an atlas has stored",
     ),
     "accuracy": Measure(
-        "Accuracy",
-        numbers.percentage,
-        "share of the test samples that an SVM labels rightly",
-        highest_is_best=True,
+        "Accuracy", numbers.percentage, "share of the test samples that an SVM labels rightly", highest_is_best=True
     ),
     "nmi": Measure(
-        "NMI",
-        numbers.agreement,
-        "normalised mutual information of clusters and classes, 0 to 1",
-        highest_is_best=True,
+        "NMI", numbers.agreement, "normalised mutual information of clusters and classes, 0 to 1", highest_is_best=True
     ),
     "nmi_given": Measure(
-        "NMI to given",
-        numbers.agreement,
-        "the same to the clustering that was given; lower is better",
+        "NMI to given", numbers.agreement, "the same to the clustering that was given; lower is better"
     ),
     "n_components": Measure("q", numbers.count, "number of components q"),
     "error": Measure(
-        "Training error",
-        numbers.percentage,
-        "share of the rows that an SVM fitted to them labels wrongly",
+        "Training error", numbers.percentage, "share of the rows that an SVM fitted to them labels wrongly"
     ),
 }
 METRIC_TITLES = {name: measure.title for name, measure in MEASURES.items()} | {"train_accuracy": "Training accuracy"}

@@ -210,10 +210,7 @@ def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
     names = (entry.text for row in table.rows for entry in row[: table.n_labels])
     return render(
-        "table.html.j2",
-        table=table,
-        sections=list(sections),
-        abbreviations=abbreviations_in(*table.columns, *names),
+        "table.html.j2", table=table, sections=list(sections), abbreviations=abbreviations_in(*table.columns, *names)
     )
 
 

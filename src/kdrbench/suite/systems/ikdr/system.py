@@ -24,19 +24,8 @@ from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, Syste
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
-from kdrbench.suite.systems.ikdr.config import (
-    check_experiment,
-    check_sections,
-    labellings_of,
-    parameters_of,
-)
-from kdrbench.suite.systems.ikdr.definition import (
-    NO_KERNEL,
-    SUPERVISED,
-    CellDefinition,
-    Kind,
-    estimated_seconds,
-)
+from kdrbench.suite.systems.ikdr.config import check_experiment, check_sections, labellings_of, parameters_of
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
 from kdrbench.suite.systems.ikdr.reports import reports_of_experiment, reports_of_several
 from kdrbench.suite.systems.ikdr.sampling import sampling_of
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric

@@ -62,7 +62,7 @@ _METHOD = {
     },
 }
 SECTIONS: dict[str, Any] = {
-    METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD},
+    METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD}
 }
 _TABLE = partial(Report, kind="low_rank", shows="low-rank kernels", maker="kdrbench.suite.systems.low_rank.tables:page")
 _MAKER = "kdrbench.suite.systems.low_rank.tables:chart_of"
