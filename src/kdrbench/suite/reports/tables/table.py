@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -138,6 +139,12 @@ def _entry_of(fields: dict[str, Any]) -> Entry:
 def entries(texts: Iterable[object]) -> list[Entry]:
     """Return cells of plain words."""
     return [Entry(str(text)) for text in texts]
+
+
+def measured(value: float, shown: str | Callable[[float], str], detail: str = "", *, scale: float = 1.0) -> Entry:
+    """Return the cell of a number, a dash for NaN; ``shown`` is a format of ``scale`` times it, or a function of it."""
+    text = "-" if math.isnan(value) else shown.format(scale * value) if isinstance(shown, str) else shown(value)
+    return Entry(text, value, detail=detail)
 
 
 def blocks_by(rows: Iterable[tuple[object, list[Entry]]]) -> Iterator[list[list[Entry]]]:

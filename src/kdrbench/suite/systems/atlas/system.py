@@ -26,19 +26,19 @@ from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
+from kdrbench.suite.systems.schemas import NAMES, described, integer
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
 # A run leaves the optima (k x d x q), and under this name the cost, quality and shares of solvers' starts of each.
 NUMBERS = "optima_numbers"
-_COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "cells_of", "solvers", "starts", "draws"],
     "properties": {
-        "cells_of": {"$ref": "#/$defs/names", "description": "experiments of IKDR whose problems are charted"},
-        "solvers": {"$ref": "#/$defs/names"},
-        "starts": {**_COUNT, "description": "random starts of each problem, the same for all solvers"},
-        "draws": {**_COUNT, "description": "how often these are drawn; optima of one draw are sought in the next"},
+        "cells_of": described(NAMES, "experiments of IKDR whose problems are charted"),
+        "solvers": NAMES,
+        "starts": integer(1, "random starts of each problem, the same for all solvers"),
+        "draws": integer(1, "how often these are drawn; optima of one draw are sought in the next"),
     },
 }
 _TABLE = partial(

@@ -25,30 +25,20 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED, TUNING, fixed_beside
+from kdrbench.suite.systems.schemas import NAMES, integer, list_of
 
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
 _FIT_S, _PAIRS_S = 1e-2, 2e-8
 _FACTORS = {"lmnn": 30.0, "kpca_trick": 60.0, "nca": 10.0, "kdr_polynomial": 10.0}
-_COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "methods", "components", "rules", "folds", "repeats"],
     "properties": {
-        "methods": {"$ref": "#/$defs/names"},
-        "components": {
-            "type": "array",
-            "items": _COUNT,
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "numbers of components; of a data set those below its number of features",
-        },
+        "methods": NAMES,
+        "components": list_of(integer(), "numbers of components; of a data set those below its number of features"),
         "rules": {"enum": list(RULES), "description": "default parameters, or tuned on the method's clock"},
-        "folds": {"type": "integer", "minimum": 2, "description": "outer folds of a partition"},
-        "repeats": {**_COUNT, "description": "how many partitions are drawn"},
-        "most_rows": {
-            "type": "integer",
-            "minimum": 20,
-            "description": "larger data sets are cut to about this size, each class alike; all rows if not given",
-        },
+        "folds": integer(2, "outer folds of a partition"),
+        "repeats": integer(1, "how many partitions are drawn"),
+        "most_rows": integer(20, "larger data sets are cut to about this size, each class alike; by default all rows"),
     },
 }
 _TABLE = partial(
