@@ -1,6 +1,5 @@
 """Includes and targets; what can be tested without Snakemake lives in src/kdrbench."""
 
-import shutil
 import sys
 from functools import cache, partial
 from glob import glob
@@ -55,18 +54,16 @@ configfile: str(HOME / "config.yaml")
 GRID = grid_of(config, workflow, HOME)
 # Merged tables and reports of this configuration; those of the papers are at the top.
 R, REPORTS = outputs.result_folder(GRID.config), outputs.report_folder(GRID.config)
-# Tables are typeset where a TeX is installed.
-TYPESET = shutil.which("pdflatex") is not None
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
-TARGETS = targets(GRID.config, typeset=TYPESET)
+TARGETS = targets(GRID.config)
 # What was found, in Markdown and in print.
 SUMMARY = outputs.summary_files(GRID.config)
 # Best known solutions that atlases have stored before.
 stored = sorted(glob("results/optima/*.npz"))
 REPORT_JOBS = report_jobs(GRID.config)
 awaited_by = partial(job_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
-made_by, words_of = (partial(one, GRID.config, typeset=TYPESET) for one in (job_files, job_words))
+made_by, words_of = (partial(one, GRID.config) for one in (job_files, job_words))
 TRACES = [path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")]
 BUNDLED = bundled_data(GRID)
 # The packed record that reports show beside these runs, if any.
@@ -105,7 +102,7 @@ if not is_module(workflow):
 rule all:
     default_target: True
     input:
-        outputs.outputs(GRID.config, typeset=TYPESET),
+        outputs.outputs(GRID.config),
         SUMMARY,
         f"{REPORTS}/dashboard.html",
         outputs.system_tables(GRID.config),

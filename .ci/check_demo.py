@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,7 +21,7 @@ def rows_of(path):
 
 def faults_of_files(config):
     """Yield the reports that are missing or empty."""
-    files = outputs(config, typeset=shutil.which("pdflatex") is not None)
+    files = outputs(config)
     for path in map(Path, [*files, *dashboard_parts(config), REPORTS / "dashboard.html"]):
         least = 500 if path.suffix in {".pdf", ".png", ".html"} else 20
         if not path.exists() or path.stat().st_size < least:

@@ -102,6 +102,23 @@ def test_compare_shows_both_and_tests_no_time(own, packed):
     assert "no times are compared: of 'ism_reference', times of a reference are those of another machine" in done.stderr
 
 
+def test_an_included_record_is_compared_unless_it_is_declined(packed, tmp_path):
+    write_results(tmp_path / "results", own_config() | {"include": str(packed)})
+    asked = ("compare", "--results", tmp_path / "results")
+    assert "ISM, reference" in kdrbench(*asked).stdout
+    assert "reference" not in kdrbench(*asked, "--with", "none").stdout
+    done = kdrbench("compare", "dg", "ism_reference", *asked[1:])
+    assert (done.exit_code, "cost" in done.stdout) == (0, True)
+
+
+def test_times_do_not_drift_from_those_of_a_reference(own, tmp_path):
+    write_results(tmp_path, two_experiments(), calibration_before_s=0.04, calibration_after_s=0.04)
+    runs, _ = both(own, tmp_path)
+    mine = runs[runs["method"] == "dg"]
+    assert mine["drift"].tolist() == [0.0, 0.0]
+    assert not mine["drifted"].astype(bool).any()
+
+
 def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
     config = own_config(kernels=["linear"])
     write_results(tmp_path, config)
@@ -162,3 +179,13 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
+
+
+def test_the_status_answers_beside_an_included_record(packed, tmp_path):
+    write_results(tmp_path / "results", own_config() | {"include": str(packed)})
+    said = kdrbench("status", "--results", tmp_path / "results").stdout
+    assert "ISM (reference)" in said or "GM (reference)" in said
+    shutil.move(packed, tmp_path / "away")
+    done = kdrbench("status", "--results", tmp_path / "results")
+    shutil.move(tmp_path / "away", packed)
+    assert (done.exit_code, "the runs alone, without the record that is included" in done.stderr) == (0, True)

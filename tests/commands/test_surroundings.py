@@ -65,13 +65,13 @@ def test_doctor_ends_with_1_only_for_what_is_needed(monkeypatch):
 @pytest.mark.whole
 def test_doctor_looks_at_what_is_here(tmp_path, monkeypatch):
     monkeypatch.setenv("KDRBENCH_MIRROR", str(tmp_path))
-    (tmp_path / "pdflatex").write_text("#!/bin/sh\necho a TeX of sorts\n")
-    (tmp_path / "pdflatex").chmod(0o755)
+    (tmp_path / "conda").write_text("#!/bin/sh\necho a conda of sorts\n")
+    (tmp_path / "conda").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     done = kdrbench("doctor", "--json")
     assert done.exit_code == 0, done.output
     said = {one["what"]: one for one in json.loads(done.output)}
-    assert said["TeX"]["found"] == "a TeX of sorts"
+    assert said["conda"]["found"] == "a conda of sorts"
     assert (said["git"]["works"], said["git"]["found"]) == (False, "no git on the PATH")
     assert said["mirror"]["found"] == f"{tmp_path} (a folder)"
     assert said["packages of the library"]["works"]

@@ -118,12 +118,10 @@ def test_a_named_configuration_has_folders_of_its_own():
     assert outputs.system_tables(named) == ["results/mine/ikdr.csv"]
     assert merged_table(named, "small") == "results/mine/merged/small.csv"
     assert {path.split("/")[1] for path in outputs.outputs(named)} == {"mine"}
-    assert "reports/small.pdf" in outputs.outputs(CONFIG, typeset=True)
-    assert "reports/small.pdf" not in outputs.outputs(CONFIG)
 
 
 def test_outputs_differ_and_the_dashboard_shows_their_data():
-    files = outputs.outputs(CONFIG, typeset=True)
+    files = outputs.outputs(CONFIG)
     assert len(files) == len(set(files))
     parts = outputs.dashboard_parts(CONFIG)
     assert {"reports/small.json", "reports/figures/digits.json", "reports/claims.json"} <= set(parts)

@@ -29,6 +29,14 @@ def test_whole_tables_are_read(tmp_path):
     assert len(read_runs(written(tmp_path, *rows))) == 2
 
 
+def test_a_column_that_only_later_rows_fill_is_read_as_one(tmp_path):
+    # So many that pandas would by itself guess the types of a part of them, and warn.
+    rows = pd.DataFrame([run("wine", "ism", 0)] * 20_000).assign(run=range(20_000), drifted=None)
+    rows.loc[19_999, "drifted"] = True
+    rows.to_csv(tmp_path / "ikdr.csv", index=False)
+    assert list(read_runs(tmp_path / "ikdr.csv")["drifted"].dropna()) == [True]
+
+
 def test_a_run_that_is_there_twice_is_named(tmp_path):
     twice = written(tmp_path, run("wine", "ism", 0), run("wine", "ism", 1), run("wine", "ism", 1, cost=-9.0))
     assert "two rows of experiment e, dataset wine, kernel gaussian, method ism, " in refusal_of(twice)

@@ -53,7 +53,7 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     assert names_of(jobs["experiment_second"].figures) == ["second_scatter"]
     assert names_of(jobs["compared_second"].tables) == ["second"]
     assert sources_of(CONFIG, "experiment_second") == [
-        *("records of second", "findings of second", "results/data/wine.npz"),
+        *("records of second", "findings of second", "results/data/wine.npz")
     ]
     assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(CONFIG, "compared_second"))
     assert sources_of(CONFIG, "experiment_charts") == ["records of charts", "findings of charts"]
@@ -66,14 +66,14 @@ def test_a_table_waits_for_redrawn_partitions_figures_do_not():
 
 
 def test_every_file_is_made_by_one_job():
-    made = [path for job in report_jobs(CONFIG) for path in job_files(CONFIG, job, typeset=True)]
+    made = [path for job in report_jobs(CONFIG) for path in job_files(CONFIG, job)]
     assert len(made) == len(set(made))
     pages = {f"reports/{name}" for name in ("published_vs_ours.csv", "published_vs_ours.html", "claims.html")}
-    assert {*outputs(CONFIG, typeset=True)} - pages - {"reports/claims.json"} == {
+    assert {*outputs(CONFIG)} - pages - {"reports/claims.json"} == {
         path for path in made if path.startswith("reports/")
     }
     merged = {f"results/merged/{name}.csv" for name in EXPERIMENTS}
-    assert set(made) - set(outputs(CONFIG, typeset=True)) == merged | {"results/optima/charts.npz"}
+    assert set(made) - set(outputs(CONFIG)) == merged | {"results/optima/charts.npz"}
 
 
 def test_a_target_waits_for_no_experiment_but_those_behind_it():
@@ -92,7 +92,7 @@ def test_a_target_waits_for_no_experiment_but_those_behind_it():
 
 def test_the_words_of_a_job_are_what_its_command_makes():
     jobs = jobs_of(CONFIG)
-    words = shlex.split(job_words(CONFIG, jobs["experiment_charts"], typeset=True))
+    words = shlex.split(job_words(CONFIG, jobs["experiment_charts"]))
     assert words[:2] == ["figures/charts", "charts"]
-    assert words[2:] == ["--merge", "charts", "--optima", "results/optima/charts.npz", "--typeset"]
+    assert words[2:] == ["--merge", "charts", "--optima", "results/optima/charts.npz"]
     assert "--merge" not in job_words(CONFIG, jobs["compared_second"])

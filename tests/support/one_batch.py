@@ -15,7 +15,7 @@ from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.system import RunContext
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems import build_system
-from support.configs import table_4_config
+from support.configs import ikdr_config, table_4_config
 
 # For runs that end by themselves: a machine that is busy or slow must not decide how.
 LIMITS = Limits(time_s=600.0, memory_mib=256)
@@ -26,12 +26,30 @@ IKDR = build_system("ikdr")
 
 def grid_of(**changes):
     """The grid of Table 4 with these changes of its experiment; ``solvers`` and ``baselines`` may be definitions."""
-    config = table_4_config()
+    config, name = table_4_config(), "table4_supervised"
+    return _grid(config, name, config["experiments"][name] | {"datasets": ["wine"], "baselines": []} | changes)
+
+
+def _grid(config, name, experiment):
     for section in ("solvers", "baselines"):
-        if isinstance(changes.get(section), dict):
-            config[section], changes[section] = changes[section], list(changes[section])
-    config["experiments"]["table4_supervised"] |= {"datasets": ["wine"], "baselines": []} | changes
-    return load_grid(config)
+        if isinstance(experiment.get(section), dict):
+            config[section], experiment[section] = experiment[section], list(experiment[section])
+    return load_grid(config | {"run": [name], "experiments": {name: experiment}})
+
+
+def batches_on_all_rows(paradigm, dataset, components, **changes):
+    """The batches of an experiment on all rows of a data set by their methods, ``it`` for ISM where nothing else is."""
+    experiment = {
+        "title": "All rows.",
+        "paradigm": paradigm,
+        "datasets": [dataset],
+        "kernels": ["gaussian"],
+        "solvers": {"it": {"method": "ism"}},
+        "components": {dataset: components},
+        "split": "none",
+        "start": "surrogate",
+    }
+    return {batch.cell[-1]: batch for batch in _grid(ikdr_config(), "e", experiment | changes).batches()}
 
 
 def batch_of(method, *, folds=1, kernel="gaussian", evaluation=None, options=None):

@@ -18,11 +18,13 @@ from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of, sha
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
 from kdrbench.suite.reports.dashboard.rendering import sort_key
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.reports.figures.chart import Chart
+from kdrbench.suite.reports.figures.chart import Axis, Chart, Panel, Series
+from kdrbench.suite.reports.figures.draw_plotly import legend_of
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time
+from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
+from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
-from support.report_rows import kpca_run, run
+from support.report_rows import kpca_run, run, traced_runs
 
 # Readers open it from disk.
 MOST_BYTES = 6e6
@@ -303,12 +305,7 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     assert cells.add("first", Entry("7 s"), True) == 2
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
     (link,) = cells.content["links"]
-    assert link == {
-        "experiment": "first",
-        "data": "Wine",
-        "kernel": "Gaussian",
-        "method": "ISM",
-    }
+    assert link == {"experiment": "first", "data": "Wine", "kernel": "Gaussian", "method": "ISM"}
 
 
 def test_absolute_gaps_are_the_relative_ones_times_the_best_cost(grid):
@@ -334,3 +331,54 @@ def test_the_command_writes_the_page(small):
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     assert "What is big." in (folder / "dashboard.html").read_text()
+
+
+def overview_of(folder, solvers, datasets, **definitions):
+    """Return the overview of a page of one experiment with one kernel."""
+    config = grid_config(["first"], solvers=solvers, datasets=datasets)
+    config["experiments"]["first"] |= {"kernels": ["gaussian"]}
+    config["solvers"] |= definitions
+    runs = grid_runs(config, folder)
+    chart = performance_profile(runs, folder, config["solvers"])
+    shown = render_dashboard(all_runs({"ikdr": runs}), config, folder, [], Parts([chart]))
+    return shown.split('id="overview"')[1].split('id="tables"')[0]
+
+
+def test_what_is_not_there_has_no_column_line_or_entry(tmp_path):
+    overview = overview_of(tmp_path, ["ism", "dg", "gm_reference"], ["wine"], gm_reference={"method": "ism"})
+    assert '<th scope="col">All</th>' not in overview
+    assert '<th scope="col">All</th>' in overview_of(tmp_path, ["ism", "dg"], ["wine", "cancer"])
+    # Methods of a reference are folded, and in no legend of times.
+    first, folded = overview.split("Methods of the reference (1)")
+    assert "GM, reference</th>" in folded
+    assert "GM, reference</th>" not in first
+    assert 'data-key="GM, reference"' not in overview
+    # None of these runs came there on an undisturbed clock.
+    assert "1e-2:" not in overview
+
+
+def test_cells_that_were_timed_say_so(tmp_path):
+    runs = traced_runs(tmp_path, {"ism": [[(1.0, -100.0)]] * 3, "dg": [[(2.0, -100.0)]] * 3})
+    config = grid_config(["e"], solvers=["ism", "dg"], datasets=["wine"])
+    shown = render_dashboard(all_runs({"ikdr": runs}), config, tmp_path, [], Parts())
+    assert re.findall(r"1e-2: ([0-9]+)", shown.split('<table class="matrix"')[1]) == ["1", "2"]
+
+
+def test_abbreviations_are_spelled_out_once(tmp_path):
+    overview = overview_of(tmp_path, ["dg", "sm"], ["wine"])
+    assert overview.count("DG: Dimension Growth; SM: gradient steps on the Stiefel manifold.") == 1
+
+
+def test_a_series_without_points_has_no_entry():
+    drawn = Series("a", [1.0, 2.0], [float("nan"), 3.0])
+    panels = [Panel("1", Axis("x"), Axis("y"), [drawn]), Panel("2", Axis("x"), Axis("y"), [replace(drawn, label="b")])]
+    panels[0].series.extend([Series("c", [], []), Series("d", [1.0], [float("nan")])])
+    assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels))] == ["a", "b"]
+    assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels), 1)] == ["a"]
+
+
+def test_what_verdicts_mean_is_a_table(small):
+    config, runs, folder = small
+    shown = render_dashboard(runs, config, folder, compare({"ikdr": runs}, config), Parts())
+    table = shown.split("What the verdicts mean</caption>")[1].split("</table>")[0]
+    assert re.findall(r'class="badge [a-z-]+">([a-z ]+)<', table) == [*VERDICT_MEANINGS]

@@ -4,17 +4,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from support.browser_tab import (
-    DESK,
-    NEEDS_BROWSER,
-    OVERFLOWING,
-    PHONE,
-    TABLET,
-    Tab,
-    address_of,
-    column,
-    eventually,
-)
+from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, address_of, column, eventually
 from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER

@@ -14,12 +14,7 @@ from support.report_rows import kpca_run
 
 # Of the paper NCA draws on Iris by cross validation and loses by alignment; of these rows it draws and wins.
 CONFIG = {"run": ["e"], "experiments": {"e": {"system": "kpca_trick", "published": {"paper": "kpca_trick"}}}}
-ACCURACIES = {
-    "plain": [0.90, 0.92],
-    "cross_validated": [0.90, 0.92],
-    "aligned": [0.94, 0.98],
-    "centred": [0.97, 0.97],
-}
+ACCURACIES = {"plain": [0.90, 0.92], "cross_validated": [0.90, 0.92], "aligned": [0.94, 0.98], "centred": [0.97, 0.97]}
 
 
 def rows_of(tmp_path, records):

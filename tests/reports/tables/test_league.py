@@ -18,13 +18,7 @@ from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import WIN, critical_difference
-from kdrbench.suite.systems.league.table_rows import (
-    KERNEL_PROJECTIONS,
-    League,
-    best_projection,
-    headline,
-    headlines,
-)
+from kdrbench.suite.systems.league.table_rows import KERNEL_PROJECTIONS, League, headline, headlines
 from kdrbench.suite.systems.league.tables import controls_sentence, league_table
 from support.configs import whole_config
 from support.league_rows import made_up
@@ -78,12 +72,6 @@ def test_every_kernel_projection_has_its_headlines_ours_first():
         "By linear accuracy, Kernel discriminant analysis",
     ]
     assert "in 4 of 4 cells; in none" in found[2]
-    assert best_projection(League(runs)) == [
-        "Of 2 kernel projections Kernel discriminant analysis has the best mean rank: by k-NN accuracy it is better "
-        "than each in 4 and worse than one of them in none."
-    ]
-    # Of one there is no best.
-    assert best_projection(League(made_up())) == []
 
 
 def test_an_experiment_has_its_tables_and_each_can_be_written():

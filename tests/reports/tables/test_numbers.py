@@ -4,71 +4,51 @@ import pytest
 
 from kdrbench.suite.reports.tables.numbers import agreement, count, duration, interval, percentage, quantity, rounded
 
-
-def test_durations():
-    numbers = [
-        (0.00257, 0.00044, "2.57ms \u00b1 0.44ms"),
-        (0.02, None, "20ms"),
-        (1.0, 0.0, "1s \u00b1 0s"),
-        (7.94, 2.91, "7.94s \u00b1 2.9s"),
-        (90.0, 3.0, "1.5m \u00b1 0.05m"),
-        (259200, None, "3d"),
-        (7200, None, "2h"),
-        (3e-7, None, "0.3us"),
-        (-0.0123, None, "-12.3ms"),
-        (0.0, None, "0us"),
-    ]
-    for mean, std, text in numbers:
-        assert duration(mean, std) == text
-
-
-def test_quantities():
-    numbers = [
-        (-1310.74, 25.8, "-1311 \u00b1 26"),
-        (-114707.3, 2700.4, "-114707 \u00b1 2700"),
-        (-1.8942e6, 5.37e4, "(-1.894 \u00b1 0.054)e6"),
-        (-27.34, 0.41, "-27.34 \u00b1 0.41"),
-        (-39.082, None, "-39.082"),
-        (-2340614.85, None, "-2.3406e6"),
-        (-27.4, 0.0, "-27.400 \u00b1 0.000"),
-        (0.0, 0.0, "0.0000 \u00b1 0.0000"),
-    ]
-    for mean, std, text in numbers:
-        assert quantity(mean, std) == text
-
-
-def test_intervals_have_the_places_of_the_number_between_them():
-    numbers = [
-        (-1329.21, -1292.27, "-1329 to -1292"),
-        (-27.634, -27.046, "-27.63 to -27.05"),
-        (-1.9478e6, -1.8404e6, "(-1.948 to -1.840)e6"),
-        (-0.00003001, -0.00002987, "(-3.0010 to -2.9870)e-5"),
-        (0.95143, 0.99418, "0.951 to 0.994"),
-        (-5.0, 312.4, "-5 to 312"),
-        # Rounding is no width.
-        (-1500.0, -1500.0000000000002, "-1500.0 to -1500.0"),
-        (0.0, 0.0, "0.0000 to 0.0000"),
-        (-math.inf, math.inf, "-inf to inf"),
-        (math.nan, 5e-324, "nan to 4.941e-324"),
-    ]
-    for low, high, text in numbers:
-        assert interval(low, high) == text
+PRINTED = [
+    (duration, (0.00257, 0.00044), "2.57ms \u00b1 0.44ms"),
+    (duration, (0.02, None), "20ms"),
+    (duration, (1.0, 0.0), "1s \u00b1 0s"),
+    (duration, (7.94, 2.91), "7.94s \u00b1 2.9s"),
+    (duration, (90.0, 3.0), "1.5m \u00b1 0.05m"),
+    (duration, (259200, None), "3d"),
+    (duration, (7200, None), "2h"),
+    (duration, (3e-7, None), "0.3us"),
+    (duration, (-0.0123, None), "-12.3ms"),
+    (duration, (0.0, None), "0us"),
+    (quantity, (-1310.74, 25.8), "-1311 \u00b1 26"),
+    (quantity, (-114707.3, 2700.4), "-114707 \u00b1 2700"),
+    (quantity, (-1.8942e6, 5.37e4), "(-1.894 \u00b1 0.054)e6"),
+    (quantity, (-27.34, 0.41), "-27.34 \u00b1 0.41"),
+    (quantity, (-39.082, None), "-39.082"),
+    (quantity, (-2340614.85, None), "-2.3406e6"),
+    (quantity, (-27.4, 0.0), "-27.400 \u00b1 0.000"),
+    (quantity, (0.0, 0.0), "0.0000 \u00b1 0.0000"),
+    # Intervals have the places of the number between them.
+    (interval, (-1329.21, -1292.27), "-1329 to -1292"),
+    (interval, (-27.634, -27.046), "-27.63 to -27.05"),
+    (interval, (-1.9478e6, -1.8404e6), "(-1.948 to -1.840)e6"),
+    (interval, (-0.00003001, -0.00002987), "(-3.0010 to -2.9870)e-5"),
+    (interval, (0.95143, 0.99418), "0.951 to 0.994"),
+    (interval, (-5.0, 312.4), "-5 to 312"),
+    # Rounding is no width.
+    (interval, (-1500.0, -1500.0000000000002), "-1500.0 to -1500.0"),
+    (interval, (0.0, 0.0), "0.0000 to 0.0000"),
+    (interval, (-math.inf, math.inf), "-inf to inf"),
+    (interval, (math.nan, 5e-324), "nan to 4.941e-324"),
+    (percentage, (0.972, 0.037), "97.2% \u00b1 3.7%"),
+    (percentage, (1.0,), "100.0%"),
+    (agreement, (0.8784, 0.01), "0.878 \u00b1 0.010"),
+    (agreement, (1.0,), "1.000"),
+    # Counts have a decimal only where they differ.
+    (count, (4.0,), "4"),
+    (count, (4.0, 0.0), "4"),
+    (count, (1.9, 0.3), "1.9 \u00b1 0.3"),
+]
 
 
-def test_percentages():
-    assert percentage(0.972, 0.037) == "97.2% \u00b1 3.7%"
-    assert percentage(1.0) == "100.0%"
-
-
-def test_agreements():
-    assert agreement(0.8784, 0.01) == "0.878 \u00b1 0.010"
-    assert agreement(1.0) == "1.000"
-
-
-def test_counts_have_a_decimal_only_where_they_differ():
-    assert count(4.0) == "4"
-    assert count(4.0, 0.0) == "4"
-    assert count(1.9, 0.3) == "1.9 \u00b1 0.3"
+def test_numbers_as_printed():
+    for printed, numbers, text in PRINTED:
+        assert printed(*numbers) == text
 
 
 def test_numbers_keep_their_digits_and_infinities_are_gaps():

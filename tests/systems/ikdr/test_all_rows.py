@@ -6,31 +6,17 @@ from sklearn.svm import SVC
 
 from kdrbench.datasets import load_dataset
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.folds import Fold, make_subset, whole
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric, projected_quality, quality_of_labels
-from support.configs import ikdr_config
 from support.helpers import needs_authors_cancer
-from support.one_batch import context_of, files_in, run_batch
+from support.one_batch import batches_on_all_rows, context_of, files_in, run_batch
 
 
-def records_of(dataset, q, tmp_path, *, solvers=(), baselines=(), **changes):
-    experiment = {
-        "title": "All rows.",
-        "paradigm": "supervised",
-        "datasets": [dataset],
-        "kernels": ["gaussian"],
-        "solvers": list(solvers),
-        "baselines": list(baselines),
-        "components": {dataset: q},
-        "split": "none",
-        "start": "surrogate",
-    } | changes
-    grid = load_grid(ikdr_config() | {"run": ["e"], "experiments": {"e": experiment}})
+def records_of(dataset, q, tmp_path, **changes):
     records = {}
-    for batch in grid.batches():
-        files, context = files_in(tmp_path / batch.cell[-1]), context_of(Limits(600.0, 512))
-        (records[batch.cell[-1]],) = run_batch(batch, load_dataset(dataset), context, files)
+    for method, batch in batches_on_all_rows("supervised", dataset, q, **changes).items():
+        files, context = files_in(tmp_path / method), context_of(Limits(600.0, 512))
+        (records[method],) = run_batch(batch, load_dataset(dataset), context, files)
     return records
 
 
@@ -59,10 +45,7 @@ def test_table_5_on_cancer(tmp_path):
 @pytest.mark.parametrize(
     ("dataset", "cost", "error"),
     # Printed: -1491.2 and 1.7 %, -1492 and 1.5 %.
-    [
-        ("wine", -1491.29, 0.0169),
-        pytest.param("cancer-137", -1492.03, 0.0146, marks=needs_authors_cancer),
-    ],
+    [("wine", -1491.29, 0.0169), pytest.param("cancer-137", -1492.03, 0.0146, marks=needs_authors_cancer)],
 )
 def test_published_dimension_growth_with_class_integers(tmp_path, dataset, cost, error):
     records = records_of(

@@ -6,31 +6,17 @@ import pytest
 from kdrbench.datasets import Dataset, load_dataset
 from kdrbench.solvers import build_solver
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole
 from kdrbench.suite.systems.ikdr.scores import normalised_mutual_information
-from support.configs import ikdr_config
-from support.one_batch import arrays_in, context_of, files_in, run_batch
+from support.one_batch import arrays_in, batches_on_all_rows, context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=600.0, memory_mib=512)
 
 
 def batch_of(dataset, asked, components=2):
-    experiment = {
-        "title": "Other clusters.",
-        "paradigm": "alternative",
-        "labellings": {dataset: asked},
-        "datasets": [dataset],
-        "kernels": ["gaussian"],
-        "solvers": ["it"],
-        "components": {dataset: components},
-        "split": "none",
-        "start": "surrogate",
-    }
-    config = ikdr_config() | {"run": ["e"], "solvers": {"it": {"method": "ism"}}, "experiments": {"e": experiment}}
-    return load_grid(config).batches()[0]
+    return batches_on_all_rows("alternative", dataset, components, labellings={dataset: asked})["it"]
 
 
 @pytest.mark.parametrize("sought", ["short side", "classes"])

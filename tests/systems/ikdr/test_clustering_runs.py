@@ -9,38 +9,21 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
-from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.scores import normalised_mutual_information
-from support.configs import ikdr_config
-from support.one_batch import context_of, files_in, run_batch
+from support.one_batch import batches_on_all_rows, context_of, files_in, run_batch
 
 LIMITS = Limits(time_s=600.0, memory_mib=512)
 REPEAT_FOR_S = 0.3
-EXPERIMENT = {
-    "title": "Clusters.",
-    "paradigm": "unsupervised",
-    "datasets": ["wine"],
-    "kernels": ["gaussian"],
-    "solvers": ["it"],
-    "components": {"wine": 4},
-    "split": "none",
-    "start": "surrogate",
-}
 
 
 def batch_of(method, **changes):
-    config = ikdr_config()
-    config |= {"run": ["e"], "solvers": {"it": {"method": method}}, "experiments": {"e": EXPERIMENT | changes}}
-    return load_grid(config).batches()[0]
+    return batches_on_all_rows("unsupervised", "wine", 4, **({"solvers": {"it": {"method": method}}} | changes))["it"]
 
 
-def baseline_batch(method, **changes):
-    config = ikdr_config()
-    config |= {"run": ["e"], "solvers": {"s": {"method": "ism"}}, "baselines": {"it": {"method": method}}}
-    config["experiments"] = {"e": EXPERIMENT | {"solvers": ["s"], "baselines": ["it"]} | changes}
-    return load_grid(config).batches()[-1]
+def baseline_batch(method):
+    return batch_of(method, solvers=["ism"], baselines={"it": {"method": method}})
 
 
 @pytest.fixture

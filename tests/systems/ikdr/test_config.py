@@ -27,16 +27,8 @@ FAULTS = [
     (f"{TABLE}.components.wine", 14, "components.wine is 14; data set 'wine' has 13 features"),
     (f"{TABLE}.components.wine", 0, "wine is 0; it must be 'eigengap' or an integer of at least 1"),
     (f"{TABLE}.components.wine", KeyError, "names no number of components for data set 'wine'"),
-    (
-        "kernels.gaussian.sigma",
-        -1,
-        "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1",
-    ),
-    (
-        "kernels.gaussian.sgima",
-        1,
-        "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'",
-    ),
+    ("kernels.gaussian.sigma", -1, "config: kernels.gaussian: Gaussian sigma must be a finite number > 0, got -1"),
+    ("kernels.gaussian.sgima", 1, "config: kernels.gaussian: unknown option of kernel family 'gaussian': 'sgima'"),
     ("solvers.ism.tolerence", 1, "config: solvers.ism: unknown option of solver method 'ism': 'tolerence'"),
     ("solvers.ism.method", "imm", "config: solvers.ism: unknown solver method 'imm'"),
     (f"{TABLE}.baselines", ["svn"], f"{TABLE}.baselines: unknown baseline 'svn'. Did you mean 'svm'"),
@@ -57,21 +49,9 @@ FAULTS = [
         "config: solvers.mine_reference: names that end in _reference are those of a record beside one's own runs; "
         "choose another, such as mine_own",
     ),
-    (
-        "baselines.svm_reference",
-        {"method": "svm"},
-        "config: baselines.svm_reference: names that end in _reference",
-    ),
-    (
-        "kernels.none",
-        {"family": "linear"},
-        "config: kernels.none: the name means that there is no kernel; choose",
-    ),
-    (
-        "solvers.dg.start",
-        "phi",
-        "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate",
-    ),
+    ("baselines.svm_reference", {"method": "svm"}, "config: baselines.svm_reference: names that end in _reference"),
+    ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
+    ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
     ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
     ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
     ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),
@@ -142,16 +122,10 @@ FAULTS_WITHOUT_FOLDS = [
     ({"split": KeyError}, "e.split is 'folds'; clusters of training rows say nothing"),
     ({"folds": 2}, "e.folds is 2; with split: none all rows are used once, so leave it out"),
     ({"folds": 0}, "e.folds is 0; it must be at least 1"),
-    (
-        {"split": "subsets", "rows": {"wine": 9}},
-        "the key 'folds' is missing in experiments.e; split: subsets needs",
-    ),
+    ({"split": "subsets", "rows": {"wine": 9}}, "the key 'folds' is missing in experiments.e; split: subsets needs"),
     ({"rows": {"wine": 9}}, "e.rows is set with split: none; only split: subsets draws rows"),
     ({"partitions": 2}, "e.partitions is set with split: none; only split: folds makes partitions"),
-    (
-        SUBSETS | {"stratified": True},
-        "e.stratified is set with split: subsets; only split: folds makes partitions",
-    ),
+    (SUBSETS | {"stratified": True}, "e.stratified is set with split: subsets; only split: folds makes partitions"),
     ({"scaling": "own"}, "e.scaling is set with split: none; only split: folds makes partitions"),
     (
         {"kernels": ["gaussian_polynomial"]},
@@ -159,16 +133,10 @@ FAULTS_WITHOUT_FOLDS = [
     ),
     (SUBSETS | {"rows": {"wines": 9}}, "e.rows: unknown data set 'wines'. Did you mean 'wine'"),
     (SUBSETS | {"rows": {"wine": 1}}, "e.rows.wine is 1; it must be at least 2"),
-    (
-        SUBSETS | {"rows": {"wine": 179}},
-        "e.rows.wine is 179; data set 'wine' has 178 samples, so it must be between",
-    ),
+    (SUBSETS | {"rows": {"wine": 179}}, "e.rows.wine is 179; data set 'wine' has 178 samples, so it must be between"),
     (SUBSETS | {"rows": {"iris": 9}}, "e.rows names no number of rows for data set 'wine'"),
     (SUBSETS | {"rows": KeyError}, "e.rows names no number of rows for data set 'wine'"),
-    (
-        {"paradigm": "semi"},
-        "e.paradigm is 'semi'; it must be one of supervised, unsupervised, semi_supervised, ",
-    ),
+    ({"paradigm": "semi"}, "e.paradigm is 'semi'; it must be one of supervised, unsupervised, semi_supervised, "),
     ({"paradigm": "semi_supervised"}, "e.shown: a semi-supervised experiment says how many .* does not say so"),
     ({"shown": 3}, "e.shown: a semi-supervised experiment .*; this one is unsupervised and says so"),
     ({"paradigm": "semi_supervised", "shown": 1.5}, "e.shown is 1.5; it must be"),
@@ -191,10 +159,7 @@ FAULTS_WITHOUT_FOLDS = [
         ALTERNATIVE | labelled(given="classes"),
         "e.labellings.wine names no labelling that is sought; its n_clusters must be given",
     ),
-    (
-        ALTERNATIVE | labelled(given="classes", n_clusters=1),
-        "e.labellings.wine.n_clusters is 1; it must be at least 2",
-    ),
+    (ALTERNATIVE | labelled(given="classes", n_clusters=1), "e.labellings.wine.n_clusters is 1; it must be at least 2"),
     (
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"baselines": ["spectral_clustering"]},
         "e.baselines: 'spectral_clustering' does not fit an experiment that is alternative: no baseline differs",
@@ -203,22 +168,13 @@ FAULTS_WITHOUT_FOLDS = [
         ALTERNATIVE | labelled(given="classes", n_clusters=2) | {"split": "folds", "folds": 5},
         "clusters of training rows say nothing of test rows, so alternative experiments need",
     ),
-    (
-        {"paradigm_params": {"centered": True}},
-        "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen",
-    ),
-    (
-        {"paradigm_params": {"tolerance": 0}},
-        "e.paradigm_params: tolerance must be None or a finite number > 0, got 0",
-    ),
+    ({"paradigm_params": {"centered": True}}, "e.paradigm_params: unknown parameter of paradigm 'unsupervised': 'cen"),
+    ({"paradigm_params": {"tolerance": 0}}, "e.paradigm_params: tolerance must be None or a finite number > 0, got 0"),
     (
         {"paradigm": "supervised", "paradigm_params": {"centred": True}},
         "e.paradigm_params is {'centred': True}; supervised experiments have no parameters but labels: integers",
     ),
-    (
-        {"baselines": ["svm"]},
-        "'svm' is a baseline of classification; this experiment is unsupervised, where these",
-    ),
+    ({"baselines": ["svm"]}, "'svm' is a baseline of classification; this experiment is unsupervised, where these"),
 ]
 
 

@@ -11,37 +11,25 @@ from kdrbench.errors import InputError
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole, with_hidden_labels
 from kdrbench.suite.systems.ikdr.scores import normalised_mutual_information
-from support.configs import ikdr_config
-from support.one_batch import arrays_in, context_of, files_in, referee_in, run_batch
+from support.one_batch import arrays_in, batches_on_all_rows, context_of, files_in, referee_in, run_batch
 
 LIMITS = Limits(time_s=600.0, memory_mib=512)
-EXPERIMENT = {
-    "title": "Labels that are shown in part.",
-    "paradigm": "semi_supervised",
+CHANGES = {
     "paradigm_params": {"degrees": "embedding"},
     "shown": 0.05,
-    "datasets": ["wine"],
-    "kernels": ["gaussian"],
-    "solvers": ["it"],
     "baselines": ["label_spreading", "spectral_clustering"],
-    "components": {"wine": 4},
-    "split": "none",
     "folds": 3,
-    "start": "surrogate",
     "runs_per_job": 3,
 }
 
 
-def batches(solver=None, **changes):
-    solvers = {"it": solver or {"method": "ism"}}
-    config = ikdr_config() | {"run": ["e"], "solvers": solvers, "experiments": {"e": EXPERIMENT | changes}}
-    return {batch.cell[1]: batch for batch in load_grid(config).batches()}
+def batches(**changes):
+    return batches_on_all_rows("semi_supervised", "wine", 4, **(CHANGES | changes))
 
 
 def cell_of(method="it", **changes):
@@ -98,7 +86,7 @@ def test_a_baseline_cannot_read_what_is_hidden(tmp_path, method):
 
 @pytest.mark.parametrize("solver", [{"method": "ism"}, {"method": "ism_safeguarded", "rounds": "converged"}])
 def test_a_solver_cannot_read_what_is_hidden(solver):
-    cell = cell_of(solver=solver)
+    cell = cell_of(solvers={"it": solver})
     fold, found = cell.fold(load_dataset("wine"), 0), []
     for samples in (fold, with_other_hidden_labels(fold)):
         run = make_clustering_run(cell, build_solver(cell.method), 512.0, 0, samples)
@@ -143,7 +131,9 @@ def test_baselines_leave_rows_of_the_same_kind(tmp_path, method, least):
 
 
 def test_a_converged_row_shows_the_joint_residual(tmp_path):
-    batch = batches(solver={"method": "ism_safeguarded", "tolerance": 1e-6, "rounds": "converged"}, folds=1)["it"]
+    batch = batches(solvers={"it": {"method": "ism_safeguarded", "tolerance": 1e-6, "rounds": "converged"}}, folds=1)[
+        "it"
+    ]
     assert batch.definition["parameters"]["rule"] == "joint"
     (record,) = run_batch(batch, load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
     (plain,) = run_batch(batches(folds=1)["it"], load_dataset("wine"), context_of(LIMITS), files_in(tmp_path / "plain"))

@@ -21,17 +21,7 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.publish import read_points
 from kdrbench.suite.systems.ikdr.folds import make_fold
-from support.one_batch import (
-    LIMITS,
-    SHORT,
-    arrays_in,
-    batch_of,
-    context_of,
-    files_in,
-    grid_of,
-    run_batch,
-    workspace_of,
-)
+from support.one_batch import LIMITS, SHORT, arrays_in, batch_of, context_of, files_in, grid_of, run_batch, workspace_of
 
 # Far above what a solve takes, also on a busy machine: repeated solves are looked at.
 REPEAT_FOR_S = 0.2

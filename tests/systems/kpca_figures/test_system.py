@@ -46,11 +46,7 @@ def test_figures_4_and_5_are_on_the_papers_data_degrees_n_and_k():
 
 FAULTS = [
     (2, {"figure": 6}, "kpca_figure2.figure is 6; it must be one of 2, 3, 4, 5"),
-    (
-        2,
-        {"datasets": ["iris"]},
-        "kpca_figure2.datasets: unknown data set of Figure 2 'iris'; allowed: cone, disc-",
-    ),
+    (2, {"datasets": ["iris"]}, "kpca_figure2.datasets: unknown data set of Figure 2 'iris'; allowed: cone, disc-"),
     (2, {"learners": ["dna"]}, "kpca_figure2.learners.0 is 'dna'; it must be one of dne, lmnn, nca"),
     (2, {"draws": 2}, "kpca_figure2.figure is 2, which does not use the key 'draws'"),
     (3, {"figure": 4}, "kpca_figure3.figure is 4, which does not use the key 'training'"),

@@ -12,16 +12,10 @@ PLACE = "config: experiments.kpca_tables"
 
 
 FAULTS = [
-    (
-        {"split": 3},
-        r"config: unknown key in experiments.kpca_tables: 'split'. Did you mean 'splits'\?",
-    ),
+    ({"split": 3}, r"config: unknown key in experiments.kpca_tables: 'split'. Did you mean 'splits'\?"),
     ({"splits": 0}, f"{PLACE}.splits is 0; it must be at least 1"),
     ({"datasets": ["irs"]}, rf"{PLACE}.datasets: unknown data set 'irs'. Did you mean 'iris'\?"),
-    (
-        {"datasets": ["flower"]},
-        f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them",
-    ),
+    ({"datasets": ["flower"]}, f"{PLACE}.datasets: data set 'flower' has no labels; metric learning needs them"),
     ({"datasets": ["gyrb"]}, f"{PLACE}.datasets: data set 'gyrb' has no features; metric learning needs them"),
     ({"learners": ["ncaa"]}, f"{PLACE}.learners: unknown learner method 'ncaa'"),
     ({"variants": ["kernel"]}, f"{PLACE}.variants: unknown variant 'kernel'; allowed: aligned, centred"),
@@ -29,10 +23,7 @@ FAULTS = [
         {"training": {"default": 150}, "datasets": ["iris"]},
         f"{PLACE}.training gives data set 'iris' 150 training samples; it has 150,",
     ),
-    (
-        {"training": {"default": 2}},
-        f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must",
-    ),
+    ({"training": {"default": 2}}, f"{PLACE}.cv_folds is 5; data set 'balance' has 2 training samples, so it must"),
     ({"training": {"default": 1}}, f"{PLACE}.training.default is 1; it must be at least 2"),
     ({"training": {"iris": 100}}, "config: the key 'default' is missing in experiments.kpca_tables.training"),
     ({"training": {"default": 100, "iriss": 9}}, f"{PLACE}.training: unknown data set 'iriss'"),

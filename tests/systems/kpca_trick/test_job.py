@@ -89,11 +89,7 @@ MAP = LearnedMap(np.empty(0), np.empty((0, 0)), np.eye(4))
 CHANGES = {
     "no number": ("projection", np.full((4, 4), np.nan), "projection must be finite numbers of shape (4, 4); got "),
     "rows of more features": ("projection", np.eye(5), "projection must be finite numbers of shape (4, 5); got "),
-    "words": (
-        "projection",
-        np.full((4, 4), "1"),
-        "projection must be finite numbers of shape (4, 4); got <U1 of ",
-    ),
+    "words": ("projection", np.full((4, 4), "1"), "projection must be finite numbers of shape (4, 4); got <U1 of "),
     "other kernels": ("weights", np.ones(7), "weights must be finite numbers of shape (3,); got float64 of (7,)"),
     "vectors of no kernel": ("vectors", np.ones((100, 4)), "vectors must be finite numbers of shape (0, 0); got "),
     "a negative weight": ("weights", np.array([1.0, -1.0, 0.0]), "a conic combination needs finite weights >= 0"),

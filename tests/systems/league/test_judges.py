@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.suite.systems.league.judges import (
-    distance_correlation,
-    judge,
-    knn_accuracy,
-    linear_accuracy,
-)
+from kdrbench.suite.systems.league.judges import distance_correlation, judge, knn_accuracy, linear_accuracy
 
 RNG = np.random.default_rng(0)
 POINTS, CODES = RNG.normal(size=(40, 3)), RNG.integers(0, 3, 40)

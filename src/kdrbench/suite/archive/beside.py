@@ -154,7 +154,9 @@ def _problem(experiment: Config, entry: DatasetEntry, config: Config, kernel: st
 
 def _renamed(row: Any, experiment: str, kernel: str) -> Any:
     named = {"experiment": experiment, "kernel": kernel, "method": f"{row.method}{REFERENCE}"}
-    made = replace(row.provenance, timed=False, trace_file=f"{_INCLUDED}/{experiment}.jsonl")
+    # Without calibrations: those of another machine, of the same name even, say nothing of one's own cores.
+    untimed: dict[str, Any] = {"timed": False, "calibration_before_s": None, "calibration_after_s": None}
+    made = replace(row.provenance, **untimed, trace_file=f"{_INCLUDED}/{experiment}.jsonl")
     return replace(row, **named, **dict.fromkeys(_TIMES), message=f"[reference] {row.message}", provenance=made)
 
 

@@ -21,6 +21,8 @@ from kdrbench.suite.commands.options import (
     root_and_name,
 )
 
+_NONE = "none"
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,7 +34,7 @@ _TITLES = ("metric", "cell", "runs", "wins", "losses", "median ratio", "p (Wilco
 @click.command()
 @click.argument("methods", metavar="[A B]", nargs=-1)
 @click.option("--experiment", default=None, help="Of this experiment only.")
-@click.option("--with", "reference", default=None, help="Beside this record: reference, or the folder of another.")
+@click.option("--with", "reference", default=None, help="Beside this record: reference, a folder, or none.")
 @results_folder
 @configuration_name
 @as_json
@@ -50,14 +52,16 @@ def compare(
     to the quickest; wins, ties and losses are of final costs against the first. `differ in` counts the data sets and
     kernels in which these differ significantly.
 
-    With a record beside them its rows of the same problems are compared as well: its solvers are called NAME_reference.
+    With a record beside them, by default the one that the configuration includes, its rows of the same problems are
+    compared as well: its solvers are called NAME_reference.
     Their costs count as they are; their times, of another machine, are left out.
     """
     if len(methods) not in (0, 2):
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
     left_out: list[str] = []
     results, name = root_and_name(results, name)
-    if reference is not None:
+    reference = _included(results, name) if reference is None else reference
+    if reference not in (None, _NONE):
         (results, left_out), name = _beside(results, name, reference), ""
     if methods:
         folder = results / name
@@ -71,6 +75,15 @@ def compare(
     else:
         echo_answers(answers, matrices=True)
     sys.exit(0 if answers else 1)
+
+
+def _included(results: Path, name: str) -> str | None:
+    """Return the record that the configuration includes, where one configuration is meant."""
+    from kdrbench.suite.experiments.results import read_frozen
+
+    path = results / name / "config.json"
+    there = [path] if path.is_file() else [] if name else sorted(results.glob("*/config.json"))
+    return read_frozen(there[0]).get("include") if len(there) == 1 else None
 
 
 def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:

@@ -30,7 +30,6 @@ _PROGRAMS = {
         "--noheader",
         "the cluster profiles need it, nothing else: ask who runs the cluster, or use profiles/cluster-generic",
     ),
-    "TeX": ("pdflatex", "--version", "tables are not typeset: install texlive-latex-recommended"),
     "browser": (
         "chromium chromium-browser google-chrome chrome",
         "--version",

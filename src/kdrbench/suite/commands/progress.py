@@ -26,6 +26,7 @@ from kdrbench.suite.commands.options import (
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
     from kdrbench.suite.engine.progress import BatchProgress
+    from kdrbench.suite.findings.answers import Answer
 
 
 @click.command()
@@ -56,9 +57,24 @@ def status(results: Path, name: str, watch: float | None) -> None:
         lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
         click.echo("\n".join(map(tinted_counts, lines)))
         if not watch or not any(one.left for one in progress):
-            echo_answers(merged_answers(results, frozen), matrices=False)
+            echo_answers(_answers(results, frozen), matrices=False)
             return
         time.sleep(watch)
+
+
+def _answers(results: Path, frozen: Path) -> list[Answer]:
+    """Return the answers, with the record that the configuration includes beside its runs, if it does."""
+    from kdrbench.suite.archive.beside import opened_beside
+    from kdrbench.suite.experiments.results import read_frozen
+
+    reference = read_frozen(frozen).get("include")
+    if reference and any((frozen.parent / "merged").glob("*.csv")):
+        try:
+            with opened_beside(frozen.parent, results, reference) as (both, _):
+                return merged_answers(both, both / "config.json")
+        except InputError as error:
+            click.echo(f"kdrbench: the runs alone, without the record that is included: {error}", err=True)
+    return merged_answers(results, frozen)
 
 
 @click.command()
@@ -151,7 +167,7 @@ def _reports_of(experiment: str, results: Path) -> Iterator[Path]:
     from kdrbench.suite.reports.outputs import experiment_outputs
 
     for _, config in frozen_that_run(results, experiment):
-        yield from (results.parent / path for path in experiment_outputs(config, experiment, typeset=True))
+        yield from (results.parent / path for path in experiment_outputs(config, experiment))
 
 
 def _merged_runs(which: str, results: Path, name: str, below: Path) -> Mapping[str, set[int] | None]:

@@ -113,8 +113,7 @@ def with_included(runs: Runs) -> Iterator[Runs]:
 @click.argument("names", nargs=-1)
 @click.option("--merge", "experiment", default="", help="The experiment whose records are merged before.")
 @click.option("--optima", type=FILE, help="The .npz file for the best solutions of that experiment, an atlas.")
-@click.option("--typeset", is_flag=True, help="Make a PDF of each table of IKDR, too.")
-def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, optima: Path | None, typeset: bool) -> None:
+def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, optima: Path | None) -> None:
     """Make the tables NAMES, those of experiments, and the figures among them, figures/NAME, in one process.
 
     A report that cannot be made is named, with the reason; the others are made. Pages of tables show the figures of
@@ -134,16 +133,16 @@ def reports(runs: Runs, out: Path, names: tuple[str, ...], experiment: str, opti
         write_solutions(optima, solutions)
         click.echo(f"{counted(len(solutions), 'problem')} -> {optima}")
     with with_included(runs) as source:
-        faulty = [name for name in names if not _is_made(name, source, out, typeset=typeset)]
+        faulty = [name for name in names if not _is_made(name, source, out)]
     if faulty:
         click.echo(f"kdrbench: not made: {', '.join(faulty)}", err=True)
         click.get_current_context().exit(2)
 
 
-def _is_made(name: str, runs: Runs, out: Path, *, typeset: bool) -> bool:
+def _is_made(name: str, runs: Runs, out: Path) -> bool:
     """Make a figure or tables, and return whether that is done; otherwise say why not."""
     try:
-        make_report(name, runs, out, typeset=typeset)
+        make_report(name, runs, out)
     except (KdrbenchError, OSError) as error:
         click.echo(f"kdrbench: {name}: {refusal(error) if isinstance(error, OSError) else error}", err=True)
     except Exception:
@@ -153,7 +152,7 @@ def _is_made(name: str, runs: Runs, out: Path, *, typeset: bool) -> bool:
     return False
 
 
-def make_report(name: str, runs: Runs, out: Path, *, typeset: bool = False) -> None:
+def make_report(name: str, runs: Runs, out: Path) -> None:
     """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
     from kdrbench.suite.reports.making import make_chart, make_table, reports_named
     from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
@@ -169,11 +168,6 @@ def make_report(name: str, runs: Runs, out: Path, *, typeset: bool = False) -> N
         page = make_table(report, *runs)
         write_page(page, out, report.name, report.figures)
         click.echo(f"{page[0].title} {page[0].notes[-1] if page[0].notes else ''}".rstrip())
-        if typeset and report.typeset:
-            from kdrbench.suite.reports.tables.table import compile_pdf
-
-            stem = out / report.name
-            compile_pdf(stem.with_suffix(".tex").read_text(encoding="utf-8"), stem.with_suffix(".pdf"))
 
 
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:

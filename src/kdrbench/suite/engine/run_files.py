@@ -144,6 +144,13 @@ def read_array(path: Path) -> NDArray[Any] | None:
     return array_of(path.read_bytes(), path.name) if path.exists() else None
 
 
+def take_array(path: Path) -> NDArray[Any] | None:
+    """Read an array as :func:`read_array` does, and remove its file."""
+    array = read_array(path)
+    path.unlink(missing_ok=True)
+    return array
+
+
 def array_of(content: bytes, name: str) -> NDArray[Any]:
     """Return the array that the bytes of a file called ``name`` hold; nothing is unpickled."""
     try:

@@ -35,7 +35,7 @@ class Report:
     table and the sections of its page, or a chart. ``needs`` is what it reads beside merged tables. ``shows`` labels it
     in Snakemake's report, where its caption is ``captions/table_<kind>.rst`` (or ``figure_``) beside the maker's
     module. ``figures`` are those that the page of a table shows, ``targets`` more names by which it can be requested,
-    ``summary`` is the page of ``kdrbench summary`` that shows it. A table that is ``typeset`` can be made a PDF.
+    ``summary`` is the page of ``kdrbench summary`` that shows it.
     """
 
     name: str
@@ -48,7 +48,6 @@ class Report:
     figures: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     summary: str = ""
-    typeset: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,12 @@ class System(ABC):
     def expand(self, name: str, config: Config) -> Iterator[Cell]:
         """Yield the cells of a checked experiment, in the order of its tables."""
 
-    @abstractmethod
     def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Make run ``number`` of the batch in a process of its own; yield a result for each of its rows."""
+        """Make run ``number`` of the batch in a process of its own; yield a result for each of its rows.
+
+        A system defines this method, or :meth:`prepare` where its runs share what is loaded.
+        """
+        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Load what the runs need, once for all of them, and return what makes the work of run ``number``.

@@ -12,6 +12,7 @@ import pandas as pd
 from kdrbench.errors import count_of, counted
 from kdrbench.suite.engine.system import FINDINGS
 from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness
+from kdrbench.suite.findings.own_solver import own_sentence, own_solvers
 from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
 from kdrbench.suite.reports.records import (
     ATLAS,
@@ -29,7 +30,14 @@ from kdrbench.suite.reports.records import (
     system_name,
 )
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.reports.tables.labels import FORMATS, dataset_label, kernel_label, low_rank_label, method_label
+from kdrbench.suite.reports.tables.labels import (
+    FORMATS,
+    dataset_label,
+    kernel_label,
+    label_in_text,
+    low_rank_label,
+    method_in_text,
+)
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
@@ -60,19 +68,26 @@ _SYSTEM_QUESTIONS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The question of an experiment, and the answer of its records; ``matrix`` is there where solvers are compared."""
+    """The question of an experiment, and the answer of its records; ``matrix`` is there where solvers are compared.
+
+    ``own`` says that it begins with a solver of the user's own.
+    """
 
     experiment: str
     title: str
     question: str
     text: str = NO_ANSWER
     matrix: Matrix | None = None
+    own: bool = False
 
 
 def leading_of(answers: Iterable[Answer]) -> Answer | None:
-    """Return the answer whose matrix is over the most runs, which pages show first; ``None`` without any."""
+    """Return the answer that pages show first: on the user's own solver, then that over the most runs.
+
+    ``None`` where no solvers are compared.
+    """
     compared = [answer for answer in answers if answer.matrix]
-    return max(compared, key=lambda answer: answer.matrix.n_runs if answer.matrix else 0, default=None)
+    return max(compared, key=lambda answer: (answer.own, answer.matrix.n_runs if answer.matrix else 0), default=None)
 
 
 def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -> list[Answer]:
@@ -88,7 +103,7 @@ def answers_of(runs: pd.DataFrame, config: Config, traces: Path | None = None) -
 def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None = None) -> Answer:
     """Return the answer of one experiment, whose rows are among ``runs``."""
     experiment = config["experiments"][name]
-    rows, matrix = runs[runs["experiment"] == name].reset_index(drop=True), None
+    rows, matrix, own = runs[runs["experiment"] == name].reset_index(drop=True), None, ""
     system = system_name(experiment)
     if system == ATLAS and traces is not None:
         from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
@@ -101,13 +116,14 @@ def answer_of(name: str, runs: pd.DataFrame, config: Config, traces: Path | None
         text = _spread_sentence(rows)
     elif system == IKDR:
         matrix = matrix_of(name, nearness(rows, traces, known_beside(traces, config)), controls_of(name, config))
-        text = race_sentence(matrix) if matrix else ""
+        own, text = _race(matrix, own_solvers(name, config)) if matrix else ("", "")
     elif system == KPCA_FIGURES:
         text = figure_sentence(rows, int(experiment["figure"]))
     else:
         sentence = _SYSTEM_SENTENCES.get(system)
         text = sentence(rows) if sentence else ""
-    return Answer(name, str(experiment["title"]), question_of(name, experiment), text or NO_ANSWER, matrix)
+    question = question_of(name, experiment)
+    return Answer(name, str(experiment["title"]), question, text or NO_ANSWER, matrix, bool(own))
 
 
 def question_of(name: str, experiment: Config) -> str:
@@ -124,6 +140,12 @@ def question_of(name: str, experiment: Config) -> str:
     return _PARADIGM_QUESTIONS[experiment["paradigm"]]
 
 
+def _race(matrix: Matrix, own: list[str]) -> tuple[str, str]:
+    """Return the sentence on the user's own solvers, and all that is said: of who leads only where they do not."""
+    sentence, leaders = own_sentence(matrix, own), {one.solver for one in matrix.overall[:2]}
+    return sentence, sentence if leaders & {*own} else f"{sentence} {race_sentence(matrix)}".lstrip()
+
+
 def race_sentence(matrix: Matrix) -> str:
     """Return which solver reaches the best known cost most often, which is next, and in what time."""
     leader, following = matrix.overall[:2]
@@ -131,11 +153,11 @@ def race_sentence(matrix: Matrix) -> str:
         # The best known cost is an atlas's alone.
         nearest = min(matrix.overall, key=lambda standing: np.inf if standing.gap is None else standing.gap)
         gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
-        label = method_label(nearest.solver)
+        label = method_in_text(nearest.solver)
         return f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is {label}{gap}."
     return (
-        f"{method_label(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
-        f"{counted(leader.runs, 'run')}{_details(leader, matrix)}; the next is {method_label(following.solver)}, in "
+        f"{method_in_text(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
+        f"{counted(leader.runs, 'run')}{_details(leader, matrix)}; the next is {method_in_text(following.solver)}, in "
         f"{following.fine} of {following.runs}{_details(following, matrix)}."
     )
 
@@ -155,7 +177,7 @@ def _spread_sentence(runs: pd.DataFrame) -> str:
     """Return the mean over folds that moves most when the folds are redrawn."""
     metric = str(runs["quality_metric"].iloc[0])
     cells = {
-        f"{method_label(str(method))} on {dataset_label(str(dataset))}, {kernel_label(str(kernel))}": means
+        f"{method_in_text(str(method))} on {dataset_label(str(dataset))}, {kernel_label(str(kernel))}": means
         for (dataset, kernel, method), cell in runs.groupby(["dataset", "kernel", "method"], sort=False)
         if len(means := cell.groupby("partition")["quality"].mean().dropna()) > 1
     }
@@ -222,9 +244,10 @@ def _league_sentence(runs: pd.DataFrame) -> str:
     from kdrbench.suite.systems.league.table_rows import League
 
     league = League(runs)
-    first = [f"{league.title(league.methods[place])} ({league.overall[place]:.3g})" for place in league.order[:3]]
+    titles = [label_in_text(league.title(method)) for method in league.methods]
+    first = [f"{titles[place]}: {league.overall[place]:.3g}" for place in league.order[:3]]
     methods = counted(len(league.methods), "method")
-    return f"Of {methods} by mean rank over all judges and data sets, the first are {', '.join(first)}."
+    return f"Of {methods} by mean rank over all judges and data sets, the first are {'; '.join(first)}."
 
 
 def _noise_sentence(runs: pd.DataFrame) -> str:

@@ -32,12 +32,18 @@ from kdrbench.suite.reports.tables.cells import Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 from kdrbench.suite.reports.tables.significance import share_tested
 
-EFFECT_RULES = (
-    "Effect: the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
-    "with its 95 % interval. Yes: sign and size come out, the size within our interval or a factor of two (ratios of "
-    "times: three). Sign only: the size does not. Gone: ours cannot be distinguished from none. Reversed: the sign is "
-    "the other. In neither: none shows one. Only here: print shows none, ours does."
-)
+# What each effect means, as pages print it.
+EFFECT_MEANINGS = {
+    "effect": "the difference to the reference beside it (ISM; the learner without a kernel), as printed and as ours "
+    "with its 95 % interval",
+    "yes": "sign and size come out, the size within our interval or a factor of two (ratios of times: three)",
+    "sign only": "the size does not",
+    "gone": "ours cannot be distinguished from none",
+    "reversed": "the sign is the other",
+    "in neither": "none shows one",
+    "only here": "print shows none, ours does",
+}
+EFFECT_RULES = " ".join(f"{effect.capitalize()}: {meaning}." for effect, meaning in EFFECT_MEANINGS.items())
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
 _ONE_TIME = math.log(1.2)

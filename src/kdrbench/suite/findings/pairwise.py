@@ -32,14 +32,6 @@ TIE = 1e-6
 # Ratios up to this are printed as 1.
 _LEAST = 1.005
 _TIMES_OF_REFERENCE = "they come from another machine"
-MATRIX_MEANS = (
-    "Of each solver, on each data set and kernel: the time to within 1e-6 of the best known cost as a multiple of the "
-    "least that any solver needed (median over runs, first solve; a dash where half of the runs or more never came "
-    "there), the same to within 1e-2; in how many runs it came within 1e-6; the median distance of its final cost "
-    "above the best known one, relative; and how often its final cost is below / equal to / above that of the solver "
-    "in the first row, with p of Wilcoxon's signed ranks corrected by Holm over the solvers (six pairs or more). "
-    "Bold: within 1e-6 in all runs and the least time, where times count."
-)
 DISTURBED = (
     "Times of these runs were disturbed (cores were shared, or not as fast as for other methods): their ratios are an "
     "indication only."
@@ -147,9 +139,20 @@ class Matrix:
     @property
     def untimed_note(self) -> str:
         """Why methods of a reference have no ratio of times; empty where there are none."""
-        count = sum(standing.solver.endswith(REFERENCE) for standing in self.overall)
-        of_them = counted(count, "method")
-        return f"No times are compared of {of_them} of the reference: {_TIMES_OF_REFERENCE}." if count else ""
+        if not self.of_reference:
+            return ""
+        of_them = counted(len(self.of_reference), "method")
+        return f"No times are compared of {of_them} of the reference: {_TIMES_OF_REFERENCE}."
+
+    @property
+    def own(self) -> list[Standing]:
+        """The solvers of one's own runs, the best first."""
+        return [standing for standing in self.overall if not standing.solver.endswith(REFERENCE)]
+
+    @property
+    def of_reference(self) -> list[Standing]:
+        """The methods of a reference beside them."""
+        return [standing for standing in self.overall if standing.solver.endswith(REFERENCE)]
 
     def is_best(self, cell: Standing) -> bool:
         """Whether a cell came within 1e-6 in all runs, none of them stopped, and in the least time that counts."""

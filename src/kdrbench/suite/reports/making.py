@@ -217,7 +217,7 @@ def sections_of_runs(runs: pd.DataFrame) -> list[Section]:
     if "optimality" in runs and len(
         judged := runs[runs["optimality"].notna() & (runs["optimality"].astype(str) != "")]
     ):
-        sections.append(Section("What the referee found", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
+        sections.append(Section("Final projections", _counted(judged, "optimality"), paragraphs=[_OPTIMALITY]))
     return sections
 
 

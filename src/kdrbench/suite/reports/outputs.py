@@ -35,12 +35,16 @@ def result_folder(config: Config) -> str:
 
 def tables_of(config: Config) -> dict[str, Report]:
     """Return the tables of a configuration by name: those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config) if not report.is_figure}
+    return _named(_reports(config), is_figure=False)
 
 
 def figures_of(config: Config) -> dict[str, Report]:
     """Return the figures of a configuration by name: those of each experiment, then those of several."""
-    return {report.name: report for report in _reports(config) if report.is_figure}
+    return _named(_reports(config), is_figure=True)
+
+
+def _named(reports: Iterable[Report], *, is_figure: bool) -> dict[str, Report]:
+    return {report.name: report for report in reports if report.is_figure == is_figure}
 
 
 def _reports(config: Config) -> Iterator[Report]:
@@ -53,12 +57,13 @@ def _reports(config: Config) -> Iterator[Report]:
 
 def experiment_tables(config: Config, name: str) -> list[Report]:
     """Return the tables of one experiment."""
-    return [report for report in system_of(config["experiments"][name]).reports(name, config) if not report.is_figure]
+    reports = system_of(config["experiments"][name]).reports(name, config)
+    return list(_named(reports, is_figure=False).values())
 
 
 def experiment_figures(config: Config, name: str) -> list[Report]:
     """Return the figures of one experiment."""
-    return [report for report in system_of(config["experiments"][name]).reports(name, config) if report.is_figure]
+    return list(_named(system_of(config["experiments"][name]).reports(name, config), is_figure=True).values())
 
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
@@ -108,11 +113,9 @@ def shown_data(config: Config, report: Report) -> list[str]:
     return [path.removeprefix("results/") for path in sources if path.startswith(f"results/{DATA}/")]
 
 
-def table_files(config: Config, names: Iterable[str], *, typeset: bool = False) -> list[str]:
-    """Return the files of tables; ``typeset`` adds the PDF of those that have one."""
-    tables, folder = tables_of(config), report_folder(config)
-    files = [f"{folder}/{name}.{kind}" for name in names for kind in TABLE_KINDS]
-    return files + [f"{folder}/{name}.pdf" for name in names if typeset and tables[name].typeset]
+def table_files(config: Config, names: Iterable[str]) -> list[str]:
+    """Return the files of tables."""
+    return [f"{report_folder(config)}/{name}.{kind}" for name in names for kind in TABLE_KINDS]
 
 
 def figure_files(config: Config, names: Iterable[str]) -> list[str]:
@@ -120,11 +123,11 @@ def figure_files(config: Config, names: Iterable[str]) -> list[str]:
     return [f"{report_folder(config)}/figures/{name}.{kind}" for name in names for kind in FIGURE_KINDS]
 
 
-def experiment_outputs(config: Config, name: str, *, typeset: bool = False) -> list[str]:
+def experiment_outputs(config: Config, name: str) -> list[str]:
     """Return the files of all tables and figures of one experiment."""
     tables = [report.name for report in experiment_tables(config, name)]
     figures = [report.name for report in experiment_figures(config, name)]
-    return table_files(config, tables, typeset=typeset) + figure_files(config, figures)
+    return table_files(config, tables) + figure_files(config, figures)
 
 
 def included(config: Config) -> list[str]:
@@ -132,9 +135,9 @@ def included(config: Config) -> list[str]:
     return [str(manifest_of(config["include"]))] if config.get("include") else []
 
 
-def outputs(config: Config, *, typeset: bool = False) -> list[str]:
+def outputs(config: Config) -> list[str]:
     """Return all report files of a configuration but the dashboard, which shows them."""
-    tables, figures = table_files(config, tables_of(config), typeset=typeset), figure_files(config, figures_of(config))
+    tables, figures = table_files(config, tables_of(config)), figure_files(config, figures_of(config))
     lists = {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
     return tables + figures + [f"{report_folder(config)}/{name}.{kind}" for name in lists for kind in lists[name]]
 

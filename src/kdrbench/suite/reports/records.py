@@ -106,8 +106,9 @@ def _parsed(path: Path) -> pd.DataFrame:
     # The workflow asks this module what there is before it reads a table: pandas takes a third of a second to load.
     import pandas as pd
 
-    # Only an empty cell is no value: a message may be "NA".
-    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(_TEXT, str))
+    # Only an empty cell is no value: a message may be "NA". A column's type is that of all its rows, not of a part.
+    types = dict.fromkeys(_TEXT, str)
+    runs = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=types, low_memory=False)
     if not path.read_bytes().endswith(b"\n"):
         raise ValueError("its last line is cut")
     if unknown := set(runs["status"]) - set(map(str, Status)):

@@ -27,10 +27,10 @@ _PAGES = {
 }
 
 
-def targets(config: Config, *, typeset: bool = False) -> dict[str, list[str]]:
+def targets(config: Config) -> dict[str, list[str]]:
     """Return what can be asked for by name, with the files that it makes."""
     return {
-        target: outputs.table_files(config, _names(reports, is_figure=False), typeset=typeset)
+        target: outputs.table_files(config, _names(reports, is_figure=False))
         + outputs.figure_files(config, _names(reports, is_figure=True))
         for target, reports in _targets(config).items()
     }
@@ -119,19 +119,19 @@ def job_sources(config: Config, job: ReportJob, paths: outputs.Paths, stored: It
     return list(dict.fromkeys(sources))
 
 
-def job_files(config: Config, job: ReportJob, *, typeset: bool = False) -> list[str]:
-    """Return the files that a job makes; ``typeset`` as in :func:`.table_files`."""
+def job_files(config: Config, job: ReportJob) -> list[str]:
+    """Return the files that a job makes."""
     merged = [merged_table(config, job.merged), *stored_optima(config, job)] if job.merged else []
-    tables = outputs.table_files(config, [one.name for one in job.tables], typeset=typeset)
+    tables = outputs.table_files(config, [one.name for one in job.tables])
     return merged + tables + outputs.figure_files(config, [one.name for one in job.figures])
 
 
-def job_words(config: Config, job: ReportJob, *, typeset: bool = False) -> str:
+def job_words(config: Config, job: ReportJob) -> str:
     """Return the words of `kdrbench reports` that name what it makes, figures first: pages of tables show them."""
     words = [f"{FIGURE_FOLDER}{one.name}" for one in job.figures] + [one.name for one in job.tables]
     words += ["--merge", job.merged] if job.merged else []
     words += [word for path in stored_optima(config, job) for word in ("--optima", path)]
-    return shlex.join([*words, *(["--typeset"] if typeset else [])])
+    return shlex.join(words)
 
 
 def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:

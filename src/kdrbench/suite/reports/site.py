@@ -46,7 +46,7 @@ from kdrbench.suite.reports.records import (
     write_results,
 )
 from kdrbench.suite.reports.tables.cells import endings_found
-from kdrbench.suite.reports.tables.labels import TIMES_MEAN, dataset_label
+from kdrbench.suite.reports.tables.labels import TIMES_MEAN, abbreviations_in, dataset_label
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 
 # Results that a later version might change, as far as a system has them.
@@ -151,6 +151,7 @@ def write_site(folder: Path, records: Sequence[SiteRecord]) -> list[str]:
         records=[_row(record) for record in records],
         answers=_answers(records),
         claims=_claims_by_record(records),
+        abbreviations=abbreviations_in(*(answer.text for record in records for answer in record.answers)),
         decision_rules=DECISION_RULES,
         changes=[changes(first, second) for first, second in combinations(records, 2)],
         times_mean=TIMES_MEAN,

@@ -20,7 +20,7 @@ SYSTEMS: dict[str, str] = {
     "noise": "kdrbench.suite.systems.noise.system:NoiseSystem",
 }
 DEFAULT = "ikdr"
-_CONTRACT = ("record", "expand", "run")
+_CONTRACT = ("record", "expand")
 
 
 def system_name(experiment: Config) -> str:
@@ -51,6 +51,8 @@ def build_system(name: str) -> System:
     kind = plugins.load_class("system", place, _CONTRACT)
     if not (isinstance(kind, type) and issubclass(kind, System)):
         raise InputError(f"system {name!r}: {kind.__name__} must be a subclass of kdrbench.suite.engine.system.System")
+    if kind.run is System.run and kind.prepare is System.prepare:
+        raise InputError(f"system {name!r}: {kind.__name__} makes no run; define run(), or prepare()")
     try:
         system: System = kind()
     except KeyboardInterrupt:

@@ -39,14 +39,17 @@ class Check:
     is_known: bool = True
 
 
-_UNCONVERGED = "Runs that came to their method's own end, but not to its tolerance."
-_AUDITED = f"Runs whose solver, which has no rule of its own authors, says converged. {CONVERGED_MEANS}"
+_UNCONVERGED = "Runs that stopped by their method's own rule before reaching its tolerance."
+_AUDITED = (
+    "Runs that reported convergence without having converged, by solvers without a published stopping rule. "
+    + CONVERGED_MEANS
+)
 _RANDOM = "Cells whose mean cost or quality is worse than that of a random projection."
 # By column of the rows; they are known where the column is recorded.
 _FLAGS = {
     "contaminated": ("Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."),
     "unaccounted": (
-        "Worked off the clock",
+        "Work outside the clock",
         "Runs whose process took more than their clocks and the referee account for.",
     ),
     "drifted": (
@@ -54,7 +57,7 @@ _FLAGS = {
         "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other methods on "
         "the same problem.",
     ),
-    "git_dirty": ("Made by changed sources", "Rows made in a checkout that differed from its commit."),
+    "git_dirty": ("Uncommitted sources", "Rows made in a checkout that differed from its commit."),
 }
 
 
@@ -66,7 +69,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     chosen = (
         ("failed", "Failed", "Runs that ended with an error or were killed.", status == Status.FAILED),
         ("limited", "Stopped at a limit", "Tables give a bound, not a number.", status.isin(LIMITS)),
-        ("skipped", "Skipped", "Runs that were not begun.", status == Status.SKIPPED),
+        ("skipped", "Skipped", "Runs that were not started.", status == Status.SKIPPED),
         (
             "unconverged",
             "Ended without converging",
@@ -75,7 +78,7 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
         ),
         (
             "audited",
-            "Says converged, is not",
+            "Reported as converged, not stationary",
             _AUDITED,
             (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
         ),

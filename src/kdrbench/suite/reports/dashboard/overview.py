@@ -19,7 +19,7 @@ from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
 _OTHERS = [str(status) for status in Status if status is not Status.CONVERGED]
-_ASKED_AGAIN = "The question above, of other experiments"
+_ASKED_AGAIN = "The same question in other experiments"
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ import pandas as pd
 from kdrbench.errors import InputError
 from kdrbench.suite.engine.system import Report
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
-from kdrbench.suite.findings.effects import EFFECT_RULES
+from kdrbench.suite.findings.effects import EFFECT_MEANINGS
 from kdrbench.suite.findings.finding import DECISION_RULES
 from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.findings.pairwise import DISTURBED, MATRIX_MEANS
+from kdrbench.suite.findings.pairwise import DISTURBED
 from kdrbench.suite.reports.dashboard import overview
 from kdrbench.suite.reports.dashboard.cells import Cells
 from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
@@ -33,9 +33,9 @@ from kdrbench.suite.reports.making import provenance
 from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
-from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN
+from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, abbreviations_in
 from kdrbench.suite.reports.tables.table import Table
-from kdrbench.suite.reports.tables.verdicts import VERDICT_RULES
+from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.reports import PROFILE
 
 _CLAIMS = "claims"
@@ -95,7 +95,8 @@ def render_dashboard(
     """Return the page, with all its scripts, styles and data inside; ``answers`` are found unless they are given."""
     parts, comparisons = shown_parts(parts), overview.touched(comparisons)
     answers = answers_of(runs, config, traces) if answers is None else answers
-    leading = leading_of(answers)
+    leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
+    profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
     return (
         environment()
@@ -107,8 +108,9 @@ def render_dashboard(
             not_run=overview.not_run_of(runs, config, comparisons),
             questions=overview.questions_of(answers, leading),
             leading=leading,
-            profile=next((chart for chart in parts.charts if chart.name == PROFILE), None),
-            matrix_means=MATRIX_MEANS,
+            profile=profile,
+            profile_legend=legend_of(profile, 1) if profile else [],
+            abbreviations=abbreviations_in(*data["names"][-1].get("words", ())),
             disturbed=DISTURBED,
             cells=Cells(config),
             pack=pack,
@@ -131,14 +133,12 @@ def render_dashboard(
             metric_titles=METRIC_TITLES,
             times_mean=TIMES_MEAN,
             decision_rules=DECISION_RULES,
-            verdict_rules=f"{VERDICT_RULES} {EFFECT_RULES}",
+            verdict_meanings=VERDICT_MEANINGS,
+            effect_meanings=EFFECT_MEANINGS,
             packs={
                 **packed_libraries(),
                 "data": pack_data(
-                    {
-                        "charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts},
-                        "runs": run_data(runs.assign(status=endings_found(runs))),
-                    }
+                    {"charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}, "runs": data}
                 ),
             },
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kdrbench.suite.findings.ledger import interval_text, labels_of, place_label
 from kdrbench.suite.findings.pairwise import gap_text, meaning, ratio_text, wins_text
 from kdrbench.suite.reports.dashboard.overview import percent_label
-from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_in_text, method_label
 from kdrbench.suite.reports.tables.numbers import PLUS_MINUS
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import Entry, plain_environment
@@ -35,6 +35,7 @@ def environment() -> jinja2.Environment:
         dataset=dataset_label,
         kernel=kernel_label,
         method=method_label,
+        method_in_text=method_in_text,
         ratio=ratio_text,
         gap=gap_text,
         wins=wins_text,

@@ -46,12 +46,11 @@ class LegendEntry:
     line: Line
 
 
-def legend_of(chart: Chart) -> list[LegendEntry]:
-    """Return the chart's keys in the order they come, each once."""
+def legend_of(chart: Chart, panels: int | None = None) -> list[LegendEntry]:
+    """Return the keys of series with a point in the first ``panels``, all by default, in their order, each once."""
+    drawn = [one for panel in chart.panels[:panels] for one in panel.series if any(map(math.isfinite, one.y))]
     entries: dict[str, LegendEntry] = {}
-    for series in sorted(
-        (series for panel in chart.panels for series in panel.series), key=lambda series: series.faint
-    ):
+    for series in sorted(drawn, key=lambda series: series.faint):
         entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
         entries.setdefault(series.key, entry)
     return list(entries.values())

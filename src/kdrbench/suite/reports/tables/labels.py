@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -60,27 +61,17 @@ MEASURES = {
         "same run, or that an atlas has stored",
     ),
     "accuracy": Measure(
-        "Accuracy",
-        numbers.percentage,
-        "share of the test samples that an SVM labels rightly",
-        highest_is_best=True,
+        "Accuracy", numbers.percentage, "share of the test samples that an SVM labels rightly", highest_is_best=True
     ),
     "nmi": Measure(
-        "NMI",
-        numbers.agreement,
-        "normalised mutual information of clusters and classes, 0 to 1",
-        highest_is_best=True,
+        "NMI", numbers.agreement, "normalised mutual information of clusters and classes, 0 to 1", highest_is_best=True
     ),
     "nmi_given": Measure(
-        "NMI to given",
-        numbers.agreement,
-        "the same to the clustering that was given; lower is better",
+        "NMI to given", numbers.agreement, "the same to the clustering that was given; lower is better"
     ),
     "n_components": Measure("q", numbers.count, "number of components q"),
     "error": Measure(
-        "Training error",
-        numbers.percentage,
-        "share of the rows that an SVM fitted to them labels wrongly",
+        "Training error", numbers.percentage, "share of the rows that an SVM fitted to them labels wrongly"
     ),
 }
 METRIC_TITLES = {name: measure.title for name, measure in MEASURES.items()} | {"train_accuracy": "Training accuracy"}
@@ -97,6 +88,15 @@ _METHODS = {
     "spectral_clustering": "SC",
     "pca_spectral_clustering": "PCA + SC",
     "label_spreading": "Label spreading",
+}
+_SPELLED_OUT = {
+    "ISM": "Iterative Spectral Method",
+    "DG": "Dimension Growth",
+    "SM": "gradient steps on the Stiefel manifold",
+    "GM": "trust regions on the Grassmann manifold",
+    "CG": "conjugate gradients on the Grassmann manifold",
+    "LBFGS": "limited-memory BFGS on the Grassmann manifold",
+    "SC": "spectral clustering",
 }
 _KERNELS = {NO_KERNEL: "Baselines", "gaussian_polynomial_ones": "Gaussian + polynomial, weights one"}
 _LOW_RANK = {
@@ -137,6 +137,24 @@ def method_label(name: str) -> str:
         return f"{method_label(name.removesuffix(REFERENCE))}{OF_REFERENCE}"
     label, stem = method_alone(name), stem_of(name)
     return label if stem == name else f"{label}, {name.removeprefix(stem)[1:]}"
+
+
+def method_in_text(name: str) -> str:
+    """Return the same without a comma, for sentences and lists: ``dg_converged`` is "DG (converged)"."""
+    return label_in_text(method_label(name))
+
+
+def label_in_text(label: str) -> str:
+    """Return a label with what follows its first comma in parentheses."""
+    name, _, variant = label.partition(", ")
+    return f"{name} ({variant})" if variant else name
+
+
+def abbreviations_in(*texts: str) -> str:
+    """Return what the abbreviations of solvers that occur in texts stand for, as "DG: Dimension Growth"; or nothing."""
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    known = [f"{short}: {name}" for short, name in _SPELLED_OUT.items() if short in words]
+    return f"{'; '.join(known)}." if known else ""
 
 
 def method_alone(name: str) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdrbench.errors import InputError, KdrbenchError
-from kdrbench.files import write_bytes, write_text
+from kdrbench.errors import InputError
+from kdrbench.files import write_text
 from kdrbench.suite.csv_files import csv_text
+from kdrbench.suite.reports.tables.labels import abbreviations_in
 
 if TYPE_CHECKING:
     import jinja2
@@ -43,16 +42,6 @@ _SPECIAL = {
     "\u2020": r"$^\dagger$",
     "\u2021": r"$^\ddagger$",
 }
-# In the encoding of Computer Modern, whose outlines every TeX has: with T1 many have bitmaps alone.
-_PAGE = r"""\documentclass{article}
-\usepackage{booktabs}
-\usepackage{graphicx}
-\usepackage[paperwidth=%(width)scm,paperheight=%(height)scm,margin=1cm]{geometry}
-\pagestyle{empty}
-\begin{document}
-%(table)s
-\end{document}
-"""
 
 
 @dataclass(frozen=True)
@@ -152,6 +141,12 @@ def entries(texts: Iterable[object]) -> list[Entry]:
     return [Entry(str(text)) for text in texts]
 
 
+def measured(value: float, shown: str | Callable[[float], str], detail: str = "", *, scale: float = 1.0) -> Entry:
+    """Return the cell of a number, a dash for NaN; ``shown`` is a format of ``scale`` times it, or a function of it."""
+    text = "-" if math.isnan(value) else shown.format(scale * value) if isinstance(shown, str) else shown(value)
+    return Entry(text, value, detail=detail)
+
+
 def blocks_by(rows: Iterable[tuple[object, list[Entry]]]) -> Iterator[list[list[Entry]]]:
     """Yield the rows of each key as a block, in the order in which keys first come."""
     blocks: dict[object, list[list[Entry]]] = {}
@@ -220,7 +215,10 @@ def write_table(table: Table, stem: Path, sections: Iterable[Section] = ()) -> N
 
 def render_html(table: Table, sections: Iterable[Section] = ()) -> str:
     """Return the page: the table, then the sections."""
-    return render("table.html.j2", table=table, sections=list(sections))
+    names = (entry.text for row in table.rows for entry in row[: table.n_labels])
+    return render(
+        "table.html.j2", table=table, sections=list(sections), abbreviations=abbreviations_in(*table.columns, *names)
+    )
 
 
 def render(template: str, **values: Any) -> str:
@@ -241,10 +239,6 @@ def plain_environment() -> jinja2.Environment:
     )
     environment.filters.update(base64=lambda data: base64.b64encode(data).decode("ascii"))
     return environment
-
-
-class TexError(KdrbenchError):
-    """TeX could not make a page of the table."""
 
 
 def render_latex(table: Table) -> str:
@@ -294,32 +288,6 @@ def _group_lines(groups: list[Group], n_labels: int) -> list[str]:
             rules += rf"\cmidrule(lr){{{column}-{column + group.width - 1}}}"
         column += group.width
     return [_line([""] * n_labels + titles), rules]
-
-
-def compile_pdf(fragment: str, target: Path) -> None:
-    """Typeset the fragment on a page of its own with pdflatex; raises ``TexError`` with TeX's first complaint."""
-    compile_page(_PAGE % {"table": fragment, "width": _page_width(fragment), "height": 18}, target)
-
-
-def compile_page(page: str, target: Path) -> None:
-    """Typeset a document with pdflatex; raises ``TexError`` with TeX's first complaint."""
-    if shutil.which("pdflatex") is None:
-        raise TexError("pdflatex is not on the PATH; install a TeX with booktabs, or leave out the PDF")
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "table.tex"
-        source.write_text(page, encoding="utf-8")
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode:
-            complaints = [line for line in done.stdout.splitlines() if line.startswith("!")]
-            raise TexError(f"pdflatex failed: {complaints[0] if complaints else done.stdout[-300:]}")
-        write_bytes(target, source.with_suffix(".pdf").read_bytes())
-
-
-def _page_width(fragment: str) -> float:
-    """Return the centimetres that a page needs to show all columns in about the size of its caption."""
-    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", fragment)
-    return 4.0 + 2.6 * len(columns[1]) if columns else 21.0
 
 
 def escape(text: str) -> str:

@@ -1,6 +1,6 @@
 """How a published number and ours relate.
 
-Pages print the definitions, :data:`VERDICT_RULES`; :func:`verdict_for` decides, also where papers print bounds.
+Pages print the definitions, :data:`VERDICT_MEANINGS`; :func:`verdict_for` decides, also where papers print bounds.
 
 What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
 their own (:mod:`.partitions`); over random splits, subsets or draws, which are independent, their standard deviation
@@ -19,14 +19,18 @@ from enum import StrEnum
 from kdrbench.suite.reports.tables.cells import TIMES, Cell
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 
-VERDICT_RULES = (
-    "Reproduced: within the rounding of the printed number, or within two standard errors of the difference, by how "
-    "the mean varies over redrawn partitions or draws. Close: within a quarter of what is at stake, the range of the "
-    "printed numbers beside it, and within 5 % (costs), 0.05 (shares) or a quarter (counts). Not judged: times in "
-    "seconds, which belong to a machine; their ratios are judged as effects. Not comparable: runs of another protocol "
-    "than that of the paper, such as fewer folds; they count nowhere. Stopped: a stated limit of time, "
-    "memory or sweeps ended our runs; what they had is shown. Not run: runs are missing or failed."
-)
+# What each verdict means, as pages print it.
+VERDICT_MEANINGS = {
+    "reproduced": "within the rounding of the printed number, or within two standard errors of the difference, by how "
+    "the mean varies over redrawn partitions or draws",
+    "close": "within a quarter of what is at stake, the range of the printed numbers beside it, and within 5 % "
+    "(costs), 0.05 (shares) or a quarter (counts)",
+    "not judged": "times in seconds, which belong to a machine; their ratios are judged as effects",
+    "not comparable": "runs of another protocol than that of the paper, such as fewer folds; they count nowhere",
+    "stopped": "a stated limit of time, memory or sweeps ended our runs; what they had is shown",
+    "not run": "runs are missing or failed",
+}
+VERDICT_RULES = " ".join(f"{verdict.capitalize()}: {meaning}." for verdict, meaning in VERDICT_MEANINGS.items())
 _SHARE_AT_STAKE = 0.25
 _CLOSE_COST, _CLOSE_COUNT = 0.05, 0.25
 _CLOSE_SHARE = 0.05
@@ -35,7 +39,7 @@ _SHARES = frozenset({"quality", "accuracy", "nmi", "error"})
 
 
 class Verdict(StrEnum):
-    """See :data:`VERDICT_RULES`."""
+    """See :data:`VERDICT_MEANINGS`."""
 
     REPRODUCED = "reproduced"
     CLOSE = "close"

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError, error_text
@@ -26,7 +25,7 @@ from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import Results, RunResult
-from kdrbench.suite.engine.run_files import RunFiles, read_array, save_array
+from kdrbench.suite.engine.run_files import RunFiles, save_array, take_array
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.atlas.chart import End, chart_ends
 from kdrbench.suite.systems.ikdr.clustering_run import ClusteringRun, make_clustering_run
@@ -101,7 +100,7 @@ class AtlasRun:
 
     def _examined(self, name: str, files: RunFiles) -> list[End]:
         """Return the ends of a solver; ``InputError`` unless they are orthonormal: a run may leave anything."""
-        ends, degrees = (_taken(files, f"{kind}_{name}") for kind in (_ENDS, _DEGREES))
+        ends, degrees = (take_array(files.array(f"{kind}_{name}")) for kind in (_ENDS, _DEGREES))
         if ends is None or degrees is None:
             return []
         if ends.ndim != 3 or ends.dtype != float or degrees.ndim != 1 or len(ends) > self.n_all:
@@ -115,13 +114,6 @@ class AtlasRun:
             scores = problem.scores_of(projection, uses_degrees=uses_degrees)
             found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
         return found
-
-
-def _taken(files: RunFiles, name: str) -> NDArray[Any] | None:
-    path = files.array(name)
-    array = read_array(path)
-    path.unlink(missing_ok=True)
-    return array
 
 
 def make_atlas_run(batch: Batch, dataset: Dataset, memory_mib: float, number: int) -> AtlasRun:

@@ -19,27 +19,26 @@ from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
 from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
 from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
+from kdrbench.suite.systems.schemas import NAMES, described, integer
 
 # Two ends within this largest principal angle are the same optimum.
 ANGLE_DEG = 1.0
 # A run leaves the optima (k x d x q), and under this name the cost, quality and shares of solvers' starts of each.
 NUMBERS = "optima_numbers"
-_COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "cells_of", "solvers", "starts", "draws"],
     "properties": {
-        "cells_of": {"$ref": "#/$defs/names", "description": "experiments of IKDR whose problems are charted"},
-        "solvers": {"$ref": "#/$defs/names"},
-        "starts": {**_COUNT, "description": "random starts of each problem, the same for all solvers"},
-        "draws": {**_COUNT, "description": "how often these are drawn; optima of one draw are sought in the next"},
+        "cells_of": described(NAMES, "experiments of IKDR whose problems are charted"),
+        "solvers": NAMES,
+        "starts": integer(1, "random starts of each problem, the same for all solvers"),
+        "draws": integer(1, "how often these are drawn; optima of one draw are sought in the next"),
     },
 }
 _TABLE = partial(
@@ -144,10 +143,6 @@ class AtlasSystem(System):
         from kdrbench.suite.systems.atlas.starts_run import make_atlas_run
 
         return partial(make_atlas_run, batch, dataset, context.limits.memory_mib)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Make one run without what :meth:`prepare` shares between runs."""
-        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the problem of a run, its draw and its sizes."""

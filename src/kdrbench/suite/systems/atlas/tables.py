@@ -23,7 +23,7 @@ from kdrbench.suite.reports.tables.published_numbers import (
     published_name,
 )
 from kdrbench.suite.reports.tables.significance import clopper_pearson
-from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, entries
+from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, entries, measured
 from kdrbench.suite.systems.atlas.optima import LEAST_SHARE, Charted, read_charts
 
 if TYPE_CHECKING:
@@ -259,10 +259,10 @@ def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
         Entry(str(n_problems), float(n_problems)),
         Entry(n_optima, float(max(counts, default=0)), detail=f"a problem, {over}"),
         _percent(cell.share_of_best(), f"of {counted(n_certified, 'certified end')} of random starts"),
-        _shown(float(cell.best_costs.mean()), ".6g", f"mean of the lowest cost {over}"),
-        _shown(float(lowest["best_quality"].mean()), ".3f", f"mean {quality} of the best optimum {over}"),
+        measured(float(cell.best_costs.mean()), "{:.6g}", f"mean of the lowest cost {over}"),
+        measured(float(lowest["best_quality"].mean()), "{:.3f}", f"mean {quality} of the best optimum {over}"),
         Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
-        Entry("-" if math.isnan(gap) else f"{100 * gap:+.2f} %", gap, detail="(printed - best) / |best|, of the means"),
+        measured(gap, "{:+.2f} %", "(printed - best) / |best|, of the means", scale=100),
         *(_near(cell, solver) for solver in solvers),
         _found_again(cell),
         _tau(cell),
@@ -319,16 +319,12 @@ def _optimum(cell: AtlasCell, chart: Charted, place: int) -> list[Entry]:
         # Below that it is rounding of the cost.
         Entry(f"{100 * gap:.2g} %" if gap > 1e-9 else "0", gap),
         *(_percent(float(share)) for share in chart.shares[place]),
-        _shown(float(chart.qualities[place]), ".4f", "accuracy" if cell.is_supervised else "NMI"),
+        measured(float(chart.qualities[place]), "{:.4f}", "accuracy" if cell.is_supervised else "NMI"),
     ]
 
 
-def _shown(value: float, digits: str, detail: str) -> Entry:
-    return Entry("-" if math.isnan(value) else format(value, digits), value, detail=detail)
-
-
 def _percent(share: float, detail: str = "") -> Entry:
-    return Entry("-" if math.isnan(share) else f"{100 * share:.1f} %", share, detail=detail)
+    return measured(share, "{:.1f} %", detail, scale=100)
 
 
 def _interval(count: int, n: int) -> str:

@@ -28,26 +28,9 @@ from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
-from kdrbench.suite.systems.ikdr.monitor import (
-    Ended,
-    OutOfTimeError,
-    ProjectionMonitor,
-    Rounds,
-    TimedMonitor,
-)
-from kdrbench.suite.systems.ikdr.scores import (
-    Metric,
-    Scores,
-    clusters_quality,
-    normalised_mutual_information,
-)
-from kdrbench.suite.systems.ikdr.solver_run import (
-    MakeStart,
-    ProjectionRun,
-    components_before,
-    components_of,
-    starts_of,
-)
+from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Rounds, TimedMonitor
+from kdrbench.suite.systems.ikdr.scores import Metric, Scores, clusters_quality, normalised_mutual_information
+from kdrbench.suite.systems.ikdr.solver_run import MakeStart, ProjectionRun, components_before, components_of, starts_of
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,7 @@ from kdrbench.suite.systems.registry import DEFAULT, system_name
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"
 _HERE = "kdrbench.suite.systems.ikdr"
 _TABLE = partial(
-    Report,
-    kind="ikdr",
-    shows="time, cost and quality",
-    maker=f"{_HERE}.tables:page",
-    needs=(TRACES, OPTIMA),
-    typeset=True,
+    Report, kind="ikdr", shows="time, cost and quality", maker=f"{_HERE}.tables:page", needs=(TRACES, OPTIMA)
 )
 
 

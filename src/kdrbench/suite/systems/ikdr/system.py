@@ -19,25 +19,13 @@ from kdrbench.solvers.registry import method_of
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
-from kdrbench.suite.systems.ikdr.config import (
-    check_experiment,
-    check_sections,
-    labellings_of,
-    parameters_of,
-)
-from kdrbench.suite.systems.ikdr.definition import (
-    NO_KERNEL,
-    SUPERVISED,
-    CellDefinition,
-    Kind,
-    estimated_seconds,
-)
+from kdrbench.suite.systems.ikdr.config import check_experiment, check_sections, labellings_of, parameters_of
+from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
 from kdrbench.suite.systems.ikdr.reports import reports_of_experiment, reports_of_several
 from kdrbench.suite.systems.ikdr.sampling import sampling_of
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
@@ -171,10 +159,6 @@ class IKDRSystem(System):
         _load(getattr(solver, "imports", ()))
         make = make_solver_run if cell.paradigm == SUPERVISED else make_clustering_run
         return lambda number: make(cell, solver, memory_mib, number, cell.fold(dataset, number))
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Make one run without what :meth:`prepare` shares between runs."""
-        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the fold's partition and sizes, the metric, and q where it does not follow a rule."""

@@ -27,7 +27,8 @@ from kdrbench.suite.systems.kpca_figures.run import (
     setting_keys,
     settings_of,
 )
-from kdrbench.suite.systems.kpca_trick.config import DEFAULT, check_names, check_training, value_for
+from kdrbench.suite.systems.kpca_trick.config import check_names, check_training, value_for
+from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of
 
 _RUN = "kdrbench.suite.systems.kpca_figures.run"
 # Seconds of one row, over n^3.
@@ -40,32 +41,16 @@ _BOTH = (SETTINGS, ALL_SETTINGS)
 _NEEDED = {"learners": (LEADING,), "training": (LEADING, PLANES), "draws": _BOTH} | dict.fromkeys(VARIED, _BOTH)
 
 
-def _counts(least: int, description: str) -> Config:
-    counts = {"type": "integer", "minimum": least}
-    return {"type": "array", "items": counts, "minItems": 1, "uniqueItems": True, "description": description}
-
-
 SCHEMA: Config = {
     "required": ["figure", "datasets"],
     "properties": {
         "figure": {"enum": [LEADING, PLANES, SETTINGS, ALL_SETTINGS], "description": "its number in the paper"},
-        "learners": {
-            "type": "array",
-            "items": {"enum": sorted(LEARNERS)},
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "of Figure 2",
-        },
-        "training": {
-            "type": "object",
-            "required": [DEFAULT],
-            "additionalProperties": {"type": "integer", "minimum": 2},
-            "description": "number of training samples, by data set, of Figures 2 and 3",
-        },
-        "degrees": _counts(1, "degrees of the polynomials (x'y + 1)^p, of Figures 4 and 5"),
-        "sizes": _counts(2, "numbers of training samples, of Figures 4 and 5; the most where another key varies"),
-        "neighbours": _counts(1, "numbers of neighbours, of Figures 4 and 5"),
-        "draws": {"type": "integer", "minimum": 1, "description": "random draws of each setting, of Figures 4 and 5"},
+        "learners": list_of({"enum": sorted(LEARNERS)}, "of Figure 2"),
+        "training": by_dataset(integer(2), "number of training samples, by data set, of Figures 2 and 3"),
+        "degrees": list_of(integer(), "degrees of the polynomials (x'y + 1)^p, of Figures 4 and 5"),
+        "sizes": list_of(integer(2), "numbers of training samples, of Figures 4 and 5; the most where another varies"),
+        "neighbours": list_of(integer(), "numbers of neighbours, of Figures 4 and 5"),
+        "draws": integer(1, "random draws of each setting, of Figures 4 and 5"),
     },
 }
 # The second and the third figure show arrays, the third also the names of classes.

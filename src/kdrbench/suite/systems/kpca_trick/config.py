@@ -11,67 +11,37 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, InputError, unknown_name
 from kdrbench.metric_learning import build_learner
 from kdrbench.suite.engine.system import Config
+from kdrbench.suite.systems.schemas import DEFAULT, NAME, NAMES, by_dataset, integer, list_of
 
-# The data sets that are not named.
-DEFAULT = "default"
 # The paper's three, and alignment of centred kernels, with the prefixes of their names.
 VARIANTS = {"plain": "", "cross_validated": "k", "aligned": "ak", "centred": "cak"}
 # The number of a learner's table in the paper.
 TABLES = {"nca": "1", "lmnn": "2", "dne": "3"}
 
-NAMES = {"$ref": "#/$defs/names"}
-LEARNERS = {
-    "type": "array",
-    "items": {"type": "string"},
-    "minItems": 1,
-    "uniqueItems": True,
-    "description": "nca, lmnn, dne, or one's own: a file, module:Class or an entry point",
-}
-TRAINING = {
-    "type": "object",
-    "required": [DEFAULT],
-    "additionalProperties": {"type": "integer", "minimum": 2},
-    "description": "number of training samples, by data set",
-}
 _CANDIDATES = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "sigmas": {
-            "type": "array",
-            "items": {"type": "number", "exclusiveMinimum": 0},
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "scaled Gaussians exp(-|x - y|^2 / (2 D sigma^2))",
-        },
-        "degrees": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 1},
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "polynomials (x'y + 1)^p",
-        },
+        "sigmas": list_of(
+            {"type": "number", "exclusiveMinimum": 0}, "scaled Gaussians exp(-|x - y|^2 / (2 D sigma^2))"
+        ),
+        "degrees": list_of(integer(), "polynomials (x'y + 1)^p"),
     },
 }
 SCHEMA: Config = {
     "required": ["datasets", "learners", "variants", "candidates", "training", "cv_folds", "splits"],
     "properties": {
-        "learners": LEARNERS,
+        "learners": list_of({"type": "string"}, "nca, lmnn, dne, or one's own: a file, module:Class or an entry point"),
         "variants": NAMES,
-        "candidates": {
-            "type": "object",
-            "required": [DEFAULT],
-            "additionalProperties": _CANDIDATES,
-            "description": "kernels to choose from, by data set",
-        },
-        "training": TRAINING,
-        "cv_folds": {"type": "integer", "minimum": 2, "description": "folds of the cross validation"},
-        "splits": {"type": "integer", "minimum": 1, "description": "random splits of each data set"},
+        "candidates": by_dataset(_CANDIDATES, "kernels to choose from, by data set"),
+        "training": by_dataset(integer(2), "number of training samples, by data set"),
+        "cv_folds": integer(2, "folds of the cross validation"),
+        "splits": integer(1, "random splits of each data set"),
         "test_selected": {
             "type": "array",
-            "items": {"$ref": "#/$defs/name"},
+            "items": NAME,
             "uniqueItems": True,
-            "description": "data sets on whose test samples every candidate is tried too; none if nothing is said",
+            "description": "data sets on whose test samples every candidate is tried too; by default none",
         },
     },
 }

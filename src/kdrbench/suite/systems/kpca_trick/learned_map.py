@@ -17,7 +17,7 @@ from kdrbench.metric_learning.kernel_pca import KernelPCA
 from kdrbench.metric_learning.neighbours import predict_by_neighbours, squared_distances
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run_files import RunFiles, read_array
+from kdrbench.suite.engine.run_files import RunFiles, take_array
 from kdrbench.suite.systems.kpca_trick.split import SampleSplit
 
 
@@ -43,12 +43,9 @@ class LearnedMap:
         """Read what :meth:`save` left and remove it; ``InputError`` where it is not there."""
         arrays = {}
         for part in ("weights", "vectors", "projection"):
-            path = files.array(f"{name}_{part}")
-            array = read_array(path)
-            if array is None:
+            if (array := take_array(files.array(f"{name}_{part}"))) is None:
                 raise InputError(f"the run left no {part}")
             arrays[part] = array
-            path.unlink(missing_ok=True)
         return cls(**arrays)
 
     def check(self, n_train: int, n_features: int, n_candidates: int) -> None:

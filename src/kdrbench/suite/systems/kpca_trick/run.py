@@ -17,14 +17,7 @@ from typing import Any
 import numpy as np
 
 from kdrbench.errors import error_text
-from kdrbench.metric_learning import (
-    AnyKernel,
-    aligned_kernel,
-    best_of,
-    build_learner,
-    learn_map,
-    stratified_folds,
-)
+from kdrbench.metric_learning import AnyKernel, aligned_kernel, best_of, build_learner, learn_map, stratified_folds
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
 from kdrbench.status import Status

@@ -13,8 +13,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.metric_learning import LEARNERS, build_learner
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.kpca_trick.config import SCHEMA, TABLES, check_experiment, table_names, value_for
 from kdrbench.suite.systems.kpca_trick.split_run import make_split_run
@@ -113,10 +112,6 @@ class KPCATrickSystem(System):
         for module in _IMPORTS:
             import_module(module)
         return partial(make_split_run, batch, dataset)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Yield the result of each method on a split as it ends."""
-        return make_split_run(batch, dataset, number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a split."""

@@ -14,13 +14,12 @@ from typing import Any, ClassVar
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError, error_text
-from kdrbench.kernels.family import FloatArray
 from kdrbench.reduction.methods import METHODS
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
 from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
-from kdrbench.suite.engine.run_files import RunFiles, read_array
+from kdrbench.suite.engine.run_files import RunFiles, take_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.systems.league.judges import judge
 from kdrbench.suite.systems.league.protocol import Fold, fewer_rows, fitted, fold_of, projected, tune
@@ -76,7 +75,7 @@ class FoldRun:
         return {key: self._judged(files, result) for key, result in results.items()}
 
     def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
-        train, test = (_taken(files, f"{part}_{result.key[0]}") for part in _PARTS)
+        train, test = (take_array(files.array(f"{part}_{result.key[0]}")) for part in _PARTS)
         # A run says nothing of its own scores.
         columns = {**result.columns, **dict.fromkeys(JUDGES)}
         result = replace(result, columns=columns)
@@ -112,10 +111,3 @@ def make_fold_run(batch: Batch, dataset: Dataset, number: int) -> FoldRun:
     partition = seed_of("league partition", batch.dataset, number // n_folds, batch.seed)
     fold = fold_of(dataset.features[rows], codes[rows], number % n_folds, n_folds, partition)
     return FoldRun(batch, number, fold)
-
-
-def _taken(files: RunFiles, name: str) -> FloatArray | None:
-    path = files.array(name)
-    array = read_array(path)
-    path.unlink(missing_ok=True)
-    return array

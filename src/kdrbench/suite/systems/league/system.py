@@ -22,34 +22,23 @@ from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED, TUNING, fixed_beside
+from kdrbench.suite.systems.schemas import NAMES, integer, list_of
 
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
 _FIT_S, _PAIRS_S = 1e-2, 2e-8
 _FACTORS = {"lmnn": 30.0, "kpca_trick": 60.0, "nca": 10.0, "kdr_polynomial": 10.0}
-_COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "methods", "components", "rules", "folds", "repeats"],
     "properties": {
-        "methods": {"$ref": "#/$defs/names"},
-        "components": {
-            "type": "array",
-            "items": _COUNT,
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "numbers of components; of a data set those below its number of features",
-        },
+        "methods": NAMES,
+        "components": list_of(integer(), "numbers of components; of a data set those below its number of features"),
         "rules": {"enum": list(RULES), "description": "default parameters, or tuned on the method's clock"},
-        "folds": {"type": "integer", "minimum": 2, "description": "outer folds of a partition"},
-        "repeats": {**_COUNT, "description": "how many partitions are drawn"},
-        "most_rows": {
-            "type": "integer",
-            "minimum": 20,
-            "description": "larger data sets are cut to about this size, each class alike; all rows if not given",
-        },
+        "folds": integer(2, "outer folds of a partition"),
+        "repeats": integer(1, "how many partitions are drawn"),
+        "most_rows": integer(20, "larger data sets are cut to about this size, each class alike; by default all rows"),
     },
 }
 _TABLE = partial(
@@ -150,12 +139,6 @@ class LeagueSystem(System):
         with suppress(Exception):
             build_reducer(batch.definition["method"], 1).fit(rng.normal(size=(24, 3)), np.arange(24) % 2)
         return partial(make_fold_run, batch, dataset)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Yield the result for each number of components on a fold as it ends."""
-        from kdrbench.suite.systems.league.fold_run import make_fold_run
-
-        return make_fold_run(batch, dataset, number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a fold."""

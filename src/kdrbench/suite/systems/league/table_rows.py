@@ -177,20 +177,6 @@ def headline(subject: str, rivals: Sequence[str], outcomes: Sequence[int], judge
     )
 
 
-def best_projection(league: League) -> list[str]:
-    """Return the sentence on the kernel projection of the best mean rank; none where there is no choice of one."""
-    if not league.rivals or len(league.kernel_projections) < 2:
-        return []
-    best = min(league.kernel_projections, key=lambda name: league.overall[league.methods.index(name)])
-    outcomes = league.scores[ACCURACIES[0]].outcomes(best, league.rivals)
-    wins, loses = (count_of(outcomes.count(one)) for one in (WIN, LOSS))
-    kernels = counted(len(league.kernel_projections), "kernel projection")
-    return [
-        f"Of {kernels} {league.title(best)} has the best mean rank: by {JUDGES[ACCURACIES[0]]} it is better than each "
-        f"in {wins} and worse than one of them in {loses}."
-    ]
-
-
 def leading_to(method: str, numbers: list[Entry], dataset: str = "") -> list[Entry]:
     """Return numbers by which a page finds the runs of a method, on all data sets or on one."""
     return [replace(number, axes=("", dataset, "", method)) for number in numbers]

@@ -20,7 +20,7 @@ from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
-from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries
+from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import (
     NEITHER,
@@ -132,8 +132,8 @@ def _costs(league: League, method: str) -> list[Entry]:
     n_runs = int(league.runs.loc[league.runs["method"] == method, "cpu_s"].notna().sum())
     of_time = f"{title}: median CPU time of tuning and fit over {counted(n_runs, 'fit')}"
     return [
-        Entry("-" if np.isnan(angle) else f"{angle:.0f}", angle, detail=of_angle),
-        Entry("-" if np.isnan(seconds) else duration(seconds), seconds, detail=of_time),
+        measured(angle, "{:.0f}", of_angle),
+        measured(seconds, duration, of_time),
         Entry(str(lost), float(lost), detail=f"{title}: cells of {cells} in which a run is missing"),
     ]
 

@@ -14,7 +14,7 @@ from kdrbench.errors import counted, joined
 from kdrbench.status import Status
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.tables.numbers import duration
-from kdrbench.suite.reports.tables.table import Entry, Group, Table
+from kdrbench.suite.reports.tables.table import Entry, Group, Table, measured
 from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import SIGNIFICANT, wilcoxon_holm
 from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, compared, leading_to
@@ -152,13 +152,10 @@ def _row(tuning: Tuning, method: str) -> list[Entry]:
         outcomes = tuning.league.scores[judge].outcomes(method + _TUNED, [method])
         numbers += compared(texts, outcomes, tuning.corrected[judge, method], f"{title} by {JUDGES[judge]}")
     for name in (method, method + _TUNED):
-        seconds = tuning.league.median_s(name)
-        text = "-" if np.isnan(seconds) else duration(seconds)
-        numbers.append(Entry(text, seconds, detail=f"{title}: median CPU time"))
-    times = tuning.times_as_long(method)
-    numbers.append(Entry("-" if np.isnan(times) else f"{times:.3g}", times, detail=f"{title}: tuned over defaults"))
+        numbers.append(measured(tuning.league.median_s(name), duration, f"{title}: median CPU time"))
+    numbers.append(measured(tuning.times_as_long(method), "{:.3g}", f"{title}: tuned over defaults"))
     fits = tuning.tuned[(tuning.tuned["method"] == method) & (tuning.tuned["status"] == Status.CONVERGED)]
     # An empty choice is the defaults.
     kept = float((fits["chosen"].fillna("") == "").mean())
-    text, detail = "-" if np.isnan(kept) else f"{100 * kept:.0f} %", f"{title}: of {counted(len(fits), 'tuned fit')}"
-    return [Entry(title), *leading_to(method, [*numbers, Entry(text, kept, detail=detail)])]
+    numbers.append(measured(kept, "{:.0f} %", f"{title}: of {counted(len(fits), 'tuned fit')}", scale=100))
+    return [Entry(title), *leading_to(method, numbers)]

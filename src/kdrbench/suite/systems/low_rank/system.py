@@ -13,33 +13,22 @@ from kdrbench.datasets.registry import DatasetEntry
 from kdrbench.errors import ConfigError, unknown_name
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.record import Record
-from kdrbench.suite.engine.referee import Referee
-from kdrbench.suite.engine.run import Run, RunResult
+from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.low_rank.run import MOST_SWEEPS, LowRankRun, make_task, warmed_up
+from kdrbench.suite.systems.schemas import NAME, NAMES, described, integer, list_of
 
 # Seconds of scoring one kernel, and of a projection beside its arithmetic.
 _SCORING_S, _CALL_S = 0.05, 3e-5
 METHODS = "low_rank_methods"
 
-_COUNT = {"type": "integer", "minimum": 0}
 SCHEMA: Config = {
     "required": ["datasets", "constraints", "methods", "runs"],
     "properties": {
-        "constraints": {
-            "type": "array",
-            "items": _COUNT,
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "numbers of constraints; 0 judges the kernel as it is",
-        },
-        "methods": {"$ref": "#/$defs/names", "description": f"of those that {METHODS} defines"},
-        "runs": {"type": "integer", "minimum": 1, "description": "draws of the constraints"},
-        "draw": {
-            "$ref": "#/$defs/name",
-            "description": "name by which the draws are seeded, the same for the same draws; that of the data set if "
-            "nothing is said",
-        },
+        "constraints": list_of(integer(0), "numbers of constraints; 0 judges the kernel as it is"),
+        "methods": described(NAMES, f"of those that {METHODS} defines"),
+        "runs": integer(1, "draws of the constraints"),
+        "draw": described(NAME, "name that seeds the draws, the same for the same draws; by default the data set's"),
     },
 }
 _METHOD = {
@@ -59,12 +48,10 @@ _METHOD = {
             "enum": ["published", "kkt", "converged"],
             "description": "stop when the duals come to rest, when the KKT residual is small, or when both hold",
         },
-        "max_sweeps": {"type": "integer", "minimum": 1},
+        "max_sweeps": integer(),
     },
 }
-SECTIONS: dict[str, Any] = {
-    METHODS: {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}, "additionalProperties": _METHOD},
-}
+SECTIONS: dict[str, Any] = {METHODS: {"type": "object", "propertyNames": NAME, "additionalProperties": _METHOD}}
 _TABLE = partial(Report, kind="low_rank", shows="low-rank kernels", maker="kdrbench.suite.systems.low_rank.tables:page")
 _MAKER = "kdrbench.suite.systems.low_rank.tables:chart_of"
 _FIGURE = partial(_TABLE, shows="accuracy, agreement or sweeps", maker=_MAKER, is_figure=True)
@@ -181,10 +168,6 @@ class LowRankSystem(System):
         labels = {"n_samples": len(task.labels), "rank": task.start.shape[1], "compile_s": compile_s}
         counts = tuple(definition["constraints"])
         return lambda number: LowRankRun(task, definition["method"], counts, number, batch.seed, compiled, labels)
-
-    def run(self, batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
-        """Make one run without what :meth:`prepare` shares between runs."""
-        return self.prepare(batch, dataset, RunContext(referee.limits))(number).run(referee)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the size of the kernel and its rank at the start."""

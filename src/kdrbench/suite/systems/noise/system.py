@@ -27,18 +27,18 @@ from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.engine.system import Cell, Config, Report, System
 from kdrbench.suite.systems.league.system import check_methods
+from kdrbench.suite.systems.schemas import NAMES, integer
 
 _LEVEL, _FOLDS = 0.05, 5
 # About how many refits a hopeless test takes, and seconds of one.
 _REFITS, _FIT_S = 40, 0.05
-_COUNT = {"type": "integer", "minimum": 1}
 SCHEMA: Config = {
     "required": ["datasets", "methods", "components", "permutations", "draws"],
     "properties": {
-        "methods": {"$ref": "#/$defs/names"},
-        "components": {**_COUNT, "description": "how many each method learns"},
-        "permutations": {**_COUNT, "description": "refits of a test at most; hopeless ones stop early"},
-        "draws": {**_COUNT, "description": "how often the labels are permuted"},
+        "methods": NAMES,
+        "components": integer(1, "how many each method learns"),
+        "permutations": integer(1, "refits of a test at most; hopeless ones stop early"),
+        "draws": integer(1, "how often the labels are permuted"),
     },
 }
 _TABLE = partial(Report, kind="noise", shows="noise", maker="kdrbench.suite.systems.noise.tables:page")

@@ -1,0 +1,33 @@
+"""Parts of the JSON schemas of experiments that several systems share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdrbench.suite.engine.system import Config
+
+NAME: Config = {"$ref": "#/$defs/name"}
+NAMES: Config = {"$ref": "#/$defs/names"}
+# The data sets that a mapping by data set does not name.
+DEFAULT = "default"
+
+
+def described(schema: Config, description: str) -> Config:
+    """Return a schema with a description."""
+    return {**schema, "description": description}
+
+
+def integer(least: int = 1, description: str = "") -> Config:
+    """Return the schema of an integer of at least ``least``."""
+    schema: dict[str, Any] = {"type": "integer", "minimum": least}
+    return schema | ({"description": description} if description else {})
+
+
+def list_of(items: Config, description: str) -> Config:
+    """Return the schema of a list of different items, at least one."""
+    return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True, "description": description}
+
+
+def by_dataset(values: Config, description: str) -> Config:
+    """Return the schema of values by data set, with one for those that are not named."""
+    return {"type": "object", "required": [DEFAULT], "additionalProperties": values, "description": description}
