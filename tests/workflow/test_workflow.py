@@ -313,6 +313,7 @@ def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
     done = workflow.run(experiments={"table4_supervised": experiment})
     assert done.returncode != 0
     assert "the guardian of a run was killed" in done.stdout + done.stderr
+    assert "runs have ended and are kept; the same command goes on with what is left." in done.stderr
     assert set(workflow.records()) == {"ism", *BASELINE_STATUS}
     assert not (workflow.folder / "reports").exists()
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -33,7 +34,11 @@ _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_conve
 
 
 def new_experiment(
-    name: str, parts: Sequence[str], into: Path, options: Mapping[str, Any], published: str = ""
+    name: str,
+    parts: Sequence[str],
+    into: Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    published: str = "",
 ) -> dict[str, str]:
     """Return by name the file to write, and its text: an overlay that runs the files ``parts`` under the name of each.
 

@@ -15,6 +15,7 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
+from kdrbench.suite.commands.included import Runs, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
@@ -23,7 +24,7 @@ from kdrbench.suite.commands.options import (
     processes,
     root_and_name,
 )
-from kdrbench.suite.commands.reports import Runs, make_report, reports_of, with_included, write_dashboard
+from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written
 from kdrbench.suite.commands.reports import write_papers as papers_written
 
@@ -160,11 +161,14 @@ def _write_site(ctx: click.Context, results: tuple[str, ...], out: Path) -> None
 
     read = [(name, read_results(ctx.with_resource(opened(place)))) for name, place in map(_named, results)]
     names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
+    line, records = ProgressLine(0.0), []
     with replacing_folder(out, _SITE) as folder:
-        records = [
-            site_record(name, one, folder / "records" / slug(name)) for name, (_, one) in zip(names, read, strict=True)
-        ]
+        for number, (name, (_, one)) in enumerate(zip(names, read, strict=True), start=1):
+            line.show(f"kdrbench: record {number} of {len(read)}, {name}")
+            records.append(site_record(name, one, folder / "records" / slug(name)))
+        line.show("kdrbench: pages that compare the records")
         pages = write_site(folder, records)
+    line.end()
     click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
 
 

@@ -1,0 +1,43 @@
+"""The results that a command reads, with the record beside them that a configuration includes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kdrbench.suite.archive import shown
+
+if TYPE_CHECKING:
+    from kdrbench.suite.engine.system import Config
+
+
+class Runs(NamedTuple):
+    """A configuration, the folder of its merged tables, and that of traces, findings and data."""
+
+    config: Config
+    merged: Path
+    store: Path
+
+
+@contextmanager
+def with_included(runs: Runs, reference: str | None = None) -> Iterator[Runs]:
+    """Give the runs with the record beside them that ``reference`` or else the key ``include`` names, if one does.
+
+    Says on standard error which rows of the record are left out, and why.
+    """
+    reference = reference or runs.config.get("include")
+    if not reference:
+        yield runs
+        return
+    from kdrbench.suite.archive.beside import opened_beside
+    from kdrbench.suite.experiments.results import read_frozen
+
+    with opened_beside(runs.merged, runs.store, reference) as (both, left_out):
+        for reason in shown(left_out):
+            click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
+        # Reports stay those of the configuration's name.
+        yield Runs({**read_frozen(both / "config.json"), "name": runs.config.get("name", "")}, both, both)
