@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kdrbench.datasets.numerals import ABSENT, looks_numeric
 from kdrbench.datasets.parsers import read_unpacked
 from kdrbench.errors import InputError, in_words
@@ -76,8 +78,8 @@ def split_fields(path: Path, text: str, delimiter: str = "", quote: str = '"') -
             )
         separator = r"\s+" if delimiter == " " else delimiter
         shape: dict[str, Any] = {"header": None, "names": range(width), "index_col": False}
-        values: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True, "quotechar": quote}
-        fields = pd.read_csv(io.StringIO(text), sep=separator, **shape, **values).astype(object)
+        values: dict[str, Any] = {"dtype": "category", "na_filter": False, "skipinitialspace": True, "quotechar": quote}
+        fields = pd.read_csv(io.StringIO(text), sep=separator, **shape, **values)
     except (pd.errors.ParserError, csv.Error, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -86,9 +88,13 @@ def split_fields(path: Path, text: str, delimiter: str = "", quote: str = '"') -
     # pandas fills a line that is too short.
     if (fields.iloc[:, -1] == "").any():
         _check_lengths(path, text, delimiter, quote)
-    fields = fields.apply(lambda column: column.str.strip())
-    filled: pd.DataFrame = fields[(fields != "").any(axis=1)].reset_index(drop=True)
-    return filled
+    words = {}
+    for name in fields:
+        # Of words that come again the different ones alone are worked on.
+        distinct = np.array([str(word).strip() for word in fields[name].cat.categories], dtype=object)
+        words[name] = distinct[fields[name].cat.codes]
+    filled = np.any([column != "" for column in words.values()], axis=0)
+    return pd.DataFrame(words)[filled].reset_index(drop=True)
 
 
 def _even(text: str, delimiter: str, quote: str) -> tuple[str, int]:
@@ -152,4 +158,4 @@ def has_header(path: Path, fields: pd.DataFrame) -> bool:
 
 def is_row_numbers(words: Sequence[str]) -> bool:
     """Whether the words count the rows, 0, 1, 2, ... or 1, 2, 3, ..."""
-    return any(list(words) == [str(start + row) for row in range(len(words))] for start in (0, 1))
+    return words[0] in ("0", "1") and list(words) == [str(int(words[0]) + row) for row in range(len(words))]

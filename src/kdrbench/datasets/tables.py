@@ -259,7 +259,7 @@ def _are_names(words: list[str]) -> bool:
 
 
 def _is_absent(words: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.array([word.casefold() in ABSENT for word in words], dtype=bool)
+    return np.isin(words, [word for word in set(words) if word.casefold() in ABSENT])
 
 
 def _warn(message: str) -> None:

@@ -12,11 +12,10 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
-from kdrbench.suite.commands.included import Runs, with_included
+from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     as_json,
     configuration_name,
-    frozen_configuration,
     results_folder,
     root_and_name,
 )
@@ -69,15 +68,12 @@ def compare(
 
 def _merged(results: Path, name: str, by_table: bool) -> Runs:
     """Return the results that are meant; ``by_table`` a folder with a table of ikdr needs no configuration."""
-    from kdrbench.suite.experiments.results import read_frozen
-
     results, name = root_and_name(results, name)
     folder = results / name
     is_bare = not (folder / "config.json").is_file()
     if by_table and is_bare and (name or (folder / "ikdr.csv").is_file() or not any(results.glob("*/config.json"))):
         return Runs({}, folder, results)
-    frozen = frozen_configuration(results, name)
-    return Runs(read_frozen(frozen), frozen.parent, results)
+    return runs_of(results, name)
 
 
 def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) -> list[Pair]:

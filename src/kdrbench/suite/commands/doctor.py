@@ -27,7 +27,11 @@ _PROGRAMS = {
     "git": ("git", "--version", "records will not name a commit: install git"),
     "Slurm": ("sinfo", "--noheader", "only cluster profiles need it: ask who runs the cluster, or use cluster-generic"),
     "TeX": ("pdflatex", "--version", "tables are not typeset: install texlive-latex-recommended"),
-    "browser": ("chromium chromium-browser google-chrome chrome", "--version", "pages are not tested: install chromium"),
+    "browser": (
+        "chromium chromium-browser google-chrome chrome",
+        "--version",
+        "pages are not tested: install chromium",
+    ),
     "conda": ("conda mamba micromamba", "--version", "only `--software-deployment-method conda` needs it"),
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kdrbench.suite.archive import shown
+from kdrbench.suite.commands.options import frozen_configuration, root_and_name
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.system import Config
@@ -21,6 +22,15 @@ class Runs(NamedTuple):
     config: Config
     merged: Path
     store: Path
+
+
+def runs_of(results: Path, name: str = "") -> Runs:
+    """Return the runs of the configuration with this name; errors as of :func:`.options.frozen_configuration`."""
+    from kdrbench.suite.experiments.results import read_frozen
+
+    root, name = root_and_name(results, name)
+    frozen = frozen_configuration(root, name)
+    return Runs(read_frozen(frozen), frozen.parent, root)
 
 
 @contextmanager

@@ -15,14 +15,12 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.included import Runs, with_included
+from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
     configuration_name,
-    frozen_configuration,
     processes,
-    root_and_name,
 )
 from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written
@@ -64,16 +62,14 @@ def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | 
     place = RECORD.convert(results[0] if results else PAPERS, None, ctx)
     if not place.exists():
         raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
-    from kdrbench.suite.experiments.results import read_frozen, without_code
+    from kdrbench.suite.experiments.results import without_code
 
-    root, name = root_and_name(place, name)
-    frozen = frozen_configuration(root, name)
-    config = read_frozen(frozen)
-    merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
+    runs = runs_of(place, name)
+    merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
     if not merged:
-        raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
-    out = out or reports_of(root, config)
-    n_made = _make_all(Runs(without_code({**config, "run": merged}), frozen.parent, root), out, jobs)
+        raise InputError(f"{runs.merged} has no merged tables yet: run the workflow first")
+    out = out or reports_of(runs.store, runs.config)
+    n_made = _make_all(runs._replace(config=without_code({**runs.config, "run": merged})), out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
 
 

@@ -87,9 +87,7 @@ def verify(
     if rerun:
         least = _CELLS_OF_A_COMPONENT if attest else 0
         folder = attested_folder(results, name) if attest else None
-        findings = _rerun(
-            record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror
-        )
+        findings = _rerun(record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror)
     else:
         findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed)
     sys.exit(1 if findings else 0)
