@@ -78,14 +78,14 @@ def test_a_job_out_of_date_is_forced_and_waits_for_its_data(bundle):
 def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = table_4_config()
-    config["limits"]["budget_s"], config["timing"]["strict"] = 90.5, False
+    config["timing"]["strict"] = False
     around, grid = snakemake(), load_grid(config)
     assert start(around, grid, ROOT) == frozenset()
     assert not list(tmp_path.iterdir())
     around.dryrun = False
     start(around, grid, ROOT)
     (bundle, *_) = grid.bundles()
-    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, 90.5, False)
+    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, False)
 
 
 def test_a_frozen_configuration_is_outdated_once_another_is_asked_for(tmp_path):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
-from kdrbench.status import Status
 from kdrbench.suite.csv_files import csv_text, read_csv
 from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.provenance import drift_columns
@@ -76,20 +75,14 @@ def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
     return in_order(((workspace.rows, row) for row in rows), batch.axes)
 
 
-def _made(batch: Batch, workspace: Workspace[Any]) -> list[int]:
-    """Return the runs that were not skipped: an unfinished try of a skipped one is not published."""
-    skipped = {record.run for record in workspace.records() if record.status == Status.SKIPPED}
-    return [run for run in batch.runs if run not in skipped]
-
-
 def _trace_lines(batch: Batch, workspace: Workspace[Any]) -> Iterator[str]:
-    for run in _made(batch, workspace):
+    for run in batch.runs:
         for line in trace_lines(workspace.run(run).trace):
             yield json.dumps({"cell": batch.cell_name, "run": run} | line._asdict())
 
 
 def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for run in _made(batch, workspace):
+    for run in batch.runs:
         for name, array in workspace.run(run).arrays().items():
             yield array_name(batch.cell_name, name, run), array
 

@@ -234,7 +234,7 @@ def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[
 def _order(grid: Grid, bundle: Bundle) -> Order:
     own = grid.config.get("datasets", {})
     definitions = {name: own[name] for name in bundle.datasets if name in own}
-    return Order(bundle, grid.budget_s, grid.timed(bundle.experiment), definitions)
+    return Order(bundle, grid.timed(bundle.experiment), definitions)
 
 
 def report_sources(workflow: Any, home: Path) -> str:
