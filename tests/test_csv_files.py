@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.errors import DamagedError
 from kdrbench.suite.csv_files import csv_text, guarded, parse_csv, read_csv, restored
 from kdrbench.suite.reports.records import read_runs
 
@@ -18,6 +19,16 @@ def test_what_looks_like_a_formula_is_text_with_an_apostrophe():
     for text in ("=1+1", "+cmd", "-2+3", "@SUM(1)", "\tx", "\rx", "'x", "-E1", "'"):
         assert guarded(text) == f"'{text}"
         assert restored(guarded(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a,b\n1,2\n3\n", "line 3 has 1 cells in place of 2"), ("a,a\n1,2\n", "same name"), ('a\n"1', "line 2")],
+)
+def test_a_torn_table_is_named(tmp_path, text, words):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DamagedError, match=rf"a\.csv is no table that can be read \(.*{words}.*\); make it again"):
+        read_csv(tmp_path / "a.csv")
 
 
 def test_numbers_and_other_words_stay():

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kdrbench.errors import DamagedError
+
 # With these a spreadsheet takes a cell for a formula, or skips to what comes next.
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
 # Checked here: the limit of the csv module is the process's, and scipy's reader of ARFF lifts it.
@@ -58,9 +60,11 @@ def numbered_csv(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file that holds what :func:`csv_text` has written."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return parse_csv(stream.read())[1]
+    """Return the rows of a file that holds what :func:`csv_text` has written; ``DamagedError`` for another one."""
+    try:
+        return parse_csv(path.read_bytes().decode("utf-8"))[1]
+    except ValueError as error:
+        raise DamagedError(f"{path} is no table that can be read ({error}); make it again") from error
 
 
 def guarded(text: str) -> str:

@@ -6,8 +6,10 @@ A line of a trace holds the cell and the number of its run; the name of an array
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
-from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.provenance import drift_columns
 from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records, write_records
@@ -158,10 +160,12 @@ def in_order(records: Iterable[tuple[Path, AnyRecord]], expected: Iterable[tuple
 
 
 def rows_lost(table: Path, n_rows: int) -> int:
-    """Return how many rows fewer ``n_rows`` are than an existing table has."""
+    """Return how many rows fewer ``n_rows`` are than an existing table has, which may be damaged."""
     if not table.exists():
         return 0
-    return max(0, len(read_csv(table)) - n_rows)
+    with table.open(encoding="utf-8", errors="replace", newline="") as stream, suppress(csv.Error):
+        return max(0, sum(1 for row in csv.reader(stream) if row) - 1 - n_rows)
+    return 0
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
