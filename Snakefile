@@ -38,6 +38,7 @@ from kdrbench.suite.experiments.workflow import (
     frozen_to_await,
     grid_of,
     is_module,
+    kept_line,
     listed,
     plugin_checks,
     refuse_target,
@@ -97,6 +98,9 @@ if not is_module(workflow):
     onsuccess:
         if lines := closing_lines(GRID, R, REPORTS):
             print(lines, file=sys.stderr)
+
+    onerror:
+        print(kept_line(GRID), file=sys.stderr)
 
 
 rule all:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kdrbench.errors import DamagedError
 from kdrbench.suite.csv_files import csv_text, guarded, parse_csv, read_csv, restored
 from kdrbench.suite.reports.records import read_runs
 
@@ -50,3 +51,13 @@ def test_random_texts_come_back_from_tables_and_to_reports(tmp_path, attack_rng)
     for cell in pd.read_csv(path, keep_default_na=False, dtype=str)["message"]:
         assert cell[:1] not in tuple("=@\t\r\n")
         assert cell[:1] not in tuple("+-") or cell in "+-" or float(cell) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a,b\n1,2\n3\n", "line 3 has 1 cells in place of 2"), ("a,a\n1,2\n", "same name"), ('a\n"1', "line 2")],
+)
+def test_a_torn_table_is_named(tmp_path, text, words):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DamagedError, match=rf"a\.csv is no table that can be read \(.*{words}.*\); make it again"):
+        read_csv(tmp_path / "a.csv")

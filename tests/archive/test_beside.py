@@ -127,7 +127,23 @@ def test_where_nothing_fits_it_is_said_why(packed, tmp_path):
     assert f"of the reference is left out: {reason}" in done.stderr
     done = kdrbench("compare", "dg", "ism_reference", "--results", tmp_path, "--with", packed)
     assert "unknown method" in done.stderr
-    assert f"no row of the record is of the same problem: {reason}" in done.stderr
+    assert "No row of the record is of the same problem" in done.stderr
+    assert f"of the reference is left out: {reason}" in done.stderr
+
+
+def test_compare_and_status_show_the_record_that_the_configuration_includes(packed, tmp_path):
+    write_results(tmp_path, own_config() | {"include": str(packed)})
+    assert "ISM, reference" in kdrbench("compare", "--results", tmp_path).stdout
+    done = kdrbench("compare", "dg", "ism_reference", "--results", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "_reference" in json.dumps(json.loads(kdrbench("compare", "--json", "--results", tmp_path).stdout))
+    own = kdrbench("status", "--results", tmp_path)
+    assert own.exit_code == 0, own.output
+    assert "reference" in own.stdout
+    write_results(tmp_path, own_config() | {"include": str(tmp_path / "absent")})
+    own = kdrbench("status", "--results", tmp_path)
+    assert (own.exit_code, "(mine)" in own.stdout) == (0, True)
+    assert "shown without the record that is included: there is no reference" in own.stderr
 
 
 def test_a_reference_is_in_tables_and_in_no_claim(packed, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ FAULTS = {
     ],
     "traces": [
         (replaced(TRACES, "wine/gaussian/ism,0,", "wine/gaussian/ism,0,x"), "is no point"),
-        (replaced(TRACES, "ism,0,", "ism,0,0,0,0,0,"), "more cells than there are columns"),
+        (replaced(TRACES, "ism,0,", "ism,0,0,0,0,0,"), "line 2 has 11 cells in place of 7"),
     ],
     "arrays": [
         (replaced(ARRAYS, "13x4", "130000x4"), "names no array"),

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.answers import merged_answers, tinted_counts
+from kdrbench.suite.commands.included import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
 from support.record_folders import folder_of
@@ -173,7 +174,6 @@ def test_what_cannot_be_compared_is_refused(results):
 
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
     asked = {}
-    monkeypatch.setattr("kdrbench.suite.experiments.results.read_frozen", lambda path: {"run": ["fixed", "tuned"]})
     monkeypatch.setattr(
         "kdrbench.suite.systems.league.rules.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
     )
@@ -189,5 +189,5 @@ def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monke
         path = tmp_path / "merged" / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    merged_answers(tmp_path, tmp_path / "config.json")
+    merged_answers(Runs({"run": ["fixed", "tuned"]}, tmp_path, tmp_path))
     assert asked == {"fixed": ["fixed"], "tuned": ["tuned", "fixed"]}

@@ -103,6 +103,18 @@ def test_a_column_that_a_table_lacks_is_said(tmp_path, monkeypatch):
     assert "Did you mean 'species'?" in done.stderr
 
 
+@pytest.mark.filterwarnings("default")
+def test_options_of_a_table_are_words_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_data.csv").write_text(",x,y,class\n" + "".join(f"{n},{n % 7},{n % 5},{n % 2}\n" for n in range(20)))
+    words = ["my_data.csv", "linear", "principal_axes", "--data-option", "decimal=,", "--data-option", "drop=[y]"]
+    done = kdrbench(*words, "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["n_features"] == 1, done.output
+    assert "kdrbench: my_data.csv: the column without a name numbers or names the rows, and is left out" in done.stderr
+    refused = kdrbench("wine", "linear", "ism", "--data-option", "drop=[y]")
+    assert "--data-option is for data of your own, not for 'wine'" in refused.stderr
+
+
 @pytest.mark.whole
 def test_a_solver_that_fails_is_said_and_ends_with_1(monkeypatch):
     # The job is a process of its own.

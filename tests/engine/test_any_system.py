@@ -1,4 +1,4 @@
-"""One engine serves every system: a system made for this test is run, limited, killed, resumed, skipped and merged."""
+"""One engine serves every system: a system made for this test is run, limited, killed, resumed and merged."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 from kdrbench.errors import ConfigError
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
-from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import read_records
@@ -119,21 +119,6 @@ def test_a_killed_job_goes_on_where_it_was(results, tmp_path):
     assert records[:2] == before
     assert before[0].provenance.calibration_after_s is None
     assert records[2].provenance.calibration_after_s == 0.02
-
-
-def test_runs_beyond_the_budget_are_made_when_there_is_more(results):
-    spent = results / ".workspace" / "spent.txt"
-    spent.parent.mkdir(parents=True)
-    spent.write_text("9.0\n")
-    skipped = run([tiny_batch()], results, spent_log=SpentLog(spent, 5.0))
-    assert rows_of(skipped)[:2] == [
-        (0, half, "skipped", "not run: the grid's budget of 5 s is used up", None) for half in ("first", "second")
-    ]
-    assert {row.n_samples for row in skipped} == {3}
-    assert spent.read_text() == "9.0\n"
-    records = run([tiny_batch()], results, spent_log=SpentLog(spent, 50.0))
-    assert {row.status for row in records} == {"converged", "stalled"}
-    assert len(spent.read_text().split()) == 3
 
 
 def experiment_of(**changes):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import PreparedFolder, load_dataset, save_prepared
-from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.workspace import Workspace
 from kdrbench.suite.systems.ikdr import monitor
@@ -31,7 +31,7 @@ def batch():
 def run(folder):
     """Run the job; return its rows, without times, and its arrays."""
     prepared = PreparedFolder(folder / "data", {"wine": batch().data_sha256})
-    context = context_of(LIMITS, spent_log=SpentLog(folder / ".workspace/spent.txt", 1e6))
+    context = context_of(LIMITS)
     rows = run_job(IKDR, alone(batch()), prepared.load, context, files_in(folder))
     with np.load(folder / "findings.npz") as findings:
         arrays = {name: array.tobytes() for name, array in findings.items()}

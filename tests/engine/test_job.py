@@ -219,7 +219,7 @@ def test_cores_are_calibrated_again_after_some_seconds(tmp_path, monkeypatch):
 
 
 def test_an_order_is_read_as_it_was_written(tmp_path):
-    order = Order(shared("ism", "Raises", "tolerant"), 90.5, False, {"mine": {"loader": "csv"}})
+    order = Order(shared("ism", "Raises", "tolerant"), False, {"mine": {"loader": "csv"}})
     assert read_order(order.write(tmp_path / "order.json")) == order
 
 

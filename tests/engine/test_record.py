@@ -53,7 +53,9 @@ FORMER_ROWS = [json.loads(line) for line in FORMER.read_text().splitlines()]
 def test_rows_of_a_former_schema_are_read(former):
     kind = build_system(former["system"]).record
     row = parse_record(json.dumps(former["row"]), kind)
-    assert {name: value for name, value in flat(row).items() if name in former["row"]} == former["row"]
+    # Rows had a budget of all runs, which there is no more.
+    kept = {name: value for name, value in former["row"].items() if name != "budget_s"}
+    assert {name: value for name, value in flat(row).items() if name in kept} == kept
     assert row.provenance.revisions == ""
     assert {one["system"] for one in FORMER_ROWS} == set(SYSTEMS)
 

@@ -37,7 +37,6 @@ FAULTS = [
     ("experiments", {}, "config: experiments must hold at least 1 entry"),
     ("experiments", {"table 4/x": {}}, "'table 4/x'; it must be a name of letters, digits, '-' and '_'"),
     ("timing.threads", 0, "config: timing.threads is 0; it must be at least 1"),
-    ("limits.budget_s", 0, "config: limits.budget_s is 0; it must be greater than 0"),
     ("timing.strict", "no", "config: timing.strict is 'no'; it must be of type boolean"),
     (f"{TABLE}.timed", 1, f"{TABLE}.timed is 1; it must be of type boolean"),
     (f"{TABLE}.datasets", ["wines"], f"{TABLE}.datasets: unknown data set 'wines'. Did you mean 'wine'"),
@@ -114,6 +113,7 @@ def test_runs_are_timed_unless_grid_or_experiment_says_no():
         assert load_grid(config).timed("table4_supervised") is expected
 
 
-def test_a_budget_may_be_null():
-    grids = [load_grid(changed_config("limits.budget_s", budget)) for budget in (None, 5)]
-    assert [grid.budget_s for grid in grids] == [None, 5]
+def test_a_budget_of_all_runs_is_read_of_earlier_configurations_alone():
+    load_grid(changed_config("limits.budget_s", None))
+    with pytest.raises(ConfigError, match=r"limits.budget_s is 5; it must be of type null"):
+        load_grid(changed_config("limits.budget_s", 5))

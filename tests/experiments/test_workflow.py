@@ -25,6 +25,7 @@ from kdrbench.suite.experiments.workflow import (
     data_to_await,
     grid_of,
     is_outdated,
+    kept_line,
     report_sources,
     start,
 )
@@ -77,14 +78,14 @@ def test_a_job_out_of_date_is_forced_and_waits_for_its_data(bundle):
 def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = table_4_config()
-    config["limits"]["budget_s"], config["timing"]["strict"] = 90.5, False
+    config["timing"]["strict"] = False
     around, grid = snakemake(), load_grid(config)
     assert start(around, grid, ROOT) == frozenset()
     assert not list(tmp_path.iterdir())
     around.dryrun = False
     start(around, grid, ROOT)
     (bundle, *_) = grid.bundles()
-    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, 90.5, False)
+    assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, False)
 
 
 def test_a_frozen_configuration_is_outdated_once_another_is_asked_for(tmp_path):
@@ -217,6 +218,14 @@ def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
     assert closing_lines(grid, "results/mine", "reports/mine").startswith(
         "kdrbench: reports/mine/dashboard.html shows all of it"
     )
+
+
+def test_a_stopped_workflow_says_what_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    goes_on = "have ended and are kept; the same command goes on with what is left."
+    assert kept_line(load_grid(two_experiments())) == f"kdrbench: 0 of 8 runs {goes_on}"
+    write_results(Path("results"), two_experiments(), timed=True)
+    assert kept_line(load_grid(two_experiments())) == f"kdrbench: 8 of 8 runs {goes_on}"
 
 
 def test_the_last_lines_name_what_is_still_out_of_date(tmp_path, monkeypatch):

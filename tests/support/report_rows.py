@@ -6,7 +6,7 @@ import pandas as pd
 
 _PROVENANCE = {"wall_s": 0.0, "memory_mib": 0.0, "involuntary_switches": 0, "contaminated": False, "timed": True}
 _PROVENANCE |= {"memory_meter": "sampled", "unclocked_s": 0.0, "evaluation_s": 0.0, "unaccounted": False}
-_PROVENANCE |= {"time_limit_s": 2.0, "memory_limit_mib": 0.0, "budget_s": None, "calibration_before_s": 0.0}
+_PROVENANCE |= {"time_limit_s": 2.0, "memory_limit_mib": 0.0, "calibration_before_s": 0.0}
 _PROVENANCE |= {"calibration_after_s": 0.0, "cores": "", "load": 0.0, "started_at": "", "git_dirty": False}
 _PROVENANCE |= {"drift": 0.0, "drifted": False, "blas_threads": 1}
 _WORDS = ("batch_sha256", "definition_sha256", "data_sha256", "kdrbench_version", "python_version", "numpy_version")

@@ -197,6 +197,17 @@ def test_results_are_rebuilt_piecewise(copy):
     assert (copy.reports / "table4_supervised.html").exists()
 
 
+def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):
+    workflow = Workflow(tmp_path / "run")
+    experiment = overlay()["experiments"]["table4_supervised"] | {"solvers": ["KillsItsGuardian", "ism"]}
+    done = workflow.run(experiments={"table4_supervised": experiment})
+    assert done.returncode != 0
+    assert "the guardian of a run was killed" in done.stdout + done.stderr
+    assert "runs have ended and are kept; the same command goes on with what is left." in done.stderr
+    assert set(workflow.records()) == {"ism", *BASELINE_STATUS}
+    assert not (workflow.folder / "reports").exists()
+
+
 def test_the_linter_is_content(tmp_path):
     done = Workflow(tmp_path / "run").run("--lint")
     assert "Congratulations, your workflow is in a good condition!" in done.stdout + done.stderr

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -86,7 +89,8 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _warnings_in_words():
+                return super().invoke(ctx)
         except KdrbenchError as error:
             click.echo(f"kdrbench: {error}", err=True)
             ctx.exit(2)
@@ -101,6 +105,23 @@ class _Group(click.Group):
                 raise
             click.echo(f"kdrbench: {sentence}", err=True)
             ctx.exit(2)
+
+
+@contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    """Print each warning to users once, as a sentence without the line of code."""
+    with warnings.catch_warnings():
+        usual, shown = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if category is not UserWarning:
+                usual(message, category, *place, **more)
+            elif str(message) not in shown:
+                shown.add(str(message))
+                click.echo(f"kdrbench: {message}", err=True)
+
+        warnings.showwarning = show
+        yield
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kdrbench.errors import DamagedError
+
 # With these a spreadsheet takes a cell for a formula, or skips to what comes next.
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
 # Checked here: the limit of the csv module is the process's, and scipy's reader of ARFF lifts it.
@@ -35,22 +37,34 @@ def csv_line(cells: Iterable[Any]) -> str:
 
 def parse_csv(text: str) -> tuple[list[str], list[dict[str, str]]]:
     """Return the columns and the rows that :func:`csv_text` has written; ``ValueError`` for what is no such table."""
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    names, rows = numbered_csv(text)
+    return names, [row for _, row in rows]
+
+
+def numbered_csv(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Return the same as :func:`parse_csv`, each row after the number of its line."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        rows = list(reader)
+        lines = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-    if any(None in row for row in rows):
-        raise ValueError("a row has more cells than there are columns")
-    if (longest := max((len(word) for row in rows for word in row.values() if word), default=0)) > LONGEST_CELL:
-        raise ValueError(f"a field is larger than {LONGEST_CELL} characters: {longest}")
-    return list(reader.fieldnames or []), [{name: restored(word or "") for name, word in row.items()} for row in rows]
+    names = lines[0][1] if lines else []
+    if len(set(names)) < len(names):
+        raise ValueError("two of its columns have the same name")
+    for number, row in lines:
+        if len(row) != len(names):
+            raise ValueError(f"line {number} has {len(row)} cells in place of {len(names)}")
+        if (longest := max(map(len, row))) > LONGEST_CELL:
+            raise ValueError(f"a field is larger than {LONGEST_CELL} characters: {longest}")
+    return names, [(number, dict(zip(names, map(restored, row), strict=True))) for number, row in lines[1:]]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file that holds what :func:`csv_text` has written."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return parse_csv(stream.read())[1]
+    """Return the rows of a file that holds what :func:`csv_text` has written; ``DamagedError`` for another one."""
+    try:
+        return parse_csv(path.read_bytes().decode("utf-8"))[1]
+    except ValueError as error:
+        raise DamagedError(f"{path} is no table that can be read ({error}); make it again") from error
 
 
 def guarded(text: str) -> str:

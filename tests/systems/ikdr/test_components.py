@@ -7,7 +7,6 @@ from kdrbench.datasets import load_dataset
 from kdrbench.errors import ConfigError
 from kdrbench.kernels import build_kernel
 from kdrbench.paradigms import build_task
-from kdrbench.suite.engine.isolation.limits import SpentLog
 from kdrbench.suite.experiments.config import checked, load_grid
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole
@@ -55,14 +54,6 @@ def test_the_first_gap_need_not_be_the_largest():
     batch, fold = batch_of(), whole(load_dataset("wine"))
     task = build_task("supervised", {}, fold.train_features, fold.train_labels)
     assert components_of(CellDefinition.of(batch), fold, task) == 2
-
-
-def test_a_run_that_the_budget_left_out_has_no_q(tmp_path):
-    spent = tmp_path / "spent.txt"
-    spent.write_text("9.0\n")
-    context = context_of(timed=False, spent_log=SpentLog(spent, 1.0))
-    (record,) = run_batch(batch_of(), load_dataset("wine"), context, files_in(tmp_path))
-    assert (record.status, record.n_components) == ("skipped", None)
 
 
 def test_baselines_have_no_such_rule():

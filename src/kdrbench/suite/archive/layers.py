@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,10 +83,8 @@ def read_rows(packed: PackedFolder, name: str, system: str) -> list[Record]:
     """Return the rows of an experiment in a folder."""
     if f"{name}.csv" not in packed.names(ROWS):
         return []
-    with tempfile.TemporaryDirectory(prefix="kdrbench-") as folder:
-        table = Path(folder, f"{name}.csv")
-        table.write_bytes(packed.content(f"{ROWS}/{name}.csv"))
-        return list(read_merged(table, build_system(system).record))
+    table = f"{ROWS}/{name}.csv"
+    return list(read_merged(packed.place / table, build_system(system).record, packed.content(table)))
 
 
 def _read_jobs(packed: PackedFolder, experiment: str, system: str) -> Jobs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ import click
 from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
+    from kdrbench.suite.commands.included import Runs
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.findings.pairwise import Matrix, Standing
 
@@ -21,35 +21,32 @@ _COUNTED = re.compile(rf"(?<![\w/-])\d+ ({'|'.join(_OF_WORDS)})(?![\w/-])")
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 
 
-def merged_answers(results: Path, frozen: Path, experiment: str | None = None) -> list[Answer]:
-    """Return the answers of the experiments whose tables are merged beside a frozen configuration, or of one.
+def merged_answers(runs: Runs, experiment: str | None = None) -> list[Answer]:
+    """Return the answers of the experiments whose tables are merged, or of one.
 
     Raises ``InputError`` where there is no such experiment, or its table is not merged, and ``ConfigError`` for a
     configuration with a fault.
     """
     import pandas as pd
 
-    from kdrbench.suite.experiments.results import read_frozen
     from kdrbench.suite.findings.answers import answer_of
     from kdrbench.suite.findings.nearness import traces_of
     from kdrbench.suite.reports.records import read_runs
     from kdrbench.suite.systems.league.rules import fixed_beside
 
-    config = read_frozen(frozen)
-    names = list(config["run"])
+    config, names, merged = runs.config, list(runs.config["run"]), runs.merged / "merged"
     if experiment is not None and experiment not in names:
         raise InputError(unknown_name("experiment", experiment, names))
-    tables = {name: frozen.parent / "merged" / f"{name}.csv" for name in names if experiment in (None, name)}
-    there = {name: path for name, path in tables.items() if path.is_file()}
-    if experiment is not None and not there:
+    tables = {name: merged / f"{name}.csv" for name in names if experiment in (None, name)}
+    rows = {name: read_runs(path) for name, path in tables.items() if path.is_file()}
+    if experiment is not None and not rows:
         raise InputError(
             f"{tables[experiment]} is not there: run the workflow first; it merges the rows of {experiment}"
         )
-    runs = {name: read_runs(path) for name, path in there.items()}
-    traces = {name: traces_of(rows, results / "traces") for name, rows in runs.items()}
+    traces = {name: traces_of(table, runs.store / "traces") for name, table in rows.items()}
     # A tuned league is answered beside the one with default parameters.
-    beside = {name: frozen.parent / "merged" / f"{fixed_beside(config, name)}.csv" for name in runs}
-    shown = {name: [rows, read_runs(beside[name])] if beside[name].is_file() else [rows] for name, rows in runs.items()}
+    beside = {name: merged / f"{fixed_beside(config, name)}.csv" for name in rows}
+    shown = {name: [rows[name], read_runs(path)] if path.is_file() else [rows[name]] for name, path in beside.items()}
     return [answer_of(name, pd.concat(parts), config, traces[name]) for name, parts in shown.items()]
 
 

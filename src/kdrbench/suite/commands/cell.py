@@ -46,7 +46,7 @@ def cell_config(
     defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]
-    data_name, definitions = _data(dataset, resolved.get("datasets", {}))
+    data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
     names = {"kernels": _short(kernel), "solvers": _short(solver)}
     experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
     experiment |= {"kernels": [names["kernels"]], "solvers": [names["solvers"]]}
@@ -68,17 +68,22 @@ def cell_config(
     }
 
 
-def _data(name: str, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the short name of a data set, and its definition if it is the user's own."""
+def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the short name of a data set, and its definition with ``options`` if it is the user's own."""
     from kdrbench.datasets.tables import table_of
     from kdrbench.methods import is_own
 
     if name in definitions:
-        return name, {name: dict(definitions[name])}
-    if table := table_of(name):
+        short, definition = name, definitions[name]
+    elif table := table_of(name):
         short, definition = table
-        return short, {short: definition}
-    return (_short(name), {_short(name): {"loader": name}}) if is_own("data set", name, ()) else (name, {})
+    elif is_own("data set", name, ()):
+        short, definition = _short(name), {"loader": name}
+    elif options:
+        raise InputError(f"--data-option is for data of your own, not for {name!r}; leave it out")
+    else:
+        return name, {}
+    return short, {short: {**definition, **options}}
 
 
 def _short(place: str) -> str:

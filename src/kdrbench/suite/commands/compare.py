@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.archive import check_there, place_of, shown
 from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
+from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     as_json,
     configuration_name,
-    frozen_configuration,
     results_folder,
     root_and_name,
 )
-
-_NONE = "none"
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,18 +55,11 @@ def compare(
     """
     if len(methods) not in (0, 2):
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
-    left_out: list[str] = []
-    results, name = root_and_name(results, name)
-    reference = _included(results, name) if reference is None else reference
-    if reference not in (None, _NONE):
-        (results, left_out), name = _beside(results, name, reference), ""
+    runs = click.get_current_context().with_resource(with_included(_merged(results, name, bool(methods)), reference))
     if methods:
-        folder = results / name
-        if not name and not (folder / "ikdr.csv").is_file() and any(results.glob("*/config.json")):
-            folder = frozen_configuration(results).parent
-        pairs = _two_solvers((methods[0], methods[1]), _runs(folder, experiment), left_out, as_json=as_json)
+        pairs = _two_solvers((methods[0], methods[1]), _rows(runs.merged, experiment), as_json=as_json)
         sys.exit(0 if pairs else 1)
-    answers = merged_answers(results, frozen_configuration(results, name), experiment)
+    answers = merged_answers(runs, experiment)
     if as_json:
         click.echo(json.dumps([asdict(answer) for answer in answers]))
     else:
@@ -77,27 +67,17 @@ def compare(
     sys.exit(0 if answers else 1)
 
 
-def _included(results: Path, name: str) -> str | None:
-    """Return the record that the configuration includes, where one configuration is meant."""
-    from kdrbench.suite.experiments.results import read_frozen
-
-    path = results / name / "config.json"
-    there = [path] if path.is_file() else [] if name else sorted(results.glob("*/config.json"))
-    return read_frozen(there[0]).get("include") if len(there) == 1 else None
-
-
-def _beside(results: Path, name: str, reference: str) -> tuple[Path, list[str]]:
-    from kdrbench.suite.archive.beside import opened_beside
-
-    check_there(place_of(reference))
-    folder = frozen_configuration(results, name).parent
-    both, left_out = click.get_current_context().with_resource(opened_beside(folder, results, reference))
-    for reason in shown(left_out):
-        click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
-    return both, left_out
+def _merged(results: Path, name: str, by_table: bool) -> Runs:
+    """Return the results that are meant; ``by_table`` a folder with a table of ikdr needs no configuration."""
+    results, name = root_and_name(results, name)
+    folder = results / name
+    is_bare = not (folder / "config.json").is_file()
+    if by_table and is_bare and (name or (folder / "ikdr.csv").is_file() or not any(results.glob("*/config.json"))):
+        return Runs({}, folder, results)
+    return runs_of(results, name)
 
 
-def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, left_out: list[str], *, as_json: bool) -> list[Pair]:
+def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) -> list[Pair]:
     from kdrbench.suite.findings.pairwise import compare_solvers, without_result, without_time
     from kdrbench.suite.reports.records import REFERENCE
 
@@ -106,7 +86,8 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, left_out: list[str
     if first == second and first in methods:
         raise InputError(f"both solvers are {first!r}; name two that differ, or none for all")
     if absent := [name for name in chosen if name.endswith(REFERENCE) and name not in methods]:
-        why = f"; no row of the record is of the same problem: {'; '.join(shown(left_out))}" if left_out else ""
+        is_beside = any(name.endswith(REFERENCE) for name in methods)
+        why = "" if is_beside else " No row of the record is of the same problem"
         raise InputError(f"{unknown_name('method', absent[0], sorted(methods))}{why}")
     pairs, without = compare_solvers(runs, first, second), without_result(runs, chosen)
     if as_json:
@@ -123,7 +104,7 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, left_out: list[str
     return pairs
 
 
-def _runs(folder: Path, experiment: str | None) -> pd.DataFrame:
+def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
     """Return the merged rows of ikdr, or those of an experiment.
 
     Raises ``InputError`` where there are none.

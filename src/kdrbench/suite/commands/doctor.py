@@ -25,21 +25,13 @@ _LIBRARY = ("joblib", "numpy", "scipy", "sklearn", "threadpoolctl")
 # By title: programs of which one is needed, the option that makes it answer, and what to do without.
 _PROGRAMS = {
     "git": ("git", "--version", "records will not name a commit: install git"),
-    "Slurm": (
-        "sinfo",
-        "--noheader",
-        "the cluster profiles need it, nothing else: ask who runs the cluster, or use profiles/cluster-generic",
-    ),
+    "Slurm": ("sinfo", "--noheader", "only cluster profiles need it: ask who runs the cluster, or use cluster-generic"),
     "browser": (
         "chromium chromium-browser google-chrome chrome",
         "--version",
-        "pages are not tested in a browser: install chromium",
+        "pages are not tested: install chromium",
     ),
-    "conda": (
-        "conda mamba micromamba",
-        "--version",
-        "`snakemake --software-deployment-method conda` needs it, nothing else",
-    ),
+    "conda": ("conda mamba micromamba", "--version", "only `--software-deployment-method conda` needs it"),
 }
 
 
@@ -90,17 +82,10 @@ def _python() -> Iterator[Answer]:
 
 
 def _packages(what: str, modules: Sequence[str], install: str, *, needed: bool = False) -> Answer:
-    missing = [name for name in modules if not _is_there(name)]
+    missing = [name for name in modules if find_spec(name) is None]
     named = dict.fromkeys(name for module in modules for name in packages_distributions().get(module, [module]))
     found = [f"{name} {version(name)}" for name in named] if not missing else [f"not there: {', '.join(missing)}"]
     return Answer(what, not missing, ", ".join(found), f"pip install '{install}'", needed=needed)
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _threads() -> Iterator[Answer]:
@@ -117,24 +102,23 @@ def _threads() -> Iterator[Answer]:
 def _data() -> Iterator[Answer]:
     from kdrbench.datasets.fetch import MIRROR_VARIABLE, Sources
 
-    sources = Sources()
-    mirror, folder = sources.mirror_name, sources.mirror_folder
-    if mirror:
+    sources, to_do = Sources(), f"without a network set {MIRROR_VARIABLE} to a folder; bundled sets need neither"
+    if mirror := sources.mirror_name:
+        folder = sources.mirror_folder
         works = folder is None or folder.is_dir()
         place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
         to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or unset it"
         yield Answer("mirror", works, place, to_do, needed=True)
     else:
-        to_do = f"without a network set {MIRROR_VARIABLE} to a folder of files; bundled sets need neither"
         yield Answer("mirror", False, "none named", to_do)
     try:
         cache = sources.cache_folder
     except MissingPackageError as error:
         yield Answer("cache", False, "none", str(error))
-    else:
-        there = next(parent for parent in (cache, *cache.parents) if parent.exists())
-        to_do = "downloads cannot be kept: set XDG_CACHE_HOME"
-        yield Answer("cache", os.access(there, os.W_OK), str(cache), to_do, needed=not mirror)
+        return
+    there = next(parent for parent in (cache, *cache.parents) if parent.exists())
+    to_do = "downloads cannot be kept: set XDG_CACHE_HOME"
+    yield Answer("cache", os.access(there, os.W_OK), str(cache), to_do, needed=not mirror)
 
 
 def _plugins() -> Iterator[Answer]:

@@ -73,6 +73,9 @@ Whole = click.IntRange
 # Eager, so that a packed record is opened by as many.
 processes = click.option("--jobs", type=Whole(1), default=1, show_default=True, is_eager=True, help="Processes.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+data_options = click.option(
+    "--data-option", "data_options", multiple=True, help="An option of your own data, as name=value; may be repeated."
+)
 results_folder = click.option(
     "--results",
     type=RECORD,
@@ -169,7 +172,11 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise InputError(f"an option is written name=value, got {word!r}")
-        options[name] = yaml.safe_load(value)
+        try:
+            options[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            # A mark of YAML, such as a comma, is itself.
+            options[name] = value
         # YAML takes 1e-3 for a word.
         if isinstance(options[name], str):
             with suppress(ValueError):

@@ -12,6 +12,7 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.answers import echo_answers, merged_answers, tinted_counts
+from kdrbench.suite.commands.included import Runs, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
@@ -42,6 +43,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
     import time
 
     from kdrbench.suite.engine.progress import progress_of
+    from kdrbench.suite.experiments.results import read_frozen
     from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
     from kdrbench.suite.systems.ikdr.controls import losing_cells
 
@@ -57,24 +59,20 @@ def status(results: Path, name: str, watch: float | None) -> None:
         lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
         click.echo("\n".join(map(tinted_counts, lines)))
         if not watch or not any(one.left for one in progress):
-            echo_answers(_answers(results, frozen), matrices=False)
+            echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
             return
         time.sleep(watch)
 
 
-def _answers(results: Path, frozen: Path) -> list[Answer]:
-    """Return the answers, with the record that the configuration includes beside its runs, if it does."""
-    from kdrbench.suite.archive.beside import opened_beside
-    from kdrbench.suite.experiments.results import read_frozen
-
-    reference = read_frozen(frozen).get("include")
-    if reference and any((frozen.parent / "merged").glob("*.csv")):
+def _answers(runs: Runs) -> list[Answer]:
+    """Return what merged tables answer, without the record that is included where it cannot be read."""
+    if any((runs.merged / "merged").glob("*.csv")):
         try:
-            with opened_beside(frozen.parent, results, reference) as (both, _):
-                return merged_answers(both, both / "config.json")
-        except InputError as error:
-            click.echo(f"kdrbench: the runs alone, without the record that is included: {error}", err=True)
-    return merged_answers(results, frozen)
+            with with_included(runs) as both:
+                return merged_answers(both)
+        except InputError as fault:
+            click.echo(f"kdrbench: shown without the record that is included: {fault}", err=True)
+    return merged_answers(runs)
 
 
 @click.command()

@@ -15,15 +15,14 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
+from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
     configuration_name,
-    frozen_configuration,
     processes,
-    root_and_name,
 )
-from kdrbench.suite.commands.reports import Runs, make_report, reports_of, with_included, write_dashboard
+from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written
 from kdrbench.suite.commands.reports import write_papers as papers_written
 
@@ -63,16 +62,14 @@ def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | 
     place = RECORD.convert(results[0] if results else PAPERS, None, ctx)
     if not place.exists():
         raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
-    from kdrbench.suite.experiments.results import read_frozen, without_code
+    from kdrbench.suite.experiments.results import without_code
 
-    root, name = root_and_name(place, name)
-    frozen = frozen_configuration(root, name)
-    config = read_frozen(frozen)
-    merged = [one for one in config["run"] if (frozen.parent / "merged" / f"{one}.csv").is_file()]
+    runs = runs_of(place, name)
+    merged = [one for one in runs.config["run"] if (runs.merged / "merged" / f"{one}.csv").is_file()]
     if not merged:
-        raise InputError(f"{frozen.parent} has no merged tables yet: run the workflow first")
-    out = out or reports_of(root, config)
-    n_made = _make_all(Runs(without_code({**config, "run": merged}), frozen.parent, root), out, jobs)
+        raise InputError(f"{runs.merged} has no merged tables yet: run the workflow first")
+    out = out or reports_of(runs.store, runs.config)
+    n_made = _make_all(runs._replace(config=without_code({**runs.config, "run": merged})), out, jobs)
     click.echo(f"{counted(n_made, 'table and figure', 'tables and figures')}, and pages -> {out}")
 
 
@@ -160,11 +157,14 @@ def _write_site(ctx: click.Context, results: tuple[str, ...], out: Path) -> None
 
     read = [(name, read_results(ctx.with_resource(opened(place)))) for name, place in map(_named, results)]
     names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
+    line, records = ProgressLine(0.0), []
     with replacing_folder(out, _SITE) as folder:
-        records = [
-            site_record(name, one, folder / "records" / slug(name)) for name, (_, one) in zip(names, read, strict=True)
-        ]
+        for number, (name, (_, one)) in enumerate(zip(names, read, strict=True), start=1):
+            line.show(f"kdrbench: record {number} of {len(read)}, {name}")
+            records.append(site_record(name, one, folder / "records" / slug(name)))
+        line.show("kdrbench: pages that compare the records")
         pages = write_site(folder, records)
+    line.end()
     click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
-from kdrbench.suite.archive import shown
+from kdrbench.suite.commands.included import Runs, with_included
 from kdrbench.suite.commands.options import FILE, RECORD, frozen_configuration, read_paths, root_and_name
 
 if TYPE_CHECKING:
@@ -24,14 +23,6 @@ if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page
 
 _RESULTS, _NAME = Path("results"), re.compile(r"[A-Za-z0-9_-]*")
-
-
-class Runs(NamedTuple):
-    """What a report is made of: a configuration, the folder of its merged tables, that of traces, findings and data."""
-
-    config: Config
-    merged: Path
-    store: Path
 
 
 def step(function: Callable[..., None]) -> click.Command:
@@ -91,22 +82,6 @@ def reports_of(root: Path, config: Config) -> Path:
     if (_RESULTS / reports.name / "config.json").is_file():
         raise InputError(f"{reports} is of your own configuration {reports.name}; say with --out where to write")
     return reports
-
-
-@contextmanager
-def with_included(runs: Runs) -> Iterator[Runs]:
-    """Give the runs with the record that the configuration includes beside them, if it does."""
-    if not runs.config.get("include"):
-        yield runs
-        return
-    from kdrbench.suite.archive.beside import opened_beside
-    from kdrbench.suite.experiments.results import read_frozen
-
-    with opened_beside(runs.merged, runs.store, runs.config["include"]) as (both, left_out):
-        for reason in shown(left_out):
-            click.echo(f"of the reference is left out: {reason}")
-        # Reports stay those of the configuration's name.
-        yield Runs({**read_frozen(both / "config.json"), "name": runs.config.get("name", "")}, both, both)
 
 
 @step

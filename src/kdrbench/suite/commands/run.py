@@ -18,7 +18,16 @@ import click
 from kdrbench.errors import ConfigError, InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
-from kdrbench.suite.commands.options import FILE, NearChoice, Number, Whole, as_json, read_configs, read_options
+from kdrbench.suite.commands.options import (
+    FILE,
+    NearChoice,
+    Number,
+    Whole,
+    as_json,
+    data_options,
+    read_configs,
+    read_options,
+)
 
 if TYPE_CHECKING:
     from kdrbench.datasets import Dataset
@@ -49,6 +58,7 @@ _PLAIN_S = 1.0
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
+@data_options
 @click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
@@ -59,6 +69,7 @@ def run(
     solver: str,
     options: tuple[str, ...],
     kernel_options: tuple[str, ...],
+    data_options: tuple[str, ...],
     configs: tuple[Path, ...],
     mirror: str,
     as_json: bool,
@@ -79,6 +90,7 @@ def run(
 
     resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
+    settings["data_options"] = read_options(data_options)
     code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
     places = [*places_of(code).values(), *places_in(resolved)]
 

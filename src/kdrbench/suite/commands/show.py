@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +119,6 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
     experiment, *rest = run.split("/")
-    if name:
-        _check_experiment(results / name / "config.json", experiment)
     left = _records(results, experiment, name)
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
     if len(rest) != len(axes) - 1:
@@ -135,15 +132,6 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
     return max(left, key=lambda record: record.provenance.started_at)
 
 
-def _check_experiment(frozen: Path, experiment: str) -> None:
-    """Raise ``InputError`` unless the frozen configuration has the experiment."""
-    if not frozen.is_file():
-        names = sorted(path.parent.name for path in frozen.parents[1].glob("*/config.json"))
-        raise InputError(f"{frozen} is not there: {unknown_name('configuration', frozen.parent.name, names)}")
-    if experiment not in (there := _experiments(frozen)):
-        raise InputError(f"in {frozen}: {unknown_name('experiment', experiment, sorted(there))}")
-
-
 def _records(results: Path, experiment: str, name: str) -> list[Record]:
     """Return all records of an experiment, read as those of its system; ``InputError`` where there are none.
 
@@ -152,6 +140,13 @@ def _records(results: Path, experiment: str, name: str) -> list[Record]:
     from kdrbench.suite.engine.record import RecordError, read_records
     from kdrbench.suite.systems import SYSTEMS, build_system, system_of
 
+    frozen = {path.parent.name: _experiments(path) for path in sorted(results.glob("*/config.json"))}
+    if name and name not in frozen:
+        path = results / name / "config.json"
+        raise InputError(f"{path} is not there: {unknown_name('configuration', name, sorted(frozen))}")
+    if name and experiment not in frozen[name]:
+        path = results / name / "config.json"
+        raise InputError(f"in {path}: {unknown_name('experiment', experiment, sorted(frozen[name]))}")
     names = sorted(path.name for path in (results / "runs").glob("*/"))
     if experiment not in names:
         raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
@@ -159,10 +154,10 @@ def _records(results: Path, experiment: str, name: str) -> list[Record]:
     paths = sorted((results / "runs" / experiment).rglob("*.jsonl"))
     if not any(path.stat().st_size for path in paths):
         raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
-    frozen = (results / name / "config.json", results / "config.json", *sorted(results.glob("*/config.json")))
-    defined = [one[experiment] for one in map(_experiments, frozen) if experiment in one]
+    defined = [frozen.get(name, {}), _experiments(results / "config.json"), *frozen.values()]
+    systems = [system_of(one[experiment]) for one in defined if experiment in one]
     faults = []
-    for system in chain(map(system_of, defined), map(build_system, SYSTEMS)):
+    for system in (*systems, *map(build_system, SYSTEMS)):
         try:
             return [record for path in paths for record in read_records(path, system.record)]
         except RecordError as fault:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -88,26 +87,20 @@ def verify(
     if rerun:
         least = _CELLS_OF_A_COMPONENT if attest else 0
         folder = attested_folder(results, name) if attest else None
-        findings = _rerun(record, cells, seed, time_s, least, mirror, folder, as_json=as_json)
+        findings = _rerun(record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror)
     else:
-        findings = _recompute(record, jobs, budget_s, seed, mirror, as_json=as_json)
+        findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed)
     sys.exit(1 if findings else 0)
 
 
-def _recompute(
-    record: Record, jobs: int, budget_s: float, seed: int, mirror: str | None, *, as_json: bool
-) -> list[Finding]:
+def _recompute(record: Record, as_json: bool, **options: Any) -> list[Finding]:
+    """Print what a recomputation finds; ``options`` are those of :func:`.verify.verify`."""
     from kdrbench.suite.verification.verify import verify as verified
 
     line = ProgressLine(_PLAIN_S, _TERMINAL_S, at_once=False)
     try:
         found = verified(
-            record,
-            mirror=mirror,
-            n_jobs=jobs,
-            budget_s=budget_s,
-            seed=seed,
-            progress=lambda done, total: line.show(f"{done} of {total} batches verified"),
+            record, progress=lambda done, total: line.show(f"{done} of {total} batches verified"), **options
         )
     finally:
         line.end()
@@ -115,27 +108,18 @@ def _recompute(
         counts = {"left_out": dict(found.left_out), "stale": dict(found.stale)}
         click.echo(json.dumps({**asdict(found), **counts}))
         return found.findings
-    _echo_all(map(str, found.findings[:_SHOWN]))
+    lines = list(map(str, found.findings[:_SHOWN]))
     if len(found.findings) > _SHOWN:
-        click.echo(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
-    _echo_all(f"not computed again: {count} {reason}" for reason, count in found.left_out.items())
-    stale = found.stale.most_common(_SHOWN)
-    _echo_all(f"out of date: {counted(count, 'row')}: {reason}" for reason, count in stale)
-    click.echo(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+        lines.append(f"... and {len(found.findings) - _SHOWN} more; --json prints all")
+    lines += [f"not computed again: {count} {reason}" for reason, count in found.left_out.items()]
+    lines += [f"out of date: {counted(n, 'row')}: {reason}" for reason, n in found.stale.most_common(_SHOWN)]
+    lines.append(f"{found.rows} rows, {found.numbers} numbers computed again, {len(found.findings)} findings")
+    click.echo("\n".join(lines))
     return found.findings
 
 
-def _rerun(
-    record: Record,
-    cells: int,
-    seed: int,
-    limit_s: float,
-    least: int,
-    mirror: str | None,
-    attestations: Path | None,
-    *,
-    as_json: bool,
-) -> list[Finding]:
+def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: Any) -> list[Finding]:
+    """Print what runs that are made again show; ``options`` are those of :func:`.audit.audit`."""
     from kdrbench.suite.commands.run import run_batch
     from kdrbench.suite.engine.isolation.core_lock import leave_when_told
     from kdrbench.suite.verification.audit import attest, audit
@@ -146,12 +130,8 @@ def _rerun(
             record,
             lambda batch, dataset, place: run_batch(record.grid, batch, dataset, place),
             Path(folder),
-            n_cells=cells,
-            seed=seed,
-            limit_s=limit_s,
-            least=least,
-            mirror=mirror,
             look=(lambda _: None) if as_json else _echo_run,
+            **options,
         )
     if as_json:
         click.echo(json.dumps({"runs": [asdict(run) for run in found.runs], "passed_over": dict(found.passed_over)}))
@@ -163,7 +143,7 @@ def _rerun(
             "the data with --mirror"
         )
     if attestations is not None:
-        click.echo(attest(attestations, found, seed), err=as_json)
+        click.echo(attest(attestations, found, options["seed"]), err=as_json)
     if not as_json:
         click.echo(f"{counted(len(found.runs), 'run')} made again, {counted(len(found.findings), 'finding')}")
     return found.findings
@@ -179,9 +159,5 @@ def attested_folder(results: Path, name: str) -> Path:
 def _echo_run(run: Audited) -> None:
     ratio = "" if run.time_ratio is None else f"; {run.time_ratio:.2f} x its time, scaled by calibration"
     click.echo(f"{run.place}: {counted(len(run.findings), 'finding') if run.findings else 'as recorded'}{ratio}")
-    _echo_all(f"  {finding}" for finding in run.findings)
-
-
-def _echo_all(lines: Iterable[str]) -> None:
-    for line in lines:
-        click.echo(line)
+    for finding in run.findings:
+        click.echo(f"  {finding}")

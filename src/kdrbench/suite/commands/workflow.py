@@ -73,7 +73,6 @@ def batch(
     with (owned_cores if job.timed else any_cores)(threads) as cores:
         from kdrbench.datasets import PreparedFolder
         from kdrbench.suite.engine.identity import attested_in
-        from kdrbench.suite.engine.isolation.limits import SpentLog
         from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
         from kdrbench.suite.engine.job import run_job
         from kdrbench.suite.engine.publish import JobFiles
@@ -88,7 +87,6 @@ def batch(
             cores=cores,
             scheduler=int(scheduler) if scheduler else None,
             timed=job.timed,
-            spent_log=SpentLog(results / ".workspace" / "spent.txt", job.budget_s),
             attested=attested_in(results),
         )
         bundle, results = job.bundle, results.absolute()

@@ -130,13 +130,12 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Order:
-    """What a job makes, the budget of all runs in seconds, whether times count, and the user's own data sets.
+    """What a job makes, whether its times count, and the user's own data sets.
 
     The workflow writes it to a file that the job reads.
     """
 
     bundle: Bundle
-    budget_s: float | None = None
     timed: bool = True
     definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

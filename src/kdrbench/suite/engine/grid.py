@@ -89,12 +89,6 @@ class Grid:
         """For how long a short solve is repeated."""
         return float(self.config["timing"]["repeat_for_s"])
 
-    @property
-    def budget_s(self) -> float | None:
-        """Seconds of all runs together, if they are limited."""
-        budget: float | None = self.config["limits"].get("budget_s")
-        return budget
-
     def limits(self, experiment: str) -> Limits:
         """Return the limits of one run: the experiment's own, or those of the configuration."""
         limits = {**self.config["limits"], **self.config["experiments"][experiment].get("limits", {})}

@@ -71,10 +71,9 @@ class Attested:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What rows are judged by, beside their batch: whether times count, the budget, and what audits have attested."""
+    """What rows are judged by, beside their batch: whether times count, and what audits have attested."""
 
     timed: bool = False
-    budget_s: float | None = None
     attested: Attested = field(default_factory=Attested)
 
 
@@ -88,15 +87,11 @@ def reasons(row: Mapping[str, Any], batch: Batch, required: Requirements, known:
         found = list(_of_definition(row, batch, former)) or ["its definition changed"]
     else:
         found = list(of_revisions(row["revisions"], batch, required.attested))
-    if row["status"] == Status.SKIPPED and row["budget_s"] != required.budget_s:
-        found.append(f"skipped under {_budget(row['budget_s'])}, now {_budget(required.budget_s)}")
+    if row["status"] == Status.SKIPPED:
+        found.append("it was skipped by an earlier version, which had a budget of all runs")
     if required.timed and not row["timed"]:
         found.append("its times are those of shared cores")
     return found
-
-
-def _budget(budget_s: float | None) -> str:
-    return "no budget" if budget_s is None else f"a budget of {budget_s:g} s"
 
 
 def has_earlier_speed(revisions: str) -> bool:

@@ -11,7 +11,7 @@ import resource
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import import_module
@@ -61,7 +61,7 @@ _ENDED = object()
 def run_job(
     system: System, bundle: Bundle, load: Callable[[str], Dataset], context: RunContext, files: JobFiles
 ) -> list[Record]:
-    """Make what has no usable rows, as far as the budget goes, then publish rows and traces of all as whole files.
+    """Make what has no usable rows, then publish rows and traces of all as whole files.
 
     Errors of the bench itself (missing package, wrong data, bad specification) leave no row: only a method's own
     failure is data. The first of them is raised when the other batches have been run; their rows stay in the workspace.
@@ -203,11 +203,8 @@ class _Job:
         return replace(record, provenance=replace(record.provenance, calibration_after_s=self.calibration_s))
 
     def _make(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
-        """Make a run and append its rows; a run for which no budget is left gets rows that say so."""
+        """Make a run and append its rows."""
         try:
-            if self.context.spent_log and self.context.spent_log.used_up():
-                work.workspace.append(work.make_rows.skipped(number, work.dataset, self.calibration_s))
-                return
             self.context.check_scheduler()
             yield from self._run(work, number, supervisor)
         except Exception as error:
@@ -259,7 +256,7 @@ def _supervised(
         referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn)
         target = partial(execute, run, referee, keys)
         limits = replace(context.limits, time_s=left_s)
-        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn), turn, context)
+        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn))
         if process.end is Exit.EXITED and process.code == SETUP_FAULT:
             raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
         results = collect(files, keys, run.arrays)
@@ -308,21 +305,10 @@ def _since(kept: Checkpoint, result: RunResult) -> RunResult:
     return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
 
 
-def _in_turns(start: Callable[[], Supervised], turn: Turn, context: RunContext) -> Turns[ProcessExit]:
-    """Start a process and see it to its end; yield whenever it waits for its turn, which is not charged."""
-
-    def charged(waited_s: Callable[[], float] = lambda: 0.0) -> AbstractContextManager[None]:
-        return context.spent_log.charged(waited_s) if context.spent_log else nullcontext()
-
-    with ExitStack() as stack:
-        with charged():
-            process = stack.enter_context(closing(start()))
-            ending = process.wait()
-        if ending is None:
-            # What it did first counts against the budget before the next run begins.
-            stack.enter_context(charged(turn.waited_s))
-        while ending is None:
+def _in_turns(start: Callable[[], Supervised]) -> Turns[ProcessExit]:
+    """Start a process and see it to its end; yield whenever it waits for its turn."""
+    with closing(start()) as process:
+        while (ending := process.wait()) is None:
             yield
             process.grant_turn()
-            ending = process.wait()
     return ending

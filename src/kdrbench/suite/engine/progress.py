@@ -100,7 +100,7 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
     attested, progress = attested_in(results), {}
     for bundle in grid.bundles():
         record = grid.system(bundle.experiment).record
-        required = Requirements(grid.timed(bundle.experiment), grid.budget_s, attested)
+        required = Requirements(grid.timed(bundle.experiment), attested)
         files = JobFiles.of(results, bundle.path)
         published = _by_axes(_rows(files.records, record))
         for batch in bundle.batches:
@@ -156,7 +156,7 @@ def stale_jobs(grid: Grid, results: Path, experiments: Iterable[str] | None = No
     """
     attested, stale = attested_in(results), {}
     for name in grid.experiments if experiments is None else experiments:
-        kind, required = grid.system(name).record, Requirements(grid.timed(name), grid.budget_s, attested)
+        kind, required = grid.system(name).record, Requirements(grid.timed(name), attested)
         for bundle in grid.bundles(name):
             files = JobFiles.of(results, bundle.path)
             if files.records.is_file() and (why := _why_stale(bundle, files, kind, required)):

@@ -6,8 +6,10 @@ A line of a trace holds the cell and the number of its run; the name of an array
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,7 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
-from kdrbench.status import Status
-from kdrbench.suite.csv_files import csv_text, read_csv
+from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
 from kdrbench.suite.engine.provenance import drift_columns
 from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, flat, read_records, write_records
@@ -76,20 +77,14 @@ def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
     return in_order(((workspace.rows, row) for row in rows), batch.axes)
 
 
-def _made(batch: Batch, workspace: Workspace[Any]) -> list[int]:
-    """Return the runs that were not skipped: an unfinished try of a skipped one is not published."""
-    skipped = {record.run for record in workspace.records() if record.status == Status.SKIPPED}
-    return [run for run in batch.runs if run not in skipped]
-
-
 def _trace_lines(batch: Batch, workspace: Workspace[Any]) -> Iterator[str]:
-    for run in _made(batch, workspace):
+    for run in batch.runs:
         for line in trace_lines(workspace.run(run).trace):
             yield json.dumps({"cell": batch.cell_name, "run": run} | line._asdict())
 
 
 def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for run in _made(batch, workspace):
+    for run in batch.runs:
         for name, array in workspace.run(run).arrays().items():
             yield array_name(batch.cell_name, name, run), array
 
@@ -165,10 +160,12 @@ def in_order(records: Iterable[tuple[Path, AnyRecord]], expected: Iterable[tuple
 
 
 def rows_lost(table: Path, n_rows: int) -> int:
-    """Return how many rows fewer ``n_rows`` are than an existing table has."""
+    """Return how many rows fewer ``n_rows`` are than an existing table has, which may be damaged."""
     if not table.exists():
         return 0
-    return max(0, len(read_csv(table)) - n_rows)
+    with table.open(encoding="utf-8", errors="replace", newline="") as stream, suppress(csv.Error):
+        return max(0, sum(1 for row in csv.reader(stream) if row) - 1 - n_rows)
+    return 0
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

@@ -57,7 +57,6 @@ class Provenance:
     contaminated: bool | None
     time_limit_s: float
     memory_limit_mib: float
-    budget_s: float | None
     timed: bool
     calibration_before_s: float | None
     calibration_after_s: float | None

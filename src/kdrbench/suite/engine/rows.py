@@ -12,9 +12,8 @@ import click
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import text_of, visible
-from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
-from kdrbench.suite.engine.isolation.guardian import Exit, ProcessExit
+from kdrbench.suite.engine.isolation.guardian import ProcessExit
 from kdrbench.suite.engine.record import Provenance, Record, RecordError, own_column_types
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import RunContext, System, cross
@@ -28,7 +27,6 @@ MOST_MESSAGE = 1_000
 _LEAST_S, _SHARE = 0.1, 0.2
 # What a system's scores say of the referee, beside the columns of its record.
 EVALUATION = "evaluation_s"
-_NO_PROCESS = ProcessExit(Exit.EXITED, 0, wall_s=0.0, memory_mib=0.0, involuntary_switches=0)
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,6 @@ class RowMaker:
         own = {name: value for name, value in scores.items() if name != EVALUATION}
         made = {**clocks._asdict(), "started_at": started_at, "calibration_before_s": calibration_before_s}
         return [self._row(number, key, results[key], process, made, own) for key in self.batch.rows]
-
-    def skipped(self, number: int, dataset: Dataset, calibration_before_s: float | None) -> list[Record]:
-        """Return the rows of a run that was left out because the grid's budget is used up."""
-        message = f"not run: the grid's budget of {self.context.budget_s:g} s is used up"
-        results = dict.fromkeys(self.batch.rows, RunResult(Status.SKIPPED, message))
-        return self.rows(number, results, _NO_PROCESS, now(), self.known(number, dataset), calibration_before_s)
 
     def known(self, number: int, dataset: Dataset) -> Mapping[str, Any]:
         """Return the columns that the system knows of a run without making it."""
@@ -110,7 +102,6 @@ class RowMaker:
             contaminated=self._contaminated(result),
             time_limit_s=context.limits.time_s,
             memory_limit_mib=context.limits.memory_mib,
-            budget_s=context.budget_s,
             timed=context.timed,
             calibration_after_s=None,
             # Of the last minute.

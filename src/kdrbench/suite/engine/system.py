@@ -12,7 +12,7 @@ import psutil
 from kdrbench.datasets import Dataset
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import Attested, Requirements
-from kdrbench.suite.engine.isolation.limits import Limits, SpentLog
+from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.provenance import calibration_s
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
@@ -52,7 +52,7 @@ class Report:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a batch is run under: limits, repeats, its own cores, the budget, the scheduler it must not outlive.
+    """What a batch is run under: limits, repeats, its own cores, the scheduler it must not outlive.
 
     ``calibrate`` times the fixed piece of work by which drift is noticed. ``attested`` are the earlier revisions that
     rows may have.
@@ -63,19 +63,13 @@ class RunContext:
     cores: tuple[int, ...] = ()
     scheduler: int | None = None
     timed: bool = True
-    spent_log: SpentLog | None = None
     calibrate: Callable[[], float] = calibration_s
     attested: Attested = field(default_factory=Attested)
 
     @property
     def requirements(self) -> Requirements:
         """What rows that were made before are judged by."""
-        return Requirements(self.timed, self.budget_s, self.attested)
-
-    @property
-    def budget_s(self) -> float | None:
-        """The seconds of all runs of the grid together, if they are limited."""
-        return self.spent_log.budget_s if self.spent_log else None
+        return Requirements(self.timed, self.attested)
 
     def check_scheduler(self) -> None:
         """Raise ``SupervisionError`` when the scheduler is gone; short runs end before their guardian looks."""

@@ -85,7 +85,7 @@ class Workspace(Generic[AnyRecord]):
 
     def append(self, records: Sequence[AnyRecord]) -> None:
         """Add the rows of one run, flushed to disk after the files that they rest on."""
-        for number in {record.run for record in records if record.status != Status.SKIPPED}:
+        for number in {record.run for record in records}:
             self.run(number).seal()
         append_records(self.rows, records, seal=True)
 
@@ -111,7 +111,7 @@ class Workspace(Generic[AnyRecord]):
         """Hold the workspace for this process alone and yield the runs whose rows can be used as they are.
 
         Rows count only if they are of the batch (:mod:`.identity`), and timed where times are asked for.
-        Runs that were skipped, or that ended at another limit than today's, are made again.
+        Runs that ended at another limit than today's are made again.
 
         Raises ``SupervisionError`` when another process works on the batch.
         """
@@ -197,7 +197,7 @@ def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, req
     for record in records:
         column = _AT_A_LIMIT.get(Status(record.status))
         same_limit = column is None or getattr(record.provenance, column) == today[column]
-        if same_limit and record.status != Status.SKIPPED and not reasons(flat(record), batch, required):
+        if same_limit and not reasons(flat(record), batch, required):
             counts[record.run] += 1
     return {run for run, count in counts.items() if count == len(batch.rows)}
 

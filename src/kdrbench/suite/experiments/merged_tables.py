@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from kdrbench.errors import in_words, visible
+from kdrbench.errors import visible
 from kdrbench.files import write_bytes
 from kdrbench.status import Status
-from kdrbench.suite.csv_files import restored
+from kdrbench.suite.csv_files import numbered_csv
 from kdrbench.suite.engine.provenance import DRIFT
 from kdrbench.suite.engine.record import (
     AnyRecord,
@@ -28,31 +26,42 @@ from kdrbench.suite.engine.record import (
 _TRUTHS = {"True": True, "False": False}
 
 
-def read_merged(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
+def read_merged(path: Path, kind: type[AnyRecord], content: bytes | None = None) -> list[AnyRecord]:
     """Return the records of a merged table of one system; how cores drifted is left out.
 
-    Raises ``RecordError`` naming the file, the line and the column for a table that is cut, lacks a column that all
-    tables have, or holds a value that the column may not hold; and for two rows with the same axes.
+    Where its ``content`` is given, ``path`` only names it. Raises ``RecordError`` naming the file, the line and the
+    column for a table that is cut, lacks a column that all tables have, or holds a value that the column may not hold;
+    and for two rows with the same axes.
     """
-    records = [_at_line(path, number, words, kind) for number, words in read_words(path, kind)]
-    _refuse_double(path, records)
-    return records
+    records: dict[tuple[Any, ...], AnyRecord] = {}
+    for number, words in read_words(path, kind, content):
+        try:
+            record = record_in(words, kind)
+        except RecordError as error:
+            raise _unreadable(path, f"line {number}: {error}") from error
+        if record.axes in records:
+            raise _unreadable(path, f"the row {record.axes} occurs twice")
+        records[record.axes] = record
+    return list(records.values())
 
 
-def read_words(path: Path, kind: type[Record]) -> list[tuple[int, dict[str, str]]]:
-    """Return the cells of a merged table's rows by column, as they are in the file, with the numbers of their lines.
+def read_words(path: Path, kind: type[Record], content: bytes | None = None) -> list[tuple[int, dict[str, str]]]:
+    """Return the cells of a merged table's rows by column, with the numbers of their lines.
 
     Columns that were added since are filled. Raises ``RecordError`` for a table that is cut, or lacks other columns.
     """
+    content = path.read_bytes() if content is None else content
+    if not content.endswith(b"\n"):
+        raise _unreadable(path, "its last line is cut" if content else "it is empty")
     try:
-        names, rows = _lines(path)
-    except (ValueError, csv.Error) as error:
-        raise _unreadable(path, in_words(error)) from error
+        names, rows = numbered_csv(content.decode("utf-8"))
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
     added = {name: "" if default is None else str(default) for name, default in completed({}, kind).items()}
     types = column_types(kind)  # type: ignore[arg-type]
     if missing := sorted({*types, *DRIFT} - {*names, *added}):
         raise _unreadable(path, f"it lacks columns of {kind.__name__}: {_shown(missing)}")
-    return [(number, {**added, **dict(zip(names, row, strict=True))}) for number, row in rows]
+    return [(number, added | row) for number, row in rows]
 
 
 def record_in(words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
@@ -80,7 +89,7 @@ def runs_that(chosen: Callable[[Mapping[str, str]], bool], path: Path, kind: typ
     found: dict[str, set[int]] = defaultdict(set)
     for _, words in read_words(path, kind):
         if chosen(words):
-            found["/".join(restored(words[axis]) for axis in axes)].add(int(words["run"]))
+            found["/".join(words[axis] for axis in axes)].add(int(words["run"]))
     return dict(found)
 
 
@@ -88,28 +97,6 @@ def join_tables(tables: Sequence[Path], path: Path) -> None:
     """Write the table of a system from those of its experiments, which say of their rows the same as it does."""
     contents = [content for content in map(Path.read_bytes, tables) if content]
     write_bytes(path, b"".join([*contents[:1], *(content.partition(b"\n")[2] for content in contents[1:])]))
-
-
-def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the names of the columns, and each row with the number of its line."""
-    content = path.read_bytes()
-    if not content.endswith(b"\n"):
-        raise _unreadable(path, "its last line is cut" if content else "it is empty")
-    reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
-    names, *rows = [(reader.line_num, row) for row in reader]
-    for number, row in rows:
-        if len(row) != len(names[1]):
-            raise _unreadable(path, f"line {number} has {len(row)} cells in place of {len(names[1])}")
-    if len(set(names[1])) < len(names[1]):
-        raise _unreadable(path, "two of its columns have the same name")
-    return names[1], rows
-
-
-def _at_line(path: Path, number: int, words: dict[str, str], kind: type[AnyRecord]) -> AnyRecord:
-    try:
-        return record_in(words, kind)
-    except RecordError as error:
-        raise _unreadable(path, f"line {number}: {error}") from error
 
 
 def _unreadable(path: Path, fault: str) -> RecordError:
@@ -132,15 +119,7 @@ def _value(name: str, word: str, allowed: Any) -> Any:
                 return number(word)
             except ValueError:
                 continue
-    return restored(word)
-
-
-def _refuse_double(path: Path, records: Iterable[Record]) -> None:
-    seen: set[tuple[Any, ...]] = set()
-    for record in records:
-        if record.axes in seen:
-            raise _unreadable(path, f"the row {record.axes} occurs twice")
-        seen.add(record.axes)
+    return word
 
 
 def _shown(names: Sequence[str], most: int = 6) -> str:

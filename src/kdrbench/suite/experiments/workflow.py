@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.datasets.registry import load_registry
-from kdrbench.errors import ConfigError, KdrbenchError, unknown_name
+from kdrbench.errors import ConfigError, KdrbenchError, counted, unknown_name
 from kdrbench.files import write_text
 from kdrbench.plugins import load_class_module
 from kdrbench.solvers.registry import check_meanings, method_of
@@ -25,7 +25,7 @@ from kdrbench.suite.engine.batch import Bundle, Order, order_path
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import own_code_sha256
 from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
-from kdrbench.suite.engine.progress import stale_in_words, stale_jobs
+from kdrbench.suite.engine.progress import progress_of, stale_in_words, stale_jobs
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import lay_over, read_config_file, write_origin
@@ -234,7 +234,7 @@ def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[
 def _order(grid: Grid, bundle: Bundle) -> Order:
     own = grid.config.get("datasets", {})
     definitions = {name: own[name] for name in bundle.datasets if name in own}
-    return Order(bundle, grid.budget_s, grid.timed(bundle.experiment), definitions)
+    return Order(bundle, grid.timed(bundle.experiment), definitions)
 
 
 def report_sources(workflow: Any, home: Path) -> str:
@@ -265,6 +265,16 @@ def closing_lines(grid: Grid, results: str, reports: str) -> str:
     return (
         f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
         f"{left}"
+    )
+
+
+def kept_line(grid: Grid) -> str:
+    """Return how many runs have ended and are kept where the workflow was interrupted or a job has failed."""
+    progress = progress_of(grid, _RESULTS)
+    n_runs, n_left = sum(len(one.batch.runs) for one in progress), sum(one.left for one in progress)
+    return (
+        f"kdrbench: {n_runs - n_left} of {counted(n_runs, 'run')} have ended and are kept; "
+        "the same command goes on with what is left."
     )
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from kdrbench.errors import DamagedError, InputError, in_words, visible
 from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.conformance.subject import places_in
-from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Attested, attested_in
 from kdrbench.suite.engine.publish import array_name
@@ -100,7 +99,7 @@ class Record:
                 lines = read_words(path, build_system(system).record)
             except OSError as error:
                 raise DamagedError(f"{path} cannot be read: {in_words(error)}") from error
-            found[system] = [{name: restored(word) for name, word in words.items()} for _, words in lines]
+            found[system] = [words for _, words in lines]
         return found
 
     def arrays(

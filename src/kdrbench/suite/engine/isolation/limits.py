@@ -1,18 +1,15 @@
-"""Limits of a run, its pauses, the turns in which methods alternate, and the budget of all runs of a grid."""
+"""Limits of a run, its pauses, and the turns in which methods alternate."""
 
 from __future__ import annotations
 
-import fcntl
 import math
 import mmap
 import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from kdrbench.errors import InputError
 
@@ -124,44 +121,3 @@ class Turn:
         """Close what is open."""
         self._run.close()
         self._batch.close()
-
-
-@dataclass(frozen=True)
-class SpentLog:
-    """The seconds of all runs of a grid, a line each; ``budget_s`` is ``None`` where they are only logged."""
-
-    path: Path
-    budget_s: float | None = None
-
-    def spent_s(self) -> float:
-        """Return the seconds of all runs so far; a damaged line does not count."""
-        return sum(map(_seconds, self.path.read_bytes().split())) if self.path.exists() else 0.0
-
-    def used_up(self) -> bool:
-        """Return whether no further run may begin."""
-        return self.budget_s is not None and self.spent_s() >= self.budget_s
-
-    @contextmanager
-    def charged(self, waited_s: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
-        """Charge the time that passes inside, less what ``waited_s`` counts, also when an exception ends it."""
-        began = time.monotonic() - waited_s()
-        try:
-            yield
-        finally:
-            self._charge(max(0.0, time.monotonic() - waited_s() - began))
-
-    def _charge(self, seconds: float) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab", buffering=0) as stream:
-            # Appending is one step on a local disk; on a network file system it needs the lock.
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            stream.write(f"{seconds:.6f}\n".encode())
-            os.fsync(stream.fileno())
-
-
-def _seconds(line: bytes) -> float:
-    try:
-        value = float(line)
-    except ValueError:
-        return 0.0
-    return value if 0.0 <= value < math.inf else 0.0

@@ -1,7 +1,6 @@
 """Runs that are not timed, and a budget for the whole grid, through Snakemake."""
 
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -52,32 +51,3 @@ def test_quality_runs_share_a_core_and_are_not_timed(one_core, tmp_path):
         (True, str(min(os.sched_getaffinity(0))))
     ] * 4
     assert makes_no_run(workflow, **changes | {"timing": loose})
-
-
-def test_a_grid_beyond_its_budget_ends_well_and_goes_on(tmp_path):
-    workflow = Workflow(tmp_path / "run", words=("--cores", "1", *ROWS))
-
-    def within(budget_s):
-        return grid(["ism", "Raises"], ["svm"], limits={"time_s": 5, "memory_mib": 256, "budget_s": budget_s})
-
-    workflow.succeed(**within(1e-6))
-    # One job at a time: the first run uses the budget up.
-    first = {(name, row.run): row for name, found in workflow.records().items() for row in found}
-    assert len(first) == 6
-    ended = {key: row for key, row in first.items() if row.status != "skipped"}
-    assert len(ended) == 1
-    assert workflow.planned(*ROWS, **within(1e-6)) == {}
-    workflow.succeed(**within(1e6))
-    rows = {(name, row.run): row for name, found in workflow.records().items() for row in found}
-    assert {key: row.status for key, row in rows.items()} == {
-        (name, fold): status
-        for name, status in (("ism", "converged"), ("Raises", "failed"), ("svm", "converged"))
-        for fold in (0, 1)
-    }
-    ((key, row),) = ended.items()
-    assert rows[key] == replace(row, provenance=rows[key].provenance)
-    assert rows[key].provenance.wall_s == row.provenance.wall_s
-    assert makes_no_run(workflow, **within(None))
-    # A run that is repeated is charged for its first work and for its repeats.
-    n_repeated = sum(row.repeats > 0 for row in rows.values())
-    assert len((workflow.folder / "results/.workspace/spent.txt").read_text().split()) == 6 + n_repeated
