@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
-from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
