@@ -283,7 +283,11 @@ class PairSums(Evaluator):
 
 
 def curvature_form(
-    pairing: Pairing, weighted: Callable[[FloatArray], FloatArray], moved: FloatArray, samples: FloatArray
+    pairing: Pairing,
+    weighted: Callable[[FloatArray], FloatArray],
+    moved: FloatArray,
+    samples: FloatArray,
+    quadratic: Callable[[FloatArray], FloatArray] | None = None,
 ) -> FloatArray:
     """Return the part T of the Hessian that comes from f'', on all directions Z_ua = B_u e_a' at once: (m, q, m, q).
 
@@ -305,28 +309,26 @@ def curvature_form(
     q = samples.shape[1]
     crossed = xp.reshape(moved[:, :, None] * samples[:, None, :], (n_samples, m * q))
     squares = xp.reshape(samples[:, :, None] * samples[:, None, :], (n_samples, q * q))
+    others = [squares]
+    if pairing is Pairing.DIFFERENCE:
+        others += [samples, moved, xp.ones_like(samples[:, :1])]
+    if quadratic is None:
+        through = weighted(xp.concat([crossed, *others], axis=1))
+        mixed, through = crossed.T @ through[:, : m * q], through[:, m * q :]
+    else:
+        mixed, through = quadratic(crossed), weighted(xp.concat(others, axis=1))
+    mixed, on_pairs = xp.reshape(mixed, (m, q, m, q)), through[:, : q * q]
     if pairing is Pairing.DOT:
-        through = weighted(xp.concat([crossed, squares], axis=1))
-        mixed, on_pairs = _mixed(crossed, through, m, q), through[:, m * q :]
         form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + _contracted(moved, on_pairs, moved, q))
         return form
-    through = weighted(xp.concat([crossed, squares, samples, moved, xp.ones_like(samples[:, :1])], axis=1))
-    ends = [m * q, m * q + q * q, m * q + q * q + q, m * q + q * q + q + m]
-    on_pairs, through_samples = through[:, ends[0] : ends[1]], through[:, ends[1] : ends[2]]
-    through_moved, degrees = through[:, ends[2] : ends[3]], through[:, ends[3] :]
-    mixed = _mixed(crossed, through, m, q)
+    through_samples, through_moved = through[:, q * q : q * q + q], through[:, q * q + q : q * q + q + m]
+    degrees = through[:, q * q + q + m :]
     turned = samples[:, :, None] * through_samples[:, None, :]
     turned = turned + xp.permute_dims(turned, (0, 2, 1))
     on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
     once = _contracted(moved, squares, through_moved, q)
     form = _contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
     form = 8.0 * (form + mixed + xp.permute_dims(mixed, (0, 3, 2, 1)))
-    return form
-
-
-def _mixed(crossed: FloatArray, through: FloatArray, m: int, q: int) -> FloatArray:
-    """Return (V_u P_a)' C (V_v P_b) as an array [u, a, v, b]."""
-    form: FloatArray = namespace_of(crossed).reshape(crossed.T @ through[:, : m * q], (m, q, m, q))
     return form
 
 
