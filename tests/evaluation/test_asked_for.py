@@ -107,13 +107,6 @@ def test_a_problem_evaluated_otherwise_shares_its_counters():
     assert (problem.counters.surrogate, other.counters.surrogate) == (2, 2)
 
 
-def test_what_is_made_of_the_data_is_made_once():
-    problem, projection = build_problem(objective_of(Gaussian(2.0))), random_projection()
-    first, second = (problem.fresh().evaluated("autograd").evaluator(projection) for _ in range(2))
-    assert first is not second
-    assert first._gamma is second._gamma
-
-
 def test_no_plan_chooses_them():
     for kernel in ALL.values():
         for n_components in (1, 3):

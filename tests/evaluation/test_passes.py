@@ -14,19 +14,12 @@ from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, weighted_gram
-from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
+from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term
 from kdrbench.problems import PassStoppedError, supervised_gamma
 from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
 from support.evaluation_cases import kernels_of, objective_of
 from support.helpers import KERNELS, random_projection
-
-
-def test_a_pass_visits_every_part_once():
-    for threads in (1, 2, 5):
-        sums = run_pass(range(11), threads, list, lambda total, part: total.append(part))
-        assert sorted(part for total in sums for part in total) == list(range(11))
-        assert len(sums) == threads
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -206,16 +199,3 @@ def test_a_solver_stopped_inside_a_pass_returns_its_last_iterate(solver):
     # Nothing may stop later calls.
     assert np.isfinite(problem.value(result.projection))
     assert result.evaluation.startswith("panels")
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Multiquadric(0.7)])
-def test_weighted_kernels_need_one_pass_for_value_and_gradient(kernel):
-    projection = random_projection(n_features=8, n_components=3)
-    for weight in (0.0, 1.0, 2.5):
-        # Alone among the kernels of differences.
-        objective = objective_of(600, Combination((Term(weight, kernel), Term(0.5, Linear()))), n_features=8)
-        value, gradient = PanelProblem(objective).value_and_gradient(projection)
-        reference = DenseProblem(objective)
-        assert value == pytest.approx(reference.value(projection), rel=1e-12)
-        expected = reference.gradient(projection)
-        np.testing.assert_allclose(gradient, expected, atol=1e-12 * np.abs(expected).max())

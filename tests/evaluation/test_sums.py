@@ -8,8 +8,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kdrbench.evaluation import build_problem
+from kdrbench.evaluation.base import curvature_form
 from kdrbench.evaluation.cost_model import Evaluation, largest_rank, plan
-from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.gram import FactorGram, PanelGram, gram_operator

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from kdrbench.arrays import Device, contiguous, is_device_array, namespace_of, row_chunks
 from kdrbench.errors import InputError
+from kdrbench.kernels import Pairing
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters
 from kdrbench.samples import Report, Samples
@@ -279,3 +280,65 @@ class PairSums(Evaluator):
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return T of :func:`curvature_form`, an (m, q, m, q) array for V = ``moved`` (n x m)."""
         raise self._lacking("hessian")
+
+
+def curvature_form(
+    pairing: Pairing,
+    weighted: Callable[[FloatArray], FloatArray],
+    moved: FloatArray,
+    samples: FloatArray,
+    quadratic: Callable[[FloatArray], FloatArray] | None = None,
+) -> FloatArray:
+    """Return the part T of the Hessian that comes from f'', on all directions Z_ua = B_u e_a' at once: (m, q, m, q).
+
+    ``weighted`` maps columns Q to C Q, C = Gamma * f''(beta); V = XB = ``moved`` (n x m), P = XW = ``samples`` (n x q):
+
+        T[ua, vb] = sum_ij C_ij dbeta_ij[Z_ua] dbeta_ij[Z_vb],
+        dbeta_ij[Z_ua] = V_iu P_ja + P_ia V_ju                       (dot)
+                       = 2 (V_iu - V_ju) (P_ia - P_ja)               (difference).
+
+    Multiplied out, every term is an inner product of elementwise products of columns of V and P with C times such
+    products: m q + m + q^2 columns pass through C once, where one product with the Hessian for each direction would
+    form an n x n array m q times.
+    """
+    xp = namespace_of(samples)
+    if pairing is Pairing.DIFFERENCE:
+        # Differences do not see the mean, and products of centred columns cancel least.
+        moved, samples = moved - xp.mean(moved, axis=0), samples - xp.mean(samples, axis=0)
+    n_samples, m = moved.shape
+    q = samples.shape[1]
+    crossed = xp.reshape(moved[:, :, None] * samples[:, None, :], (n_samples, m * q))
+    squares = xp.reshape(samples[:, :, None] * samples[:, None, :], (n_samples, q * q))
+    others = [squares]
+    if pairing is Pairing.DIFFERENCE:
+        others += [samples, moved, xp.ones_like(samples[:, :1])]
+    if quadratic is None:
+        through = weighted(xp.concat([crossed, *others], axis=1))
+        mixed, through = crossed.T @ through[:, : m * q], through[:, m * q :]
+    else:
+        mixed, through = quadratic(crossed), weighted(xp.concat(others, axis=1))
+    mixed, on_pairs = xp.reshape(mixed, (m, q, m, q)), through[:, : q * q]
+    if pairing is Pairing.DOT:
+        form: FloatArray = 2.0 * (xp.permute_dims(mixed, (0, 3, 2, 1)) + _contracted(moved, on_pairs, moved, q))
+        return form
+    through_samples, through_moved = through[:, q * q : q * q + q], through[:, q * q + q : q * q + q + m]
+    degrees = through[:, q * q + q + m :]
+    turned = samples[:, :, None] * through_samples[:, None, :]
+    turned = turned + xp.permute_dims(turned, (0, 2, 1))
+    on_pairs = on_pairs + degrees * squares - xp.reshape(turned, (n_samples, q * q))
+    once = _contracted(moved, squares, through_moved, q)
+    form = _contracted(moved, on_pairs, moved, q) - once - xp.permute_dims(once, (2, 1, 0, 3))
+    form = 8.0 * (form + mixed + xp.permute_dims(mixed, (0, 3, 2, 1)))
+    return form
+
+
+def _contracted(left: FloatArray, middle: FloatArray, right: FloatArray, q: int) -> FloatArray:
+    """Return sum_i left_iu middle_i,ab right_iv as an array [u, a, v, b]; ``middle`` is symmetric in a and b."""
+    xp, parts = namespace_of(left), {}
+    # One pair at a time: no array is larger than V.
+    for a in range(q):
+        for b in range(a, q):
+            parts[a, b] = parts[b, a] = (left * middle[:, a * q + b, None]).T @ right
+    rows = [xp.stack([parts[a, b] for b in range(q)], axis=1) for a in range(q)]
+    form: FloatArray = xp.permute_dims(xp.stack(rows, axis=1), (0, 1, 3, 2))
+    return form

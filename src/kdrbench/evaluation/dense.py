@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
 from kdrbench.problems import TraceObjective

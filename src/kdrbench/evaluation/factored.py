@@ -14,7 +14,7 @@ G is 2 (Gamma - diag(Gamma 1)) whatever W. What a zero diagonal of Gamma takes a
     (C * (P R' + R P')) P = p s (Gamma * (dB_1 B_1' + B_1 dB_1')) P,  dB_1 the derivative of B_1 along R,
 
 in O(n m d) time and O(n q + k m d) memory for m = C(q + p - 1, p - 1) monomials and k classes; nothing is approximated.
-The Hessian on all directions is made of such sums, too (:func:`.hessian_by_chunks`).
+The Hessian on all directions is made of such sums, too.
 The features are explicit by the multinomial theorem: (scale p_i'p_j + offset)^k = (BB')_ij for the array B, n x
 C(q + k, k), whose columns are the monomials sqrt(k! / prod_a e_a!) prod_a z_a^e_a over all exponents e with sum k, for
 z = (sqrt(scale) p, sqrt(offset)).
@@ -33,15 +33,15 @@ import numpy as np
 
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.bases import monomial_steps
 from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
-from kdrbench.evaluation.curvature_form import FactoredWeights, curvature_form, hessian_by_chunks
 from kdrbench.evaluation.skyline import WeightedGrams
-from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, weighted_gram
+from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
 from kdrbench.kernels import Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
+from kdrbench.samples.passes import chunks, run_pass
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
@@ -119,17 +119,50 @@ class FactoredProblem(PairSums):
         return total
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
+        """Return H[ua, vb] = 2 [a = b] V_u' G V_v + T[ua, vb] from chunks of samples, without an array of n rows.
+
+            T[ua, vb] = 2 (V_u P_b)' C (V_v P_a) + 2 sum_i V_iu V_iv (C P_a P_b)_i,   V = XB.
+
+        What the diagonals take away is the same in both terms of T.
+        """
         if not self._device.is_host:
             return super()._hessian(projection, basis)
-        point, cast = self._at(projection), basis.astype(self._features.dtype, copy=False)
+        point, cast, sums = self._at(projection), basis.astype(self._features.dtype, copy=False), self._sums
+        samples, curved, (m, q) = point.samples, self._has_curvature(), (basis.shape[1], projection.shape[1])
+        first, second = np.triu_indices(q)
 
         def moved(rows: slice) -> FloatArray:
             return self._rows_in_order(rows) @ cast
 
-        slopes, curvatures = FactoredWeights(point.factor, point.slope_features, point.own_slopes), None
-        if self._has_curvature():
-            curvatures = FactoredWeights(point.bend, point.curvature_features, point.own_curvatures)
-        return hessian_by_chunks(self._sums, slopes, curvatures, moved, point.samples, self._threads, self.report)
+        def crossed(rows: slice) -> FloatArray:
+            return (moved(rows)[:, :, None] * samples[rows][:, None, :]).reshape(-1, m * q)
+
+        def products(rows: slice) -> FloatArray:
+            return samples[rows][:, first] * samples[rows][:, second]
+
+        form = np.zeros((m, q, m, q))
+        if curved:
+            mixed = sums.quadratic(point.curvature_features, crossed, self.report).reshape(m, q, m, q)
+            form = 2.0 * point.bend * mixed.transpose(0, 3, 2, 1)
+            collected = point.bend * sums.collected(point.curvature_features, products, self.report)
+
+        def visit(total: FloatArray, rows: slice) -> None:
+            here, entries = moved(rows), -2.0 * point.own_slopes[rows, None] * (first == second)
+            if curved:
+                entries += 2.0 * sums.spread_over(rows_of(point.curvature_features, rows), collected, rows)
+                entries -= 4.0 * point.own_curvatures[rows, None] * products(rows)
+            for part, weights in zip(total, entries.T, strict=True):
+                part += (here.T * weights) @ here
+
+        parts = run_pass(chunks(len(samples)), self._threads, lambda: np.zeros((len(first), m, m)), visit, self.report)
+        sloped = 2.0 * point.factor * sums.quadratic(point.slope_features, moved, self.report)
+        totals = np.sum(parts, axis=0)
+        totals[first == second] += sloped
+        upper = np.zeros_like(form)
+        upper[:, first, :, second] = totals
+        form += upper + np.where(np.eye(q, dtype=bool)[:, None, :], 0.0, upper.transpose(0, 3, 2, 1))
+        flat = form.reshape(m * q, -1)
+        return np.asarray(0.5 * (flat + flat.T))
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         point, m, q = self._at(projection), moved.shape[1], projection.shape[1]

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
-from kdrbench.evaluation.curvature_form import curvature_form
 from kdrbench.evaluation.pairs import single_precision_features
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
@@ -150,12 +149,15 @@ class LowRankProblem(PairSums):
         return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        samples = self._at(projection).samples
+        point, bend = self._at(projection), (0.5 / float(self._kernel.sigma) ** 2) ** 2
 
         def weighted(columns: FloatArray) -> FloatArray:
             return self._curved(projection, columns)
 
-        return curvature_form(self._kernel.pairing, weighted, moved, samples)
+        def quadratic(columns: FloatArray) -> FloatArray:
+            return bend * self._sums.quadratic(point.factor, columns, self.report)
+
+        return curvature_form(self._kernel.pairing, weighted, moved, point.samples, quadratic)
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         return self._quadratic(projection, self._features)

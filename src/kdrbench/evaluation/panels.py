@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
-from kdrbench.evaluation.base import PairSums
-from kdrbench.evaluation.curvature_form import curvature_form
+from kdrbench.evaluation.base import PairSums, curvature_form
 from kdrbench.evaluation.pairs import PairBlocks, RowProducts, single_precision_features, value_per_slope, with_ones
 from kdrbench.evaluation.weights import initial_surrogate, weighted_gram
 from kdrbench.kernels import Combination, Pairing, RelativeGaussian, Term, terms_of

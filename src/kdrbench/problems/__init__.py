@@ -18,14 +18,14 @@ from kdrbench.problems.contract import (
     surrogate_products_of,
     value_and_gradient_of,
 )
-from kdrbench.problems.gamma import (
+from kdrbench.problems.objective import (
     FactoredGamma,
+    TraceObjective,
     integer_gamma,
     one_hot_columns,
     supervised_gamma,
     target_gamma,
 )
-from kdrbench.problems.objective import TraceObjective
 from kdrbench.samples.passes import PassStoppedError
 
 __all__ = [
