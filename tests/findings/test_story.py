@@ -53,7 +53,7 @@ def test_every_number_that_is_not_met_has_one_reason(source):
     assert [(one.why, one.count) for one in reasons] == [("labels are numbers", 2), ("other folds", 1)]
     assert reasons[0].example.endswith(": 1 printed, 2 here")
     page = summary("what_we_found", source)
-    assert f"| labels are numbers | 2 | {escape(reasons[0].example)} |" in page
+    assert f"| labels are numbers | 2 | 0 | {escape(reasons[0].example)} |" in page
     assert "| 1 reproduced, 1 close, 2 differs | 1 | 0 | 3 | 0 | `##########------------------------------` |" in page
 
 
