@@ -339,7 +339,7 @@ def printed_cells(
             }
             rows = _split_as(records.runs, names, table.protocol)
             coverage += _collect(table.label, rows, required, table.protocol[1], columns)
-    return coverage if bounds else _without_early(coverage)
+    return coverage if bounds else without_early(coverage)
 
 
 def experiment_cells(
@@ -347,7 +347,7 @@ def experiment_cells(
 ) -> Coverage:
     """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
     rows = _split_as(records.runs, {experiment}, protocol)
-    return _without_early(_collect(experiment, rows, required, protocol[1], columns))
+    return without_early(_collect(experiment, rows, required, protocol[1], columns))
 
 
 def timed_cells(
@@ -369,7 +369,7 @@ def timed_cells(
     return Coverage(enough, coverage.missing + ((lacking,) if lacking else ()))
 
 
-def _without_early(coverage: Coverage) -> Coverage:
+def without_early(coverage: Coverage) -> Coverage:
     """Take cells that were stopped before the paper's limits for lacking."""
     early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
     cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)

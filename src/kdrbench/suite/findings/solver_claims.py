@@ -28,6 +28,7 @@ from kdrbench.suite.findings.claim_rows import (
     experiment_cells,
     lanes_of,
     printed_cells,
+    without_early,
 )
 from kdrbench.suite.findings.finding import (
     Decision,
@@ -47,6 +48,7 @@ from kdrbench.suite.reports.records import Split
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label
 
 Tables = Sequence[PrintedTable]
+_WORST_FIRST = (Side.FAILS, Side.OPEN, Side.UNCLEAR, Side.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -163,20 +165,19 @@ def at_most_higher(pairs: Sequence[CellPair]) -> str:
 
 def lowest_cost(records: Records, *, tables: Tables, rivals: Sequence[str]) -> Finding:
     """Count the cells in which no rival is lower."""
-    return decided_in_lanes(lanes_of(records, tables, "cost", rivals, ("cost",)), _judge_lowest)
 
+    def judge(lane: Lane) -> Finding:
+        pairs = pairs_of(lane.cells, "cost", lane.solver, lane.rivals)
+        places: dict[tuple[str, str, str], set[Side]] = {}
+        for pair in pairs:
+            places.setdefault(pair.rival.place, set()).add(pair.side)
+        sides = [next(side for side in _WORST_FIRST if side in own) for own in places.values()]
+        lost = [pair.words for pair in pairs if pair.side is Side.FAILS]
+        evidence = share_of(sides.count(Side.HOLDS), len(sides), "cell") + " have no lower rival"
+        evidence += f"; lower or incomplete: {listed(lost)}" if lost else ""
+        return decided_by_sides(sides, evidence, extreme=at_most_higher(pairs))
 
-def _judge_lowest(lane: Lane) -> Finding:
-    pairs = pairs_of(lane.cells, "cost", lane.solver, lane.rivals)
-    places: dict[tuple[str, str, str], list[Side]] = {}
-    for pair in pairs:
-        places.setdefault(pair.rival.place, []).append(pair.side)
-    order = (Side.FAILS, Side.OPEN, Side.UNCLEAR)
-    sides = [next((side for side in order if side in own), Side.HOLDS) for own in places.values()]
-    lost = [pair.words for pair in pairs if pair.side is Side.FAILS]
-    evidence = share_of(sides.count(Side.HOLDS), len(sides), "cell") + " have no lower rival"
-    evidence += f"; lower or incomplete: {listed(lost)}" if lost else ""
-    return decided_by_sides(sides, evidence, extreme=at_most_higher(pairs))
+    return decided_in_lanes(lanes_of(records, tables, "cost", rivals, ("cost",)), judge)
 
 
 def few_iterations(records: Records, *, tables: Tables, fewer_than: int) -> Finding:
@@ -198,14 +199,7 @@ def few_iterations(records: Records, *, tables: Tables, fewer_than: int) -> Find
         return decided_by_share(few, n_runs, evidence, unit="run", normally=True, extreme=extreme)
 
     lanes = lanes_of(records, tables, "time_s", (), ("iterations",))[:2]
-    return decided_in_lanes([replace(lane, cells=_without_open(lane.cells)) for lane in lanes], judge)
-
-
-def _without_open(coverage: Coverage) -> Coverage:
-    early = tuple(
-        dict.fromkeys(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
-    )
-    return Coverage(tuple(cell for cell in coverage.cells if not cell.stopped_early), coverage.missing + early)
+    return decided_in_lanes([replace(lane, cells=without_early(lane.cells)) for lane in lanes], judge)
 
 
 def iterations_within(records: Records, *, tables: Tables, rivals: Sequence[str], least: int, most: int) -> Finding:
