@@ -112,21 +112,16 @@ class PrintedTable:
         return (Split.FOLDS, FOLDS) if folds else (Split.NONE, 1)
 
 
-TABLE_4 = PrintedTable("neurips2019", "4", "supervised")
-TABLE_4_CLUSTERS = PrintedTable("neurips2019", "4", "unsupervised")
-TABLE_5 = PrintedTable("neurips2019", "5", "supervised")
-TABLE_5_CLUSTERS = PrintedTable("neurips2019", "5", "unsupervised")
-PLUS_5 = PrintedTable("ismplus", "5", "supervised")
-PLUS_6 = PrintedTable("ismplus", "6", "unsupervised")
 # By the names that claims.toml gives them.
 TABLES = {
-    "four": TABLE_4,
-    "four_clusters": TABLE_4_CLUSTERS,
-    "five": TABLE_5,
-    "five_clusters": TABLE_5_CLUSTERS,
-    "plus_five": PLUS_5,
-    "plus_six": PLUS_6,
+    "four": PrintedTable("neurips2019", "4", "supervised"),
+    "four_clusters": PrintedTable("neurips2019", "4", "unsupervised"),
+    "five": PrintedTable("neurips2019", "5", "supervised"),
+    "five_clusters": PrintedTable("neurips2019", "5", "unsupervised"),
+    "plus_five": PrintedTable("ismplus", "5", "supervised"),
+    "plus_six": PrintedTable("ismplus", "6", "unsupervised"),
 }
+TABLE_4, PLUS_5 = TABLES["four"], TABLES["plus_five"]
 
 
 @dataclass(frozen=True)

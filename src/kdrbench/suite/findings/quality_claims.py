@@ -5,7 +5,7 @@ Keyword arguments are those of claims.toml.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -43,7 +43,6 @@ from kdrbench.suite.findings.solver_claims import pairs_of
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.published_numbers import find_published, our_name, published_numbers
 
 Tables = Sequence[PrintedTable]
 LOST = "for missing or failed runs"
@@ -54,10 +53,7 @@ Cells = Mapping[str, OwnCell]
 
 
 def accuracy_above(records: Records, *, tables: Tables, least: float) -> Finding:
-    """Take ISM's mean over the ten test folds of each cell, with its 95 % interval.
-
-    The note names printed accuracies below the bound, and what comes out by training samples where these are recorded.
-    """
+    """Take ISM's mean over the ten test folds of each cell; the note says what comes out by training samples."""
 
     def judge(coverage: Coverage) -> Finding:
         means = {cell.name: cell.mean() for cell in coverage.cells}
@@ -70,27 +66,14 @@ def accuracy_above(records: Records, *, tables: Tables, least: float) -> Finding
         above = len(means) - len(below)
         evidence = f"{share_of(above, len(means), 'cell')} reach {100 * least:.0f} % on test folds"
         evidence += f"; below: {listed(below)}" if below else ""
-        printed = list(_printed_below(tables, least))
-        notes = [f"The paper itself prints less: {listed(printed)}."] if printed else []
-        fitted = {cell.name: cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs}
-        if on_fitted := [mean for mean in fitted.values() if mean is not None]:
+        note, fitted = "", [cell.mean("train_accuracy") for cell in coverage.cells if "train_accuracy" in cell.runs]
+        if on_fitted := [mean for mean in fitted if mean is not None]:
             share = share_of(sum(mean >= least for mean in on_fitted), len(on_fitted), "cell")
-            notes.append(f"On training samples {share} do.")
+            note = f"On training samples {share} do."
         extreme = f"at least {min(known.values()):.1%}" if known else ""
-        return decided_by_share(above, len(means), evidence, " ".join(notes), extreme=extreme)
+        return decided_by_share(above, len(means), evidence, note, extreme=extreme)
 
     return decided_on(printed_cells(records, tables, Metric.ACCURACY, ("ism",), ("quality",)), judge)
-
-
-def _printed_below(tables: Tables, least: float) -> Iterator[str]:
-    """Yield the accuracies of the papers' own tables that are below a bound."""
-    for table in tables:
-        place = {"paper": table.paper, "table": table.table, "setting": table.setting}
-        for axes in published_numbers(**place, metric=Metric.ACCURACY):
-            number = find_published(**axes)
-            if number is not None and number.value is not None and number.value < least:
-                data, kernel = (our_name(axis, axes[axis], table.paper) for axis in ("dataset", "kernel"))
-                yield f"{method_label(axes['method'])} on {dataset_label(data)}, {kernel_label(kernel)}, {number.text}"
 
 
 class _Best(NamedTuple):

@@ -40,7 +40,6 @@ from kdrbench.suite.reports.tables.labels import dataset_label, method_label
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
     LETTERS,
-    MANY_SAMPLES,
     PowerLaw,
     SizeSeries,
     fit_power_law,
@@ -240,15 +239,32 @@ def exponent_text(name: str, letter: str, law: PowerLaw) -> str:
     return f"{name} {letter}^{law.exponent:.2f} (95 %: {law.low:.2f} to {law.high:.2f})"
 
 
-def disparity_grows(records: Records, *, rivals: Sequence[str], regions: Mapping[str, Mapping[str, Any]]) -> Finding:
-    """Fit the rival's time over ISM's against d. Stopped runs enter no ratio."""
-    in_d = {
-        series.method: series
-        for series in series_of(records)
-        if (series.axis, series.evaluation) == ("n_features", ALL_PAIRS)
-    }
-    laws = {(name, "d"): _law_of_ratio(in_d.get(name), in_d.get("ism")) for name in rivals}
-    return decided_by_exponents(laws, regions, "ratios of first solves to those of ISM", "rival")
+def exponents(
+    records: Records,
+    *,
+    of: str,
+    methods: Sequence[str],
+    regions: Mapping[str, Mapping[str, Any]],
+    lacking: str,
+    unit: str = "exponent",
+    alike: float = math.inf,
+) -> Finding:
+    """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
+
+    ``of`` is the time of a whole ``run``, that of an ``iteration``, or the ``ratio`` of a run's to that of ISM. Stopped
+    runs enter no law. Every method must have all laws.
+    """
+    series = {(each.method, LETTERS[each.axis]): each for each in series_of(records) if each.evaluation == ALL_PAIRS}
+
+    def law(name: str, letter: str) -> PowerLaw | None:
+        own, ism = series.get((name, letter)), series.get(("ism", letter))
+        if own is None or of == "ratio":
+            return _law_of_ratio(own, ism)
+        return own.law if of == "run" else own.law_of_an_iteration
+
+    letters = [letter for letter in LETTERS.values() if letter in regions]
+    laws = {(name, letter): law(name, letter) for letter in letters for name in methods}
+    return decided_by_exponents(laws, regions, lacking, unit, alike=alike)
 
 
 def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLaw | None:
@@ -257,30 +273,3 @@ def _law_of_ratio(theirs: SizeSeries | None, ours: SizeSeries | None) -> PowerLa
     seconds = dict(ours.ended)
     points = [(size, time / seconds[size]) for size, time in theirs.ended if size in seconds]
     return fit_power_law([size for size, _ in points], [ratio for _, ratio in points])
-
-
-def growth_in_samples(
-    records: Records, *, methods: Sequence[str], alike: float, regions: Mapping[str, Mapping[str, Any]]
-) -> Finding:
-    """Fit the series over all pairs of samples, of ISM, its rivals and whatever else was run."""
-    in_n = [series for series in series_of(records) if series.axis == "n_train"]
-    laws: dict[tuple[str, str], PowerLaw | None] = dict.fromkeys((name, "n") for name in methods)
-    laws |= {(series.method, "n"): series.law for series in in_n if series.evaluation == ALL_PAIRS}
-    own = [(series.method, series.law) for series in in_n if series.evaluation != ALL_PAIRS and series.law is not None]
-    texts = "; ".join(exponent_text(method_label(name), "n", law) for name, law in own)
-    note = f"With the library's own evaluation, which needs no pairs: {texts}." if texts else ""
-    lacking = f"first solves that sum over all pairs of {MANY_SAMPLES:g} samples and more"
-    return decided_by_exponents(laws, regions, lacking, "solver", alike=alike, note=note)
-
-
-def growth_of_an_iteration(
-    records: Records, *, methods: Sequence[str], regions: Mapping[str, Mapping[str, Any]]
-) -> Finding:
-    """Fit the exponents of an iteration over all pairs: in n, d and q. Every solver must have all three."""
-    fitted = {
-        (series.method, LETTERS[series.axis]): series.law_of_an_iteration
-        for series in series_of(records)
-        if series.evaluation == ALL_PAIRS
-    }
-    laws = {(name, letter): fitted.get((name, letter)) for letter in LETTERS.values() for name in methods}
-    return decided_by_exponents(laws, regions, "an iteration's first solves")
