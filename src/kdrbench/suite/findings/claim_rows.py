@@ -157,6 +157,11 @@ class OwnCell:
         """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
         return float(self.numbers(column).mean()) if self.complete(column) else None
 
+    def interval(self, column: str) -> tuple[float, float]:
+        """Return the 95 % interval of the mean, as :meth:`difference` has it."""
+        values = self.numbers(column).dropna()
+        return corrected_t_interval(values, share_tested(self.runs)) if len(values) else (0.0, 0.0)
+
     def difference(self, other: OwnCell, column: str, *, relative: bool = False) -> NDArray[np.float64] | None:
         """Return mean, low and high of ours less the other's over common runs; ``None`` where either lacks runs.
 

@@ -71,7 +71,8 @@ def accuracy_above(records: Records, *, tables: Tables, least: float) -> Finding
             share = share_of(sum(mean >= least for mean in on_fitted), len(on_fitted), "cell")
             note = f"On training samples {share} do."
         extreme = f"at least {min(known.values()):.1%}" if known else ""
-        return decided_by_share(above, len(means), evidence, note, extreme=extreme)
+        power = smallest_shown((cell.interval("quality") for cell in coverage.cells), lambda width: f"{width:.3f}")
+        return decided_by_share(above, len(means), evidence, note, extreme=extreme, power=power)
 
     return decided_on(printed_cells(records, tables, Metric.ACCURACY, ("ism",), ("quality",)), judge)
 
@@ -184,11 +185,7 @@ def _compared(gap: NDArray[np.float64] | None) -> Side | None:
         return Side.FAILS
     if abs(gap[0]) <= LEVEL:
         return None
-    return side_of(gap[1], gap[2], least=1e-12) if gap[0] > 0 else _below(gap)
-
-
-def _below(gap: NDArray[np.float64]) -> Side:
-    return Side.FAILS if gap[2] < 0 else Side.UNCLEAR
+    return side_of(gap[1], gap[2], least=1e-12)
 
 
 def _often(better: int, worse: int, total: int) -> Decision:
