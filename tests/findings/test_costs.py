@@ -129,7 +129,7 @@ def test_what_the_authors_ran_decides_first():
     found = lower_cost(by_authors(ism=-100.0, rival=-90.0, published=-101.0))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "2 of 2 cells (100 %)")
     assert found.note.startswith(
-        "By the authors' code, 2 of 2 cells (100 %) (confirmed); as published, lower in 0 of 32"
+        "By the authors' code on Wine (142), 2 of 2 cells (100 %) (confirmed); as published, lower in 0 of 32"
     )
     other = lower_cost(by_authors(ism=-80.0, rival=-90.0, published=-98.0))
     assert other.decision is Decision.CONTRADICTED

@@ -254,8 +254,9 @@ def lanes_of(
 
     suffix = f"_{CONVERGED}"
     authors = authors_cells(records, tables, ("ism", *rivals), columns)
+    datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
     return [
-        Lane("by the authors' code", authors, "ism", tuple(rivals)),
+        Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals)),
         Lane("as published", printed(""), "ism", tuple(rivals)),
         Lane("converged", printed(suffix), f"ism{suffix}", tuple(f"{name}{suffix}" for name in rivals)),
     ]
@@ -267,9 +268,11 @@ def decided_in_lanes(lanes: Sequence[Lane], judge: Callable[[Lane], Finding]) ->
     found = {lane.name: decided_on(lane.cells, lambda _, lane=lane: judge(lane)) for lane in there}  # type: ignore[misc]
     if not there:
         return decided_on(lanes[1].cells, lambda _: undecided("runs of any lane (ikdr.csv)"))
-    words = [f"{name}, {_in_short(finding)}" for name, finding in found.items()]
+    words = "; ".join(f"{name}, {_in_short(finding)}" for name, finding in found.items())
+    # The authors ran some of the data sets only.
+    is_alone = len(there) == 1 and there[0].name == lanes[1].name
     first = found[there[0].name]
-    return first.with_note(f"{'; '.join(words).capitalize()}.") if len(words) > 1 else first
+    return first if is_alone else first.with_note(f"{words[0].upper()}{words[1:]}.")
 
 
 def _in_short(found: Finding) -> str:

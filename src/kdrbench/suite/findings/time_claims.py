@@ -65,7 +65,8 @@ def times_faster(records: Records, *, tables: Tables, rivals: Sequence[str], lea
         "as published": _ratios_in_short(published, "ism", rivals, least),
         "converged": _ratios_in_short(fair, "ism_converged", converged, least),
     }
-    note = "; ".join(f"{name}, {ratios}" for name, ratios in words.items() if ratios).capitalize()
+    note = "; ".join(f"{name}, {ratios}" for name, ratios in words.items() if ratios)
+    note = note[:1].upper() + note[1:]
     note = f"{note}." if note else ""
     if authors.cells:
         pairs, wrong_by = _with_ratio(authors, "ism", rivals), uncertain
