@@ -8,7 +8,18 @@ from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
 from kdrbench.suite.findings.claim_rows import papers_datasets
-from kdrbench.suite.findings.finding import DECISION_RULES, Decision, decided_by_share, decision_of, reached, share_of
+from kdrbench.suite.findings.finding import (
+    DECISION_RULES,
+    Decision,
+    Side,
+    decided_by_share,
+    decided_by_sides,
+    decision_of,
+    only_decision,
+    reached,
+    share_of,
+    side_of,
+)
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 
@@ -17,9 +28,10 @@ def test_a_share_decides():
     wanted = {(20, False): confirmed, (19, False): mostly, (16, False): mostly, (15, False): contradicted}
     wanted |= {(18, True): confirmed, (17, True): mostly, (15, True): contradicted}
     for (holding, normally), decision in wanted.items():
-        found = decided_by_share(holding, 20, "evidence", "note", "run", normally=normally)
+        found = decided_by_share(holding, 20, "evidence", "note", normally=normally)
         assert (found.decision, found.evidence, found.note) == (decision, "evidence", "note")
-        assert found.measure == f"{holding} of 20 runs ({5 * holding} %)"
+        assert found.measure == f"{holding} of 20 cells ({5 * holding} %)"
+        assert found.power == "one cell is 5 %"
     worst = decided_by_share(39, 41, "evidence", unit="run", extreme="at most 5")
     assert (worst.decision, worst.measure) == (mostly, "39 of 41 runs (95 %); at most 5")
 
@@ -36,7 +48,45 @@ def test_open_cells_decide_nothing_unless_all_outcomes_agree(normally):
                     for more in range(n_open + 1)
                     for fewer in range(n_open + 1 - more)
                 }
-                assert found.decision is (possible.pop() if len(possible) == 1 else Decision.UNDECIDED)
+                assert found.decision is only_decision(possible)
+
+
+def test_what_is_at_least_mostly_so_is_mostly_so():
+    confirmed, mostly, contradicted = Decision.CONFIRMED, Decision.MOSTLY, Decision.CONTRADICTED
+    assert only_decision({confirmed, mostly}) is mostly
+    assert only_decision({mostly, contradicted}) is only_decision({confirmed, mostly, contradicted})
+    assert only_decision({mostly, contradicted}) is Decision.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("sides", "decision"),
+    [
+        ("hhhhhhhhhh", Decision.CONFIRMED),
+        ("hhhhhhhhhu", Decision.MOSTLY),
+        ("hhhhhhhfuu", Decision.INDISTINCT),
+        ("hhfffffffu", Decision.CONTRADICTED),
+        # Half of what is counted could be either.
+        ("fffffuuuuu", Decision.INDISTINCT),
+        ("hhhhhhffoo", Decision.UNDECIDED),
+    ],
+)
+def test_what_intervals_leave_unclear_is_neither_confirmed_nor_contradicted(sides, decision):
+    named = {side.value[0]: side for side in Side}
+    assert decided_by_sides([named[letter] for letter in sides], "").decision is decision
+
+
+def test_an_interval_lies_inside_outside_or_across_a_region():
+    assert side_of(0.1, 0.2, least=0.0) is Side.HOLDS
+    assert side_of(-0.2, -0.1, least=0.0) is Side.FAILS
+    assert side_of(-0.1, 0.1, least=0.0) is Side.UNCLEAR
+    assert side_of(1.0, 2.5, least=1.75, most=2.25) is Side.UNCLEAR
+    assert side_of(math.nan, math.nan, most=1.0) is Side.FAILS
+
+
+def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():
+    few, many = (decided_by_share(count, total, "", unit="run", normally=True) for count, total in ((6, 8), (75, 100)))
+    assert (few.decision, few.power) == (Decision.INDISTINCT, "95 %: 35 to 97 % of runs")
+    assert (many.decision, many.power) == (Decision.CONTRADICTED, "95 %: 65 to 83 % of runs")
 
 
 def test_nothing_to_count_decides_nothing():

@@ -2,17 +2,17 @@
 
 import pytest
 
+from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from kdrbench.suite.findings.solver_claims import (
-    eigenvalue_stopping,
-    few_iterations,
-    rivals_iterations,
-    rivals_iterations_plus,
-    second_order,
-    start_of_ism,
-)
 from support.claim_rows import cells, records
 from support.report_rows import run
+
+eigenvalue_stopping = NAMED["eigenvalue_stopping"]
+few_iterations = NAMED["few_iterations"]
+rivals_iterations = NAMED["rivals_iterations"]
+rivals_iterations_plus = NAMED["rivals_iterations_plus"]
+second_order = NAMED["second_order"]
+start_of_ism = NAMED["start_of_ism"]
 
 SUPERVISED = ("four", "five", "plus_five")
 FIXED = ("four", "plus_five")
@@ -53,7 +53,8 @@ def test_iterations_of_rivals_lie_in_the_range_of_each_paper():
     more = [*supervised("dg", iterations=some(9, 310, 99)), *supervised("sm", iterations=some(7, 310, 10001))]
     assert rivals_iterations(records(*more)).decision is Decision.CONTRADICTED
     few = [*supervised("dg", iterations=some(8, 310, 99)), *supervised("sm", iterations=some(9, 310, 10001))]
-    assert rivals_iterations(records(*few)).decision is Decision.MOSTLY
+    # 120 of 140, of which 90 % may be.
+    assert rivals_iterations(records(*few)).decision is Decision.INDISTINCT
     assert rivals_iterations(records(*supervised("dg"))).decision is Decision.UNDECIDED
 
 

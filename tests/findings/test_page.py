@@ -12,7 +12,7 @@ from kdrbench.suite.reports.dashboard.rendering import slug
 
 
 def test_every_claim_is_undecided_without_records():
-    assert len(CLAIMS) == 35
+    assert len(CLAIMS) == 40
     for claim in CLAIMS:
         result = claim(Records())
         assert result.decision is Decision.UNDECIDED
@@ -24,17 +24,20 @@ def test_every_claim_is_undecided_without_records():
 
 
 def test_page_and_json_hold_decision_evidence_and_note(tmp_path):
-    result = Finding(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)")
-    found = [(Claim("n < 5.", "Paper", "Table 1", lambda records: result), result)]
+    result = Finding(Decision.CONTRADICTED, "n = 7 & more", "so", "7 of 9 (78 %)", "one cell is 11 %")
+    found = [(Claim("n < 5.", "Paper", "Table 1", lambda records: result, "n is below 5", "ours: 5"), result)]
     write_claims(found, tmp_path / "claims", ["demo_supervised", "the KPCA trick"], Path("results/demo"))
     page = (tmp_path / "claims.html").read_text()
     assert "made from: demo_supervised, the KPCA trick." in page
     assert "merged tables in <code>results/demo</code>" in page
-    assert "1 claim: 0 confirmed, 0 mostly confirmed, 1 contradicted, 0 undecided" in page
+    assert "1 claim: 0 confirmed, 0 mostly confirmed, 0 not distinguishable, 1 contradicted, 0 undecided" in page
     assert "n &lt; 5." in page
+    for words in ("n is below 5", "ours: 5", "one cell is 11 %"):
+        assert words in page
     assert "n = 7 &amp; more" in page
     words = {"claim": "n < 5.", "paper": "Paper", "where": "Table 1", "verdict": "contradicted"}
-    words |= {"measure": "7 of 9 (78 %)", "evidence": "n = 7 & more", "note": "so"}
+    words |= {"measure": "7 of 9 (78 %)", "power": "one cell is 11 %", "evidence": "n = 7 & more", "note": "so"}
+    words |= {"holds": "n is below 5", "threshold": "ours: 5"}
     assert json.loads((tmp_path / "claims.json").read_text()) == [words]
 
 

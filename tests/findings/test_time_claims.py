@@ -1,17 +1,19 @@
 """Claims on time, decided from made-up first solves."""
 
+import copy
+
 import pytest
 
+from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from kdrbench.suite.findings.time_claims import (
-    as_fast_as_baselines,
-    complexity,
-    disparity_grows,
-    quadratic_time,
-    times_faster,
-)
-from support.claim_rows import cells, records
+from support.claim_rows import CONFIG, cells, records
 from support.report_rows import run
+
+as_fast = NAMED["as_fast"]
+complexity = NAMED["complexity"]
+disparity_grows = NAMED["disparity_grows"]
+growth_in_samples = NAMED["growth_in_samples"]
+times_faster = NAMED["times_faster"]
 
 TABLES = ("four", "four_clusters", "plus_five", "plus_six")
 RIVALS = ("dg", "sm", "gm")
@@ -36,7 +38,7 @@ def test_times_faster_by_the_largest_ratio():
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "200,000 times")
     words = "at most 200,000 times (NeurIPS 2019, Table 4, supervised: Face, Gaussian, GM), median 100 of "
     assert words in found.evidence
-    assert found.note == "Converged rivals have no records."
+    assert found.note.startswith("As published, 100 to 200,000 times, median 100. All solvers")
 
 
 @pytest.mark.parametrize(
@@ -52,14 +54,13 @@ def test_a_smaller_ratio_holds_nearly_or_not(slowest, decision, measure):
 def test_times_faster_says_the_ratio_of_converged_solvers():
     fair = race(slowest=0.05, suffix="_converged", optimality="not_stationary")
     found = times_faster(records(*race(), *fair))
-    assert "rivals take 5 to 100 times ISM's first solve, median 100" in found.note
-    assert found.note.endswith("are not stationary.")
+    assert "converged, 5 to 100 times, median 100" in found.note
 
 
 @pytest.mark.parametrize(
     ("slowest", "columns", "words"),
     [
-        (2.0, {"status": "time_limit"}, "lower bounds, since runs were stopped"),
+        (2.0, {"status": "time_limit"}, "which a limit of 1e+03 s decides"),
         (2000.0, {"timed": False}, "undisturbed times of"),
     ],
 )
@@ -102,18 +103,46 @@ def test_of_solvers_that_were_stopped_little_is_known():
     assert "lacking: first solves of ism, which came to its end" in alone.evidence
 
 
-def baselines(lda=0.01, slow=0.01):
+def baselines(lda=0.04, slow=0.04):
     rows = [*cells("plus_five", "ism", time_s=0.05), *cells("plus_five", "lda", time_s=lda)]
-    return records(*rows, *cells("plus_five", "pca_svm", time_s=lambda data, *_: slow if data == "car" else 0.01))
+    return records(*rows, *cells("plus_five", "pca_svm", time_s=lambda data, *_: slow if data == "car" else 0.04))
 
 
-def test_as_fast_as_baselines_within_a_factor_of_ten():
-    assert as_fast_as_baselines(baselines()).decision is Decision.CONFIRMED
-    one = as_fast_as_baselines(baselines(slow=0.001))
+def test_as_fast_as_baselines_within_a_factor_of_two():
+    assert as_fast(baselines()).decision is Decision.CONFIRMED
+    one = as_fast(baselines(slow=0.001))
     assert (one.decision, one.measure) == (Decision.MOSTLY, "7 of 8 cases (88 %); at most 50 times")
-    assert one.evidence.endswith("; Car 50 times PCA + SVM")
-    assert as_fast_as_baselines(baselines(lda=0.001)).decision is Decision.CONTRADICTED
-    assert as_fast_as_baselines(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+    assert one.evidence.endswith("; 50 times PCA + SVM on Car")
+    # A time of one run is known within a fifth: 2.1 times may be twice.
+    assert as_fast(baselines(lda=0.05 / 2.1)).decision is Decision.INDISTINCT
+    assert as_fast(baselines(lda=0.001)).decision is Decision.CONTRADICTED
+    assert as_fast(records(*cells("plus_five", "ism"))).decision is Decision.UNDECIDED
+
+
+def by_authors(dg, timed=False):
+    """ISM in a second and DG in some others, by the authors' code on Face."""
+    config = copy.deepcopy(CONFIG)
+    own = {"paper": "neurips2019", "table": "4", "setting": "supervised", "protocol": True}
+    config["experiments"]["authors"] = {"published": own}
+    rows = [
+        run("face", method, fold, experiment="authors", time_s=time_s, timed=timed)
+        for method, time_s in (("ism_authors", 1.0), ("dg_authors", dg))
+        for fold in range(10)
+    ]
+    return records(*rows, config=config)
+
+
+def test_headline_times_are_decided_by_the_authors_code():
+    claim = NAMED["days_and_seconds"]
+    assert claim(by_authors(10.0)).decision is Decision.CONTRADICTED
+    assert "ISM 1 s, DG 10 s on Face" in claim(by_authors(10.0)).evidence
+    # On shared cores ISM may have taken a tenth, or ten times as long.
+    assert claim(by_authors(1e6)).decision is Decision.INDISTINCT
+    assert claim(records(*cells("four", "ism"))).decision is Decision.UNDECIDED
+    assert times_faster(by_authors(10.0)).decision is Decision.CONTRADICTED
+    assert times_faster(by_authors(10.0)).power == "wrong by at most a factor of 10, since runs shared their cores"
+    for seconds, timed, decision in ((2e5, True, Decision.CONFIRMED), (2e5, False, Decision.UNDECIDED)):
+        assert times_faster(by_authors(seconds, timed)).decision is decision
 
 
 def grown(solver, exponent, axis="n_train", experiment="scaling", sizes=SIZES, **columns):
@@ -135,46 +164,36 @@ def all_pairs(**exponents):
 
 def test_quadratic_time_by_the_exponents_of_all_solvers():
     rows = [*all_pairs(ism=1.9, dg=2.1), *grown("ism", 1.0, experiment="scaling_factored")]
-    found = quadratic_time(records(*rows))
+    found = growth_in_samples(records(*rows))
     assert (found.decision, found.measure) == (Decision.CONFIRMED, "4 of 4 solvers (100 %); n^1.90 to n^2.10")
     assert found.evidence.startswith("ISM n^1.90 (95 %: 1.90 to 1.90); DG n^2.10")
-    assert found.note.startswith("With the library's own evaluation, which needs no pairs: ISM n^1.00")
 
 
 @pytest.mark.parametrize("there", [("ism",), ("ism", "dg"), RIVALS])
 def test_quadratic_time_needs_ism_and_all_its_rivals(there):
-    found = quadratic_time(records(*[row for row in all_pairs() if row["method"] in there]))
+    found = growth_in_samples(records(*[row for row in all_pairs() if row["method"] in there]))
     assert found.decision is Decision.UNDECIDED
     lacking = ", ".join(f"n of {name.upper()}" for name in ("ism", *RIVALS) if name not in there)
     assert found.evidence.endswith(f"that sum over all pairs of 1000 samples and more at three sizes: {lacking}")
 
 
-def test_quadratic_time_is_mostly_so_where_one_of_five_differs():
-    found = quadratic_time(records(*all_pairs(), *grown("ism_2018", 1.7)))
-    assert (found.decision, found.measure) == (Decision.MOSTLY, "4 of 5 solvers (80 %); n^1.70 to n^2.00")
-
-
 @pytest.mark.parametrize("exponents", [(2.0, 3.0), (1.0, 1.0), (1.74, 2.26)])
 def test_other_or_unlike_exponents_contradict_quadratic_time(exponents):
     rows = all_pairs(ism=exponents[0], dg=exponents[1])
-    assert quadratic_time(records(*rows)).decision is Decision.CONTRADICTED
+    assert growth_in_samples(records(*rows)).decision is Decision.CONTRADICTED
 
 
-def test_slopes_must_be_alike_also_where_intervals_are_wide():
-    def found(slowest):
-        # A wave that leaves the slope at 2.45 and widens its interval to 2.15 and below 2.25, but not to 1.8.
-        rows = grown("dg", 2.45)
-        for row, sign in zip(rows, (1, -1, -1, 1), strict=True):
+def test_an_interval_across_the_region_is_not_distinguishable():
+    # A wave that leaves the slopes at 2.45 and widens their intervals to 2.15.
+    rows = [row for row in all_pairs(ism=2.2, gm=2.2) if row["method"] in ("ism", "gm")]
+    for name in ("dg", "sm"):
+        waves = grown(name, 2.45)
+        for row, sign in zip(waves, (1, -1, -1, 1), strict=True):
             row["time_s"] *= 2.0 ** (0.11 * sign)
-        others = [row for row in all_pairs(ism=slowest, sm=2.2, gm=2.2) if row["method"] != "dg"]
-        return quadratic_time(records(*others, *rows))
-
-    assert (found(1.8).decision, found(1.8).measure) == (
-        Decision.CONTRADICTED,
-        "2 of 4 solvers (50 %); n^1.80 to n^2.45",
-    )
-    assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found(1.8).evidence
-    assert found(2.2).decision is Decision.CONFIRMED
+        rows += waves
+    found = growth_in_samples(records(*rows))
+    assert (found.decision, found.power) == (Decision.INDISTINCT, "exponents are known to within 0.30")
+    assert "DG n^2.45 (95 %: 2.15 to 2.75)" in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -188,31 +207,35 @@ def test_slopes_must_be_alike_also_where_intervals_are_wide():
 )
 def test_quadratic_time_needs_undisturbed_large_sums_over_pairs(change, words):
     others = [] if words == "all pairs" else [row for row in all_pairs() if row["method"] != "dg"]
-    found = quadratic_time(records(*others, *grown("dg", 2.0, **change)))
+    found = growth_in_samples(records(*others, *grown("dg", 2.0, **change)))
     assert found.decision is Decision.UNDECIDED
     assert words in found.evidence
 
 
-def exponents(in_q=2.0, in_d=1.0, **columns):
+def exponents(in_q=None, in_d=1.0, **columns):
     rows = []
     for name in ("ism", *RIVALS):
         rows += grown(name, 2.0, **columns) + grown(name, in_d, "n_features", sizes=[10, 40, 160])
-        rows += grown(name, 0.5 if name == "ism" else in_q, "n_components", sizes=[2, 8, 16])
+        rows += grown(name, (in_q or {}).get(name, 0.5), "n_components", sizes=[2, 8, 16])
     return records(*rows)
 
 
 def test_complexity_by_the_exponents_of_an_iteration():
-    found = complexity(exponents())
+    found = complexity(exponents(in_q={"dg": 2.0, "sm": 1.0}))
     assert (found.decision, found.measure) == (
         Decision.CONFIRMED,
-        "12 of 12 exponents (100 %); at most n^2.00, d^1.00, q^2.00",
+        "9 of 9 exponents (100 %); n^2.00 to n^2.00, d^1.00 to d^1.00, q^0.50 to q^2.00",
     )
     assert "DG q^2.00 (95 %: 2.00 to 2.00)" in found.evidence
-    assert complexity(exponents(in_q=1.0)).decision is Decision.CONTRADICTED
-    assert complexity(exponents(in_d=1.5)).decision is Decision.CONTRADICTED
+    # GM has no row in the printed table.
+    assert "GM" not in found.evidence
+    assert complexity(exponents(in_q={"sm": 2.0}, in_d=1.5)).decision is Decision.CONTRADICTED
+    # What grows less may do so at sizes that are too small.
+    assert complexity(exponents(in_q={"sm": 0.2})).decision is Decision.MOSTLY
     lacking = complexity(exponents(status="time_limit"))
     assert lacking.decision is Decision.UNDECIDED
     assert "n of ISM, n of DG" in lacking.evidence
+    assert NAMED["complexity_neurips"](exponents()).decision is Decision.CONFIRMED
 
 
 def features(**in_d):
@@ -221,7 +244,7 @@ def features(**in_d):
 
 def test_disparity_grows_where_the_ratio_rises_with_the_features():
     found = disparity_grows(features(ism=0.5, dg=1.0, sm=1.0, gm=2.0))
-    assert (found.decision, found.measure) == (Decision.CONFIRMED, "3 of 3 rivals (100 %); at least d^0.50")
+    assert (found.decision, found.measure) == (Decision.CONFIRMED, "3 of 3 rivals (100 %); d^0.50 to d^1.50")
     assert "GM d^1.50 (95 %: 1.50 to 1.50)" in found.evidence
     assert disparity_grows(features(ism=1.0, dg=0.5, sm=1.5, gm=2.0)).decision is Decision.CONTRADICTED
     lacking = disparity_grows(features(ism=1.0, dg=2.0))

@@ -44,7 +44,7 @@ def cells(experiment, method, only=None, **columns):
     shared |= {"split": "folds" if n_runs > 1 else "none", "optimality": "second_order"}
     rows = []
     for dataset in datasets if only is None else only:
-        for kernel in ["none"] if method in BASELINES else kernels:
+        for kernel in ["none"] if method in BASELINES or "spectral" in method else kernels:
             for number in range(n_runs):
                 own = {name: one(dataset, kernel, number) if callable(one) else one for name, one in columns.items()}
                 rows.append(run(dataset, method, number, kernel=kernel, **(shared | own)))

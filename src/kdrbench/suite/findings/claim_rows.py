@@ -13,9 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from kdrbench.suite.findings.finding import LACKING, Claim, Finding, listed, undecided
+from kdrbench.suite.findings.finding import LACKING, Finding, listed, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     STOPPED_EARLY,
@@ -26,6 +28,7 @@ from kdrbench.suite.findings.outcome import (
     stopped,
     without_skipped,
 )
+from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import (
     IKDR,
@@ -39,12 +42,12 @@ from kdrbench.suite.reports.records import (
 )
 from kdrbench.suite.reports.tables.labels import CONVERGED, dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import our_name, paper_label, published_name, published_numbers
+from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS
 
-NEURIPS, PLUS, KPCA, LOW_RANKS = "NeurIPS 2019", "ISM+", "KPCA trick 2010", "Low-rank kernels 2006"
-BOTH = f"{NEURIPS}, {PLUS}"
 RIVALS = ("dg", "sm", "gm")
-CONVERGED_RIVALS = tuple(f"{name}_{CONVERGED}" for name in RIVALS)
+# What marks solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
+AUTHORS, _FIRST_VERSION = "_authors", "_1"
 FOLDS = 10
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
@@ -109,12 +112,16 @@ class PrintedTable:
         return (Split.FOLDS, FOLDS) if folds else (Split.NONE, 1)
 
 
-TABLE_4 = PrintedTable("neurips2019", "4", "supervised")
-TABLE_4_CLUSTERS = PrintedTable("neurips2019", "4", "unsupervised")
-TABLE_5 = PrintedTable("neurips2019", "5", "supervised")
-TABLE_5_CLUSTERS = PrintedTable("neurips2019", "5", "unsupervised")
-PLUS_5 = PrintedTable("ismplus", "5", "supervised")
-PLUS_6 = PrintedTable("ismplus", "6", "unsupervised")
+# By the names that claims.toml gives them.
+TABLES = {
+    "four": PrintedTable("neurips2019", "4", "supervised"),
+    "four_clusters": PrintedTable("neurips2019", "4", "unsupervised"),
+    "five": PrintedTable("neurips2019", "5", "supervised"),
+    "five_clusters": PrintedTable("neurips2019", "5", "unsupervised"),
+    "plus_five": PrintedTable("ismplus", "5", "supervised"),
+    "plus_six": PrintedTable("ismplus", "6", "unsupervised"),
+}
+TABLE_4, PLUS_5 = TABLES["four"], TABLES["plus_five"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +156,25 @@ class OwnCell:
     def mean(self, column: str = "quality") -> float | None:
         """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
         return float(self.numbers(column).mean()) if self.complete(column) else None
+
+    def interval(self, column: str) -> tuple[float, float]:
+        """Return the 95 % interval of the mean, as :meth:`difference` has it."""
+        values = self.numbers(column).dropna()
+        return corrected_t_interval(values, share_tested(self.runs)) if len(values) else (0.0, 0.0)
+
+    def difference(self, other: OwnCell, column: str, *, relative: bool = False) -> NDArray[np.float64] | None:
+        """Return mean, low and high of ours less the other's over common runs; ``None`` where either lacks runs.
+
+        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none.
+        ``relative`` divides by the size of the other's mean.
+        """
+        ours, theirs = self.numbers(column), other.numbers(column)
+        both = pd.concat([ours, theirs], axis=1, join="inner")
+        if len(both) < max(self.n_runs, other.n_runs):
+            return None
+        values = both.iloc[:, 0].to_numpy(float) - both.iloc[:, 1].to_numpy(float)
+        size = abs(float(theirs.mean())) if relative else 1.0
+        return np.array([values.mean(), *corrected_t_interval(values, share_tested(self.runs))]) / size
 
     @property
     def stopped_early(self) -> str:
@@ -207,11 +233,89 @@ def decided_on(coverage: Coverage, judge: Callable[[Coverage], Finding]) -> Find
     return undecided("; ".join(coverage.missing), note)
 
 
-def claim_on(
-    words: str, paper: str, where: str, cells: Callable[[Records], Coverage]
-) -> Callable[[Callable[[Coverage], Finding]], Claim]:
-    """Make a claim of the function that judges ``cells`` of the records, none of which may lack."""
-    return lambda judge: Claim(words, paper, where, lambda records: decided_on(cells(records), judge))
+@dataclass(frozen=True)
+class Lane:
+    """A way in which the methods of some tables were run: the cells, ISM's name in them, and those of the others."""
+
+    name: str
+    cells: Coverage
+    solver: str
+    rivals: tuple[str, ...]
+
+
+def lanes_of(
+    records: Records, tables: Sequence[PrintedTable], metric: str, rivals: Sequence[str], columns: Sequence[str]
+) -> list[Lane]:
+    """Return the lanes of rivals: as the authors ran them, as their own papers publish them, and converged."""
+
+    def printed(suffix: str) -> Coverage:
+        methods = [f"{name}{suffix}" for name in ("ism", *rivals)]
+        return printed_cells(records, tables, metric, methods, columns, bounds=True)
+
+    suffix = f"_{CONVERGED}"
+    authors = authors_cells(records, tables, ("ism", *rivals), columns)
+    datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
+    return [
+        Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals)),
+        Lane("as published", printed(""), "ism", tuple(rivals)),
+        Lane("converged", printed(suffix), f"ism{suffix}", tuple(f"{name}{suffix}" for name in rivals)),
+    ]
+
+
+def decided_in_lanes(lanes: Sequence[Lane], judge: Callable[[Lane], Finding]) -> Finding:
+    """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
+    there = [lane for lane in lanes if lane.cells.cells]
+    found = {lane.name: decided_on(lane.cells, lambda _, lane=lane: judge(lane)) for lane in there}  # type: ignore[misc]
+    if not there:
+        return decided_on(lanes[1].cells, lambda _: undecided("runs of any lane (ikdr.csv)"))
+    words = "; ".join(f"{name}, {_in_short(finding)}" for name, finding in found.items())
+    # The authors ran some of the data sets only.
+    is_alone = len(there) == 1 and there[0].name == lanes[1].name
+    first = found[there[0].name]
+    return first if is_alone else first.with_note(f"{words[0].upper()}{words[1:]}.")
+
+
+def _in_short(found: Finding) -> str:
+    return f"{found.measure} ({found.decision})" if found.measure else str(found.decision)
+
+
+def authors_cells(
+    records: Records, tables: Sequence[PrintedTable], methods: Sequence[str], columns: Sequence[str]
+) -> Coverage:
+    """Return the cells of experiments that run some tables by the authors' code, with the names of published methods.
+
+    Their rows are the authors' own, which may be others than those of the tables. None is required.
+    """
+    if records.runs.empty or not {*columns} <= set(records.runs):
+        return Coverage()
+    solvers, cells = records.runs["method"].astype(str), []
+    for table in tables:
+        names = [
+            name
+            for name, experiment in records.config.get("experiments", {}).items()
+            if experiment.get("published", {}).get("protocol") and _names_table(experiment["published"], table)
+        ]
+        by_authors = records.runs["experiment"].isin(names) & (
+            solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
+        )
+        rows = records.runs[by_authors]
+        of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
+        for place, cell in rows[of_authors].groupby(["experiment", "dataset", "kernel"], sort=False):
+            experiment, dataset, kernel = map(str, place)
+            cells += _by_role(experiment, dataset, kernel, cell, methods)
+    return Coverage(tuple(cells))
+
+
+def _by_role(experiment: str, dataset: str, kernel: str, rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
+    """Return the cells of ``methods`` of one data set and kernel; of two versions the first."""
+    drawn = rows["partition"].fillna(0).astype(int) if "partition" in rows else 0
+    rows = rows.assign(run=rows["run"] + 10_000 * drawn)
+    groups = {str(name): cell for name, cell in rows.groupby("method", sort=False)}
+    roles: dict[str, pd.DataFrame] = {}
+    for name in sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION)):
+        roles[name.partition(AUTHORS)[0]] = groups[name]
+    n_runs = max(len(cell) for cell in groups.values())
+    return [OwnCell(experiment, dataset, kernel, name, n_runs, roles[name]) for name in methods if name in roles]
 
 
 def printed_cells(
@@ -238,7 +342,7 @@ def printed_cells(
             }
             rows = _split_as(records.runs, names, table.protocol)
             coverage += _collect(table.label, rows, required, table.protocol[1], columns)
-    return coverage if bounds else _without_early(coverage)
+    return coverage if bounds else without_early(coverage)
 
 
 def experiment_cells(
@@ -246,7 +350,7 @@ def experiment_cells(
 ) -> Coverage:
     """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
     rows = _split_as(records.runs, {experiment}, protocol)
-    return _without_early(_collect(experiment, rows, required, protocol[1], columns))
+    return without_early(_collect(experiment, rows, required, protocol[1], columns))
 
 
 def timed_cells(
@@ -268,7 +372,7 @@ def timed_cells(
     return Coverage(enough, coverage.missing + ((lacking,) if lacking else ()))
 
 
-def _without_early(coverage: Coverage) -> Coverage:
+def without_early(coverage: Coverage) -> Coverage:
     """Take cells that were stopped before the paper's limits for lacking."""
     early = tuple(f"{cell.source}: {cell.stopped_early}" for cell in coverage.cells if cell.stopped_early)
     cells = tuple(cell for cell in coverage.cells if not cell.stopped_early)
@@ -288,8 +392,11 @@ def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[P
 
 
 def _reproduces(published: Mapping[str, object], table: PrintedTable) -> bool:
-    named = all(published.get(key) == getattr(table, key) for key in ("paper", "table", "setting"))
-    return named and not published.get("protocol", False)
+    return _names_table(published, table) and not published.get("protocol", False)
+
+
+def _names_table(published: Mapping[str, object], table: PrintedTable) -> bool:
+    return all(published.get(key) == getattr(table, key) for key in ("paper", "table", "setting"))
 
 
 def _split_as(runs: pd.DataFrame, experiments: set[str], protocol: tuple[Split, int]) -> pd.DataFrame:

@@ -1,15 +1,20 @@
-"""All claims of the papers with their decisions: a page, and JSON for the dashboard."""
+"""All claims of the papers, as claims.toml declares them, with their decisions: a page, and JSON for the dashboard."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from kdrbench.errors import counted
 from kdrbench.files import write_text
 from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims, time_claims
-from kdrbench.suite.findings.claim_rows import Records
+from kdrbench.suite.findings.claim_rows import TABLES, Records
 from kdrbench.suite.findings.finding import DECISION_RULES, Claim, Decision, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
 from kdrbench.suite.reports.tables.labels import TIMES_MEAN
@@ -17,13 +22,35 @@ from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.table import render
 from kdrbench.suite.systems import build_system
 
-# In the order of the papers: those of ISM first.
-CLAIMS = tuple(
-    value
+_MODULES = {
+    module.__name__.rpartition(".")[2]: module
     for module in (solver_claims, time_claims, quality_claims, kpca_claims, low_rank_claims)
-    for value in vars(module).values()
-    if isinstance(value, Claim)
-)
+}
+
+
+def _declared(entry: Mapping[str, Any]) -> Claim:
+    """Return the claim of an entry of claims.toml."""
+    module, _, test = entry["test"].partition(".")
+    arguments = dict(entry["with"])
+    if "tables" in arguments:
+        arguments["tables"] = [TABLES[name] for name in arguments["tables"]]
+    decide = partial(_decided, entry.get("note", ""), getattr(_MODULES[module], test), arguments)
+    axes = (entry["words"], entry["paper"], entry.get("where", ""))
+    return Claim(*axes, decide, entry["holds"], entry["threshold"])
+
+
+def _decided(note: str, test: Callable[..., Finding], arguments: Mapping[str, Any], records: Records) -> Finding:
+    """Return what a test says; what a reader should know beside it is no news where nothing is decided."""
+    found = test(records, **arguments)
+    return found if found.is_undecided else found.with_note(note)
+
+
+# By their names, in the order of the papers: those of ISM first.
+NAMED = {
+    entry["id"]: _declared(entry)
+    for entry in tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))["claim"]
+}
+CLAIMS = tuple(NAMED.values())
 Decided = list[tuple[Claim, Finding]]
 
 
@@ -58,10 +85,11 @@ def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: 
 
 
 def claims_json(decisions: Decided) -> str:
-    """Return a list with claim, paper, where, verdict, measure, evidence and note of each."""
+    """Return a list with claim, paper, where, verdict, measure, power, evidence, note and criterion of each."""
     lines = [
         {"claim": claim.words, "paper": claim.paper, "where": claim.where, "verdict": str(found.decision)}
-        | {"measure": found.measure, "evidence": found.evidence, "note": found.note}
+        | {"measure": found.measure, "power": found.power, "evidence": found.evidence, "note": found.note}
+        | {"holds": claim.holds, "threshold": claim.threshold}
         for claim, found in decisions
     ]
     return json.dumps(lines, indent=2)

@@ -1,17 +1,22 @@
-"""A finding: what the records say of a subject, with its decision; and the one rule by which claims are decided."""
+"""A finding: what the records say of a subject, with its decision; and the rules by which claims are decided.
+
+A claim names a region for a number: "above 0", "at most 2". Where the 95 % interval of the number lies in it, the claim
+holds; where it lies outside, the claim fails; where it reaches across, the runs lack the power to tell.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kdrbench.errors import counted
+from kdrbench.suite.reports.tables.significance import clopper_pearson
 
 if TYPE_CHECKING:
     from kdrbench.suite.findings.claim_rows import Records
@@ -23,34 +28,64 @@ DECISION_RULES = (
     "A claim is confirmed if it holds in all that is counted (where the paper says normally, in "
     f"{100 * NORMALLY_FROM:.0f} %), or if its number meets the bound; mostly confirmed if it holds in at least "
     f"{100 * MOSTLY_FROM:.0f} % but not in all, or if its number misses the bound but by so little that the smaller "
-    f"of the two is at least {100 * MOSTLY_FROM:.0f} % of the larger; contradicted below that; and undecided where "
-    "records are missing. The measure is how often it holds, with the worst case, or the number."
+    f"of the two is at least {100 * MOSTLY_FROM:.0f} % of the larger; contradicted below that; not distinguishable "
+    "where 95 % intervals allow for both, or for half of what is counted; and undecided where records are missing. The "
+    "measure is how often it holds, with the worst case, or the number. Its power is the interval, or the smallest "
+    "difference that would have shown."
 )
 # How the evidence of an undecided claim begins.
 LACKING = "lacking: "
+# Units of which there might be more: their share has an interval. Cells of a printed table are all there are.
+_SAMPLED = frozenset({"run", "solve", "set", "fixed point", "kernel"})
 
 
 class Decision(StrEnum):
-    """How records decide a claim; ``MOSTLY`` where it is nearly true, ``UNDECIDED`` where they lack what it needs."""
+    """How records decide a claim; ``MOSTLY`` where it is nearly true, ``INDISTINCT`` where they lack the power."""
 
     CONFIRMED = "confirmed"
     MOSTLY = "mostly confirmed"
+    INDISTINCT = "not distinguishable"
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
+
+
+class Side(Enum):
+    """Where the interval of a number lies beside the region of a claim; ``OPEN`` where the number is not known."""
+
+    HOLDS = "holds"
+    UNCLEAR = "unclear"
+    FAILS = "fails"
+    OPEN = "open"
+
+
+DECISIONS = {
+    Side.HOLDS: Decision.CONFIRMED,
+    Side.UNCLEAR: Decision.INDISTINCT,
+    Side.FAILS: Decision.CONTRADICTED,
+    Side.OPEN: Decision.UNDECIDED,
+}
+
+
+def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Side:
+    """Return where the interval from ``low`` to ``high`` lies beside the region from ``least`` to ``most``."""
+    if least <= low and high <= most:
+        return Side.HOLDS
+    return Side.FAILS if high < least or low > most or math.isnan(low + high) else Side.UNCLEAR
 
 
 @dataclass(frozen=True)
 class Finding:
     """A decision with the numbers it rests on; ``note`` says what a fair reader should know beside them.
 
-    ``measure`` is the one number to remember, in few words: "195 of 203 runs (96 %)". ``subject`` is what it is on:
-    the claim, or a question; ``address`` is where a page shows the rows behind it.
+    ``measure`` is the one number to remember, in few words: "195 of 203 runs (96 %)". ``power`` is how far it is known.
+    ``subject`` is what it is on: the claim, or a question; ``address`` is where a page shows the rows behind it.
     """
 
     decision: Decision
     evidence: str
     note: str = ""
     measure: str = ""
+    power: str = ""
     subject: str = ""
     address: str = ""
 
@@ -68,22 +103,20 @@ class Finding:
 class Claim:
     """A sentence of a paper in our words, where it or the numbers for it are printed, and the test that decides it.
 
-    ``where`` is a table, figure or theorem; empty for a sentence of the running text.
+    ``where`` is a table, figure or theorem; empty for a sentence of the running text. ``holds`` is the criterion, and
+    ``threshold`` says of its bounds which are the paper's and which are ours.
     """
 
     words: str
     paper: str
     where: str
     decide: Callable[[Records], Finding]
+    holds: str = ""
+    threshold: str = ""
 
     def __call__(self, records: Records) -> Finding:
         """Return the decision by some records."""
         return self.decide(records)
-
-
-def claim(words: str, paper: str, where: str = "") -> Callable[[Callable[[Records], Finding]], Claim]:
-    """Make a claim of the function that decides it."""
-    return lambda decide: Claim(words, paper, where, decide)
 
 
 def undecided(missing: str, note: str = "") -> Finding:
@@ -98,9 +131,11 @@ def decision_of(reached: float, needed: float = 1.0) -> Decision:
     return Decision.MOSTLY if reached >= MOSTLY_FROM else Decision.CONTRADICTED
 
 
-def only_decision(decisions: set[Decision]) -> Decision:
-    """Return the decision that all possible ends of open cells share; undecided where they differ."""
-    return next(iter(decisions)) if len(decisions) == 1 else Decision.UNDECIDED
+def only_decision(decisions: set[Decision], otherwise: Decision = Decision.UNDECIDED) -> Decision:
+    """Return the decision that all possible outcomes share, and ``MOSTLY`` where all are at least that."""
+    if decisions == {Decision.CONFIRMED, Decision.MOSTLY}:
+        return Decision.MOSTLY
+    return next(iter(decisions)) if len(decisions) == 1 else otherwise
 
 
 def decided_by_share(
@@ -113,18 +148,70 @@ def decided_by_share(
     normally: bool = False,
     extreme: str = "",
     n_open: int = 0,
+    n_unclear: int = 0,
+    power: str = "",
 ) -> Finding:
     """Return a claim decided by how many ``unit`` of all it holds in: see :data:`DECISION_RULES`.
 
     Nothing to count decides nothing. ``extreme`` is the worst case, which the measure adds. ``n_open`` of the total
-    were stopped too early or not made, and may hold or not: the claim is decided where both give one decision.
+    were stopped too early or not made, and ``n_unclear`` have an interval that allows for both: the claim is decided
+    where all outcomes give one decision.
     """
     if n_total == 0:
         return undecided(f"no {unit} to count")
     needed = NORMALLY_FROM if normally else 1.0
-    decision = only_decision({decision_of(count / n_total, needed) for count in (n_holding, n_holding + n_open)})
-    share = share_of(n_holding, n_total, unit) + (f", and {n_open} open" if n_open else "")
-    return Finding(decision, evidence + open_in_words(n_open, unit), note, "; ".join(filter(None, (share, extreme))))
+    power = power or _power_of_share(n_holding, n_total, unit)
+    counts = [f", and {count} {word}" for count, word in ((n_open, "open"), (n_unclear, "unclear")) if count]
+    measure = "; ".join(filter(None, (share_of(n_holding, n_total, unit) + "".join(counts), extreme)))
+    decision = _decision_of_counts(n_holding, n_total, needed, n_open, n_unclear)
+    if not (n_open or n_unclear) and unit in _SAMPLED:
+        ends = {decision_of(share, needed) for share in clopper_pearson(n_holding, n_total)}
+        decision = Decision.INDISTINCT if {Decision.CONFIRMED, Decision.CONTRADICTED} <= ends else decision
+    return Finding(decision, evidence + open_in_words(n_open, unit), note, measure, power)
+
+
+def _decision_of_counts(n_holding: int, n_total: int, needed: float, n_open: int, n_unclear: int) -> Decision:
+    if n_unclear and 2 * n_unclear >= n_total:
+        return Decision.INDISTINCT
+
+    def possible(more: int) -> set[Decision]:
+        return {decision_of(count / n_total, needed) for count in (n_holding, n_holding + more)}
+
+    if n_open and (by_open := only_decision(possible(n_open))) is Decision.UNDECIDED:
+        return by_open
+    return only_decision(possible(n_open + n_unclear), Decision.INDISTINCT)
+
+
+def _power_of_share(n_holding: int, n_total: int, unit: str) -> str:
+    if unit not in _SAMPLED:
+        return f"one {unit} is {100 / n_total:.2g} %"
+    low, high = clopper_pearson(n_holding, n_total)
+    return f"95 %: {100 * low:.0f} to {100 * high:.0f} % of {unit}s"
+
+
+def decided_by_sides(
+    sides: Sequence[Side],
+    evidence: str,
+    note: str = "",
+    unit: str = "cell",
+    *,
+    normally: bool = False,
+    extreme: str = "",
+    power: str = "",
+) -> Finding:
+    """Return a claim decided by the sides on which numbers lie, one for each ``unit``."""
+    return decided_by_share(
+        sides.count(Side.HOLDS),
+        len(sides),
+        evidence,
+        note,
+        unit,
+        normally=normally,
+        extreme=extreme,
+        n_open=sides.count(Side.OPEN),
+        n_unclear=sides.count(Side.UNCLEAR),
+        power=power,
+    )
 
 
 def decided_by_rows(
@@ -134,6 +221,16 @@ def decided_by_rows(
     opened = np.asarray(is_open, dtype=bool)
     n_holding = int((np.asarray(holds, dtype=bool) & ~opened).sum())
     return decided_by_share(n_holding, len(opened), evidence, note, unit, extreme=extreme, n_open=int(opened.sum()))
+
+
+def smallest_shown(intervals: Iterable[tuple[float, float]], text: Callable[[float], str]) -> str:
+    """Return the power of comparisons: half the width of intervals, which a difference must exceed to be seen."""
+    halves = sorted(0.5 * (high - low) for low, high in intervals if high > low)
+    if not halves:
+        return ""
+    return (
+        f"a difference of {text(halves[len(halves) // 2])} shows in half of the comparisons, {text(halves[-1])} in all"
+    )
 
 
 def open_in_words(n_open: int, unit: str) -> str:
@@ -162,7 +259,12 @@ def share_of(n_holding: int, n_total: int, unit: str) -> str:
     return f"{n_holding} of {counted(n_total, unit)} ({shown})"
 
 
-def listed(names: list[str], most: int = 3) -> str:
+def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names, which may hold commas, with semicolons; the first few of many."""
     more = f"; and {len(names) - most} more" if len(names) > most else ""
     return "; ".join(names[:most]) + more
+
+
+def factor(ratio: float) -> str:
+    """Return a ratio in two digits, or whole with its thousands apart."""
+    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"

@@ -352,7 +352,7 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
         if names := _printed_experiments(axes["paper"], config):
             yield _iterations_line(axes, runs, by_protocol, names, left_out)
-    for axes in numbers_of("ismplus", "4"):
+    for axes in (*numbers_of("ismplus", "4"), *numbers_of("neurips2019", "complexity")):
         if any(is_scaling(name) for name in experiments_of(config, IKDR)):
             yield _line(axes, *_exponent(axes, by_protocol, config))
     for axes in numbers_of("neurips2019", "figure 1a"):

@@ -24,6 +24,7 @@ from kdrbench.suite.findings.ledger import (
     labels_of,
     names_no_reason,
     place_label,
+    trace_of,
     traces,
     unexplained,
 )
@@ -43,6 +44,8 @@ from kdrbench.suite.systems.ikdr.scores import CURVED
 _MADE = "<!-- Made by `kdrbench summary` from a record"
 # Why numbers differ, and what was searched without finding a reason: this many are named, those of most numbers first.
 _MOST_REASONS, _MOST_SEARCHES = 8, 2
+# How a note on lanes begins, and a reason names the runs of the authors' code.
+FIRST_LANE, AUTHORS_RUNS = "By the authors' code", "authors_"
 _ISM = "ism"
 # A bar of a paper's printed numbers: its length, and the mark of each way in which a number is traced.
 _BAR, _MARKS = 40, "#+-."
@@ -92,10 +95,11 @@ def _read(name: str) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why printed numbers are not met, how many of them, and the first one beside ours."""
+    """Why printed numbers are not met, how many, how many of them the authors' protocol gives, and one of them."""
 
     why: str
     count: int
+    traced: int
     example: str
     address: str
 
@@ -105,8 +109,6 @@ class Summary:
     """What a record says as a whole: its size, what reproduces, what does not and why, and what experiments gave."""
 
     source: Source
-    # Of a claim that does not hold, or not quite, the page says what a fair reader should know beside the numbers.
-    explained: tuple[Decision, ...] = (Decision.MOSTLY, Decision.CONTRADICTED)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -132,30 +134,33 @@ class Summary:
     def _first(self) -> list[Comparison]:
         return [line for line in self.source.comparisons if line.first]
 
-    def papers(self) -> Iterator[tuple[str, str]]:
-        """Yield each paper, and how many of its printed numbers have which verdict."""
+    def papers(self) -> Iterator[tuple[str, str, str, list[int]]]:
+        """Yield each paper, its verdicts in words, a bar of its numbers, and how many are traced in each way."""
+        traced = dict(traces(self.source.comparisons))
         for paper in dict.fromkeys(line.paper for line in self._first):
             verdicts = Counter(line.verdict for line in judged(self._first) if line.paper == paper)
-            parts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
-            numbers_of_paper = f"{counted(verdicts.total(), 'printed number')}: {parts}"
-            yield paper_label(paper), numbers_of_paper if parts else "no printed number is judged"
+            words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
+            numbers = [traced.get(paper, Counter())[trace] for trace in Trace]
+            edges = [round(_BAR * sum(numbers[: place + 1]) / max(1, sum(numbers))) for place in range(len(numbers))]
+            bar = "".join(map(str.__mul__, _MARKS, map(int.__sub__, edges, [0, *edges])))
+            yield paper_label(paper), words or "no printed number is judged", bar, numbers
 
-    def traces(self) -> Iterator[tuple[str, str, list[int]]]:
-        """Yield each paper with a bar of its printed numbers, and how many of them are traced in each way."""
-        for paper, counts in traces(self.source.comparisons):
-            numbers = [counts[trace] for trace in Trace]
-            edges = [round(_BAR * sum(numbers[: place + 1]) / sum(numbers)) for place in range(len(numbers))]
-            widths = [end - begin for begin, end in zip([0, *edges], edges, strict=False)]
-            yield paper_label(paper), "".join(map(str.__mul__, _MARKS, widths)), numbers
+    def lanes(self) -> list[tuple[Claim, str]]:
+        """Return the claims that were judged in several lanes, and what holds in each."""
+        return [(claim, found.note) for claim, found in self.source.claims if found.note.startswith(FIRST_LANE)]
 
-    def claims(self, decision: Decision) -> list[tuple[Claim, Finding]]:
-        """Return the claims that were decided so."""
-        return [(claim, found) for claim, found in self.source.claims if found.decision == decision]
+    def authors(self) -> list[Reason]:
+        """Return what the authors' code did otherwise, as far as their numbers show it, that of most numbers first."""
+        return self._by_reason(line for line in self._unlike if AUTHORS_RUNS in line.why)
+
+    @property
+    def _unlike(self) -> list[Comparison]:
+        return [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
 
     def reasons(self) -> list[Reason]:
-        """Return why numbers differ or are only close, as far as it is known, those of most numbers first."""
-        unlike = [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
-        return self._by_reason(line for line in unlike if not names_no_reason(line.why))
+        """Return why other numbers differ or are only close, as far as it is known, that of most numbers first."""
+        known = [line for line in self._unlike if not names_no_reason(line.why)]
+        return self._by_reason(line for line in known if AUTHORS_RUNS not in line.why)
 
     def searches(self) -> list[Reason]:
         """Return what was searched for a reason without finding one, that for most numbers first."""
@@ -167,7 +172,13 @@ class Summary:
             # What follows the first reason is of the runs of one cell.
             of_reasons.setdefault(line.why.split("; ")[0], []).append(line)
         return [
-            Reason(why, len(lines), _example(lines[0]), self.source.address_of_runs(lines[0]))
+            Reason(
+                why,
+                len(lines),
+                sum(trace_of(line) is Trace.PROTOCOL for line in lines),
+                _example(max(lines, key=lambda line: trace_of(line) is Trace.PROTOCOL)),
+                self.source.address_of_runs(lines[0]),
+            )
             for why, lines in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
         ]
 
@@ -201,7 +212,12 @@ def _seconds_of_processes(runs: pd.DataFrame) -> float:
 def _example(line: Comparison) -> str:
     """Return where a number is printed, and it beside ours."""
     parts = (paper_label(line.paper), place_label(line.table), *labels_of(line))
-    return f"{', '.join(part for part in parts if part != '-')}: {line.published} printed, {line.ours} here"
+    shown = f"{', '.join(part for part in parts if part != '-')}: {line.published} printed, {line.ours} here"
+    verdicts = line.protocol_verdict.split("; ")
+    if Verdict.REPRODUCED not in verdicts:
+        return shown
+    by_protocol = line.protocol.split("; ")[verdicts.index(Verdict.REPRODUCED)]
+    return f"{shown}, {by_protocol.partition(' (')[0]} by the authors' protocol"
 
 
 def _ascent(known: pd.DataFrame) -> str:
