@@ -26,6 +26,8 @@ from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormali
 _DEPENDENT = 1e-13
 # Rounding of one column, in units of the precision of its largest entry.
 _CONSTANT = 8.0
+# Its standard deviation, in the same units.
+_ROUNDING = 2.0
 # Means beyond this many standard deviations cost kernels of differences digits.
 _OFFSET = 100.0
 # What orthonormal columns keep of their length in the span, at least, to be a start there.
@@ -149,8 +151,10 @@ def span_of(features: Any, *, of_differences: bool, precision: float) -> Feature
     values, vectors, lengths = _correlations(features, mean, unit, np.flatnonzero(varies))
     lengths *= unit[varies]
     deviations = lengths / np.sqrt(n_samples)
-    rounding = (_CONSTANT * precision * float((largest[varies] / deviations).max())) ** 2
-    basis = _row_space(vectors[:, values > max(_DEPENDENT, rounding) * values.max()], lengths)
+    # Rounding of the columns of a direction is as much of its variance.
+    noise = (_ROUNDING * precision * largest[varies] / deviations) ** 2
+    kept = values > np.maximum(_DEPENDENT * values.max(), vectors.T**2 @ noise)
+    basis = _row_space(vectors[:, kept | (values == values.max())], lengths)
     far = of_differences and bool((np.abs(mean[varies]) > _OFFSET * deviations).any())
     if len(basis) == basis.shape[1] == n_features:
         return FeatureSpan(n_features, constant, mean if far else None)
@@ -193,7 +197,7 @@ def _blocks(features: Any) -> Iterator[Any]:
         xp = namespace_of(features)
         yield from (xp.astype(features[rows, :], xp.float64) for rows in row_chunks(*features.shape))
     else:
-        yield features
+        yield from (features[rows] for rows in row_chunks(*features.shape))
 
 
 def _ranges(features: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
