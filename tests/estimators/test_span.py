@@ -163,6 +163,13 @@ def test_tensors_have_the_components_of_the_array(wine):
     assert turned(model.components_, np.asarray(other.components_)) < 1e-7
 
 
+def test_shares_of_streamed_samples_are_not_evaluated(wine):
+    X, y = wine
+    assert not hasattr(InterpretableKDR(2).fit(csr_array(X), y), "explained_objective_ratio_")
+    with pytest.raises(ValueError, match=r"n_components='auto' evaluates F for each component.*give a number"):
+        InterpretableKDR("auto").fit(csr_array(X), y)
+
+
 def test_shares_say_which_components_explain_the_objective():
     cancer, iris, wine = (load(return_X_y=True) for load in (load_breast_cancer, load_iris, load_wine))
     counts = []

@@ -132,6 +132,14 @@ class _LoweredSamples(Samples):
         return np.ascontiguousarray((self._samples.rows(rows) - self._mean) @ self._basis)
 
 
+def precision_of(features: Any, dtype: Any) -> float:
+    """Return the relative rounding of features, of which those in memory are converted from an array of ``dtype``."""
+    if is_device_array(features):
+        return float(namespace_of(features).finfo(features.dtype).eps)
+    given = np.dtype(features.dtype if isinstance(features, Samples) else dtype)
+    return float(np.finfo(given if given.kind == "f" else np.float64).eps)
+
+
 def span_of(features: Any, *, of_differences: bool, precision: float) -> FeatureSpan:
     """Return the span of n x d features: of their differences where the kernel is one ``of_differences``.
 
@@ -219,13 +227,14 @@ def _correlations(
     Columns are first centred and divided by ``unit``, of which lengths are multiples. Eigenvalues are those of Z where
     it has no more rows than columns: Z'Z would be larger.
     """
+    n_samples, count = features.shape[0], len(places)
     scaled = (_scaled(values, mean, unit, places) for values in _blocks(features))
-    if features.shape[0] <= len(places):
+    if n_samples <= count:
         rows = np.concatenate([_on_host(values) for values in scaled])
         lengths = np.linalg.norm(rows, axis=0)
         _, sizes, right = np.linalg.svd(rows / lengths, full_matrices=False)
         return sizes**2, right.T, lengths
-    moment = np.zeros((len(places),) * 2)
+    moment = np.zeros((count, count))
     for values in scaled:
         moment += _on_host(values.T @ values)
     lengths = np.sqrt(np.diagonal(moment))
