@@ -100,6 +100,14 @@ def test_rounding_of_single_precision_is_no_direction():
     assert model.rank_ == 4
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_times_of_few_digits_leave_other_columns_alone(dtype):
+    rng = np.random.default_rng(3)
+    smooth = np.cumsum(rng.standard_normal((200, 30)), axis=1)
+    X = np.c_[1.6e9 + 1e4 * rng.standard_normal(200), smooth, smooth[:, 4] + smooth[:, 7]].astype(dtype)
+    assert InterpretableKDR(1, sigma=1e4).fit(X, smooth[:, 3] > 0).rank_ == 31
+
+
 def test_components_beyond_the_rank_are_said_and_chosen_by_a_rule(wine):
     X, y = wine
     padded = np.c_[np.ones(len(X)), X, np.ones(len(X))]
@@ -153,6 +161,13 @@ def test_tensors_have_the_components_of_the_array(wine):
     model, other = (InterpretableKDR(2).fit(samples, y) for samples in (padded, torch.asarray(padded)))
     assert other.rank_ == 13
     assert turned(model.components_, np.asarray(other.components_)) < 1e-7
+
+
+def test_shares_of_streamed_samples_are_not_evaluated(wine):
+    X, y = wine
+    assert not hasattr(InterpretableKDR(2).fit(csr_array(X), y), "explained_objective_ratio_")
+    with pytest.raises(ValueError, match=r"n_components='auto' evaluates F for each component.*give a number"):
+        InterpretableKDR("auto").fit(csr_array(X), y)
 
 
 def test_shares_say_which_components_explain_the_objective():

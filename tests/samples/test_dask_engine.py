@@ -196,6 +196,23 @@ def test_a_fit_has_the_bits_of_threads_wherever_the_samples_are(cluster, engine,
     dask_engine(cluster.scheduler_address, PATIENCE_S).close()
 
 
+@pytest.mark.parametrize("source", ["array", "dask"])
+def test_dependent_features_are_left_out_on_the_workers(cluster, tmp_path, source):
+    from distributed import Client
+
+    objective = classes(5_001)
+    features, labels = objective.features, objective.gamma.codes
+    features = np.c_[features + 1e5, features[:, 0] - features[:, 1], np.ones(len(features))]
+    options = {"n_components": 2, "kernel": "squared", "max_iter": 20}
+    with Client(cluster, set_as_default=False):
+        samples = placed_as(source, features, tmp_path)
+        there = InterpretableKDR(**options, evaluation={"scheduler": cluster.scheduler_address}).fit(samples, labels)
+    here = InterpretableKDR(**options, evaluation={"engine": ThreadEngine(1)}).fit(ArraySamples(features), labels)
+    assert there.rank_ == features.shape[1] - 2
+    assert there.components_.tobytes() == here.components_.tobytes()
+    dask_engine(cluster.scheduler_address, PATIENCE_S).close()
+
+
 @pytest.mark.whole
 def test_the_workflow_runs_an_experiment_on_a_cluster(cluster, tmp_path):
     batch = batch_of("ism", kernel="polynomial", evaluation={"scheduler": cluster.scheduler_address})

@@ -23,7 +23,7 @@ from kdrbench.estimators.common import Samples as Sizes
 from kdrbench.estimators.common import check_footprint
 from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
-from kdrbench.estimators.span import FeatureSpan, span_of
+from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
@@ -125,7 +125,12 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     """
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
-    precision = float(np.finfo(known.dtype).eps)
+    if estimator.n_components == "auto" and isinstance(known.features, Samples):
+        raise InputError(
+            "n_components='auto' evaluates F for each component, which takes passes over samples that are streamed or "
+            "sparse; give a number, or 'n_classes'"
+        )
+    precision = precision_of(known.features, known.dtype)
     span = span_of(known.features, of_differences=asked.is_of_differences, precision=precision)
     known = known._replace(features=span.lower(known.features))
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))

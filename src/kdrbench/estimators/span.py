@@ -26,6 +26,8 @@ from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormali
 _DEPENDENT = 1e-13
 # Rounding of one column, in units of the precision of its largest entry.
 _CONSTANT = 8.0
+# Its standard deviation, in the same units.
+_ROUNDING = 2.0
 # Means beyond this many standard deviations cost kernels of differences digits.
 _OFFSET = 100.0
 # What orthonormal columns keep of their length in the span, at least, to be a start there.
@@ -130,6 +132,14 @@ class _LoweredSamples(Samples):
         return np.ascontiguousarray((self._samples.rows(rows) - self._mean) @ self._basis)
 
 
+def precision_of(features: Any, dtype: Any) -> float:
+    """Return the relative rounding of features, of which those in memory are converted from an array of ``dtype``."""
+    if is_device_array(features):
+        return float(namespace_of(features).finfo(features.dtype).eps)
+    given = np.dtype(features.dtype if isinstance(features, Samples) else dtype)
+    return float(np.finfo(given if given.kind == "f" else np.float64).eps)
+
+
 def span_of(features: Any, *, of_differences: bool, precision: float) -> FeatureSpan:
     """Return the span of n x d features: of their differences where the kernel is one ``of_differences``.
 
@@ -149,8 +159,10 @@ def span_of(features: Any, *, of_differences: bool, precision: float) -> Feature
     values, vectors, lengths = _correlations(features, mean, unit, np.flatnonzero(varies))
     lengths *= unit[varies]
     deviations = lengths / np.sqrt(n_samples)
-    rounding = (_CONSTANT * precision * float((largest[varies] / deviations).max())) ** 2
-    basis = _row_space(vectors[:, values > max(_DEPENDENT, rounding) * values.max()], lengths)
+    # Rounding of the columns of a direction is as much of its variance.
+    noise = (_ROUNDING * precision * largest[varies] / deviations) ** 2
+    kept = values > np.maximum(_DEPENDENT * values.max(), vectors.T**2 @ noise)
+    basis = _row_space(vectors[:, kept | (values == values.max())], lengths)
     far = of_differences and bool((np.abs(mean[varies]) > _OFFSET * deviations).any())
     if len(basis) == basis.shape[1] == n_features:
         return FeatureSpan(n_features, constant, mean if far else None)
@@ -193,7 +205,7 @@ def _blocks(features: Any) -> Iterator[Any]:
         xp = namespace_of(features)
         yield from (xp.astype(features[rows, :], xp.float64) for rows in row_chunks(*features.shape))
     else:
-        yield features
+        yield from (features[rows] for rows in row_chunks(*features.shape))
 
 
 def _ranges(features: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -215,13 +227,14 @@ def _correlations(
     Columns are first centred and divided by ``unit``, of which lengths are multiples. Eigenvalues are those of Z where
     it has no more rows than columns: Z'Z would be larger.
     """
+    n_samples, count = features.shape[0], len(places)
     scaled = (_scaled(values, mean, unit, places) for values in _blocks(features))
-    if features.shape[0] <= len(places):
+    if n_samples <= count:
         rows = np.concatenate([_on_host(values) for values in scaled])
         lengths = np.linalg.norm(rows, axis=0)
         _, sizes, right = np.linalg.svd(rows / lengths, full_matrices=False)
         return sizes**2, right.T, lengths
-    moment = np.zeros((len(places),) * 2)
+    moment = np.zeros((count, count))
     for values in scaled:
         moment += _on_host(values.T @ values)
     lengths = np.sqrt(np.diagonal(moment))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,7 +176,10 @@ def _learned(
 
 
 def _span_of(model: Any, features: FloatArray) -> FloatArray:
-    projection = projection_of(model, features)
+    with warnings.catch_warnings():
+        # Axes are no frame, whatever the model has been fitted to.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        projection = projection_of(model, features)
     if np.linalg.matrix_rank(projection) == len(projection):
         raise InputError(
             f"{type(model).__name__} has learned a projection that spans all {len(projection)} features, so it has no "

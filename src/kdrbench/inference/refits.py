@@ -123,11 +123,7 @@ def projection_of(model: Any, features: FloatArray) -> FloatArray:
     """
     if not hasattr(model, "transform"):
         raise InputError(f"{type(model).__name__} has no transform; intervals of angles need a linear projection")
-    with warnings.catch_warnings():
-        # Axes are no frame, whatever the model has been fitted to.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        axes = linear_map(model, features)
-    if axes is None:
+    if (axes := linear_map(model, features)) is None:
         raise InputError(f"{type(model).__name__} is not a linear projection of the features, so it has no angles")
     if not axes.any():
         raise InputError(f"{type(model).__name__} has learned a projection that is 0")
