@@ -195,13 +195,3 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
-
-
-def test_the_status_answers_beside_an_included_record(packed, tmp_path):
-    write_results(tmp_path / "results", own_config() | {"include": str(packed)})
-    said = kdrbench("status", "--results", tmp_path / "results").stdout
-    assert "ISM (reference)" in said or "GM (reference)" in said
-    shutil.move(packed, tmp_path / "away")
-    done = kdrbench("status", "--results", tmp_path / "results")
-    shutil.move(tmp_path / "away", packed)
-    assert (done.exit_code, "the runs alone, without the record that is included" in done.stderr) == (0, True)
