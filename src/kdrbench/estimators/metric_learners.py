@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ def of_alignment(n_kernels: int, samples: Samples) -> float:
 
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
+
+    _keeps_samples: ClassVar[bool] = False
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
