@@ -126,7 +126,7 @@ def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
     monkeypatch.setattr(fitting, "_ROUGH_CLUSTERS", 300)
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
     assert evaluation_of(None, None, True).tolerance == 1e-3
-    assert evaluation_of(None, None, False) == evaluation_of({}, None, True) == Evaluation()
+    assert evaluation_of(None, None, False) == evaluation_of({"tolerance": 0.0}, None, True) == Evaluation()
     features, labels = random_samples(n_samples=450)
     options = {"n_components": 2, "random_state": 0}
     for paradigm, params, how in (

@@ -130,9 +130,9 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned,
 
 def _remedy(estimator: Any, asked: Definitions) -> str:
     """Return what would be quicker than this fit, as a sentence about its parameters."""
-    tolerated = dict(estimator.evaluation or {}).get("tolerance", 0.0) or estimator.evaluation is None
+    exact = asked.is_gaussian and (estimator.tol is not None or (estimator.evaluation or {}).get("tolerance") == 0.0)
     ways = [
-        "evaluation={'tolerance': 1e-3}" if asked.is_gaussian and not (tolerated and estimator.tol is None) else "",
+        "evaluation={'tolerance': 1e-3}" if exact else "",
         "n_jobs=-1" if estimator.n_jobs in (None, 1) else "",
         "fewer samples" if asked.is_gaussian else "kernel='linear'",
     ]
@@ -166,12 +166,8 @@ def _outcomes(
         problem = task.first_problem(kernel)
         starts = starts_of(estimator, problem, n_components, rng, named.start, named.starts)
     best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
-    if (
-        estimator.evaluation is None
-        and best.status is Status.STALLED
-        and evaluation.tolerance
-        and isinstance(task, SupervisedTask)
-    ):
+    by_default = "tolerance" not in (estimator.evaluation or {}) and evaluation.tolerance > 0.0
+    if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
         # The approximation that is the default ended the search.
         task = replace(task, evaluation=evaluation.exact)
         best = task.learn(kernel, named.solver, best.projection, monitor)
@@ -197,17 +193,17 @@ def _check_footprint(estimator: Any, sizes: Sizes, evaluator: str, family: str |
 def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False) -> Evaluation:
     """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
 
-    Without options it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix.
+    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix.
 
     Raises ``InputError`` for an unknown option, or values that are not allowed.
     """
     check_value("evaluation", options, optional(OPTIONS))
     check_names("option of evaluation", options or {}, _ALLOWED)
     check_value("n_jobs", n_jobs, N_JOBS)
-    default = {"tolerance": _ROUGH} if is_rough else {}
-    return Evaluation(
-        **(default if options is None else options), threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs))
-    )
+    named = dict(options or {})
+    if is_rough and "evaluator" not in named:
+        named.setdefault("tolerance", _ROUGH)
+    return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
 
 
 def _is_rough(estimator: Any, asked: Definitions, n_samples: int) -> bool:

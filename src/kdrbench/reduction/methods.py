@@ -122,7 +122,7 @@ METHODS: Mapping[str, ReducerEntry] = {
     "kpca_trick": ReducerEntry(
         "KPCA trick with LMNN, leading components",
         _leading("kdrbench.estimators:KPCATrick", learner="lmnn"),
-        {"estimator__learner_params": tuple({"n_neighbours": count} for count in (1, 3, 5))},
+        {"estimator__learner_params": tuple({"n_neighbors": count} for count in (1, 3, 5))},
     ),
     "sir": ReducerEntry("SIR", _of(f"{_INVERSE}:SIR"), {"shrinkage": _SHRINKAGES}),
     "save": ReducerEntry("SAVE", _of(f"{_INVERSE}:SAVE"), {"shrinkage": _SHRINKAGES}),
