@@ -130,7 +130,8 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Learned,
 
 def _remedy(estimator: Any, asked: Definitions) -> str:
     """Return what would be quicker than this fit, as a sentence about its parameters."""
-    exact = asked.is_gaussian and (estimator.tol is not None or (estimator.evaluation or {}).get("tolerance") == 0.0)
+    named = estimator.evaluation or {}
+    exact = asked.is_gaussian and not named.get("tolerance") and "evaluator" not in named
     ways = [
         "evaluation={'tolerance': 1e-3}" if exact else "",
         "n_jobs=-1" if estimator.n_jobs in (None, 1) else "",

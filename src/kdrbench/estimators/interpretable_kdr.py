@@ -133,7 +133,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     >>> from sklearn.preprocessing import StandardScaler
     >>> from kdrbench.estimators import InterpretableKDR
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = InterpretableKDR(n_components=4).fit(StandardScaler().fit_transform(X), y)
+    >>> model = InterpretableKDR(n_components=4, sigma="median").fit(StandardScaler().fit_transform(X), y)
     >>> round(-model.objective_, 2)
     -1628.14
     """

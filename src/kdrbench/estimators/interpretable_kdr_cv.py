@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
@@ -41,6 +42,9 @@ _SIGMAS = {"sigma": ["0.5 projected", "projected", "2 projected"]}
 _DEGREES = {"degree": [1, 2, 3]}
 _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
 _FOLDS = 5
+# How candidates of the default grid are fitted where the estimator leaves it open; what is chosen is fitted fully.
+_OPEN = ("tol", "max_iter", "evaluation")
+_TRIAL = {"max_iter": 15, "evaluation": {"tolerance": 1e-3}}
 _COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
 _GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
 
@@ -70,7 +74,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     param_grid : dict, list of dicts or None
         Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
         ``None``: sigma of a Gaussian (1/2, 1, 2 times "projected"), the degree of a polynomial (1 to 3), nothing for
-        other kernels; what ``estimator`` sets itself is kept.
+        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 15 iterations, unless
+        ``estimator`` has a ``tol``, ``max_iter`` or ``evaluation``, and what is chosen until it converges.
     scaler : {"standard", "passthrough"}, transformer or None
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
         make them dense), nothing (or ``None``), or a transformer.
@@ -171,8 +176,10 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         features, known, weights = self._checked(X, y, sample_weight)
         pipeline = self._pipeline(issparse(features), rng)
         candidates = self._candidates(pipeline, features, known)
+        is_trial = self.param_grid is None and all(getattr(pipeline["reduction"], name) is None for name in _OPEN)
+        trial = {f"{_PREFIX}{name}": value for name, value in _TRIAL.items()} if is_trial else {}
         search = GridSearchCV(
-            pipeline,
+            clone(pipeline).set_params(**trial),
             candidates,
             scoring=self.scoring,
             cv=self._splitter(pipeline, rng),
@@ -183,7 +190,14 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         weighted = [name for name, step in pipeline.steps if has_fit_parameter(step, "sample_weight")]
         options = {} if weights is None else {f"{name}__sample_weight": weights for name in weighted}
         try:
-            return search.fit(features, known, groups=groups, **options)
+            with warnings.catch_warnings():
+                if is_trial:
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                search.fit(features, known, groups=groups, **options)
+            if is_trial:
+                best = clone(pipeline).set_params(**search.best_params_)
+                search.best_estimator_ = best.fit(features, known, **options)
+            return search
         except ValueError as error:
             if "fits failed" not in str(error):
                 raise
