@@ -13,8 +13,8 @@ from typing import Self
 
 # Seconds between lines of a fit where they stay, and on a terminal, where one is written over.
 _PLAIN_S, _TERMINAL_S = 5.0, 0.1
-# Below this it is not said how long it will take.
-_LONG_S = 2.0
+# Below this it is not said how long it will take; and what a fit that shows nothing says once.
+_LONG_S, _SILENT_S = 2.0, 10.0
 
 
 class ProgressLine:
@@ -53,14 +53,17 @@ class ProgressLine:
 class FitProgress:
     """What a line says of a fit: samples, solve, iteration, objective, stationarity, seconds so far and left.
 
-    ``verbose`` is 1 for lines at intervals, and more for one an iteration. How long a solve will take is judged by how
+    ``verbose`` is 1 for lines at intervals, and more for one an iteration; with 0 there is one line after ten seconds,
+    and its ``remedy`` says what would be quicker. How long a solve will take is judged by how
     quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat.
     """
 
-    def __init__(self, title: str, tolerance: float, verbose: int) -> None:
-        self._title, self._tolerance, self.outcome = title, tolerance, ""
-        each = verbose > 1
-        self._line = ProgressLine(0.0 if each else _PLAIN_S, _TERMINAL_S, at_once=each, staying=each)
+    def __init__(self, title: str, tolerance: float, verbose: int, remedy: str = "") -> None:
+        self._title, self._tolerance, self._remedy, self.outcome = title, tolerance, remedy, ""
+        each, self._once = verbose > 1, verbose == 0
+        between_s = _SILENT_S if self._once else 0.0 if each else _PLAIN_S
+        self._line = ProgressLine(between_s, _TERMINAL_S, at_once=each, staying=each or self._once)
+        self._is_over = False
         self._solves, self._began_s, self._first = 0, monotonic(), (monotonic(), float("nan"))
 
     def begin_solve(self) -> None:
@@ -76,8 +79,9 @@ class FitProgress:
         """
         if not isfinite(self._first[1]) and (first := stationarity()) is not None:
             self._first = (monotonic(), first)
-        if not self._line.is_due:
+        if self._is_over or not self._line.is_due:
             return
+        self._is_over = self._once
         reached = stationarity()
         left = self._seconds_left(reached)
         parts = [
@@ -88,6 +92,7 @@ class FitProgress:
             "" if share is None else f"{share:.0%} of a pass",
             f"{monotonic() - self._began_s:.1f} s",
             "" if left is None else f"about {left:.0f} s left",
+            self._remedy if self._once else "",
         ]
         self._line.show(f"{self._title}: {', '.join(filter(None, parts))}")
 
@@ -96,6 +101,8 @@ class FitProgress:
 
     def __exit__(self, *fault: object) -> None:
         """Leave a last line with the ``outcome``, if there is one, or none where something was raised."""
+        if self._once:
+            return
         took = f"{monotonic() - self._began_s:.1f} s"
         self._line.end(f"{self._title}: {self.outcome}, {took}" if self.outcome else "")
 

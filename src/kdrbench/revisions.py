@@ -29,7 +29,13 @@ class Revision(NamedTuple):
 
 FIRST = Revision()
 # Those beyond the first, each with the reason why it was raised.
-REVISIONS: Mapping[str, Revision] = {}
+# The bandwidth of InterpretableKDR's Gaussians was the median distance of unprojected samples.
+_PROJECTED = Revision(2)
+REVISIONS: Mapping[str, Revision] = {
+    "reducer/kdr_gaussian": _PROJECTED,
+    "reducer/kdr_combination": _PROJECTED,
+    "reducer/shuffled_kdr": _PROJECTED,
+}
 
 
 def revisions_of(components: Iterable[str]) -> dict[str, Revision]:

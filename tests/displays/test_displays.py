@@ -107,7 +107,7 @@ def test_a_fit_on_data_frames_is_shown_by_feature_names():
 
 
 def test_what_a_search_has_chosen_is_shown():
-    search = InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[2], cv=2).fit(X, Y)
+    search = InterpretableKDRCV(estimator=InterpretableKDR(kernel="linear"), n_components=[2], cv=2).fit(X, Y)
     display = LoadingsDisplay.from_estimator(search, X, Y, n_resamples=2, random_state=0, components=[1])
     np.testing.assert_array_equal(display.loadings, search.components_)
     assert display.feature_names == X.columns.tolist()

@@ -88,11 +88,14 @@ def test_continuous_targets_are_learned_with_a_kernel_on_them():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((150, 6))
     targets = np.sin(2 * features[:, 0])
-    model = InterpretableKDR(1, paradigm_params={"target_kernel": "gaussian"}).fit(features, targets)
+    model = InterpretableKDR().fit(features, targets)
     # Only the first feature matters.
+    assert model.components_.shape == (1, 6)
     assert abs(model.components_[0, 0]) > 0.95
-    with pytest.raises(ValueError, match=r"Unknown label type: continuous; .* paradigm_params=.*target_kernel"):
-        InterpretableKDR(1).fit(features, targets)
+    named = InterpretableKDR(target="continuous", paradigm_params={"target_kernel": "gaussian"}).fit(features, targets)
+    np.testing.assert_array_equal(named.components_, model.components_)
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous; y is classes, unless target='continuous'"):
+        InterpretableKDR(1, target="classes").fit(features, targets)
     params = {"target_kernel": {"family": "combination", "members": [{"family": "linear"}]}}
     with pytest.raises(ValueError, match="target_kernel must be a single kernel"):
         InterpretableKDR(1, paradigm_params=params).fit(features, targets)

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, c
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
@@ -18,11 +19,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
-from kdrbench.estimators.interpretable_kdr_cv import chosen_row
+from kdrbench.estimators.interpretable_kdr_cv import best_at_an_end, chosen_row
 from kdrbench.kernels import Polynomial
 
 X, Y = load_wine(return_X_y=True)
 GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:the best .* of its candidates")
 
 
 def expected_failures(estimator):
@@ -31,7 +35,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [InterpretableKDRCV(InterpretableKDR(kernel="linear"), n_components=[1], cv=2)],
+    [InterpretableKDRCV(estimator=InterpretableKDR(kernel="linear"), n_components=[1], cv=2)],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -40,7 +44,7 @@ def test_scikit_learns_own_checks(estimator, check):
 
 def test_weights_are_repeated_samples_for_scikit_learn():
     # The scaler's, too; with one candidate, since scores count test samples alike.
-    model = InterpretableKDRCV(n_components=[2], param_grid={})
+    model = InterpretableKDRCV(n_components=[2], param_grid={}, final_estimator=LogisticRegression())
     weights_repeat_dense("InterpretableKDRCV", model)
     weights_repeat_sparse("InterpretableKDRCV", model)
 
@@ -132,8 +136,10 @@ def test_one_standard_error_takes_the_fewest_components():
 def test_default_candidates_and_what_the_estimator_sets_itself():
     wide = InterpretableKDRCV(cv=2).fit(X, Y).cv_results_
     assert sorted({one["n_components"] for one in wide["params"]}) == [1, 2, 3, 6]
-    assert len({one["sigma"] for one in wide["params"]}) == 4
-    kept = InterpretableKDRCV(InterpretableKDR(kernel="polynomial", kernel_params={"degree": 2}), cv=2).fit(X, Y)
+    assert len({one["sigma"] for one in wide["params"]}) == 3
+    kept = InterpretableKDRCV(estimator=InterpretableKDR(kernel="polynomial", kernel_params={"degree": 2}), cv=2).fit(
+        X, Y
+    )
     assert set(kept.best_params_) == {"n_components"}
     assert isinstance(kept.kernel_, Polynomial)
     assert kept.kernel_.degree == 2
@@ -143,7 +149,7 @@ def test_continuous_targets_are_scored_by_regression():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((120, 5))
     estimator = InterpretableKDR(paradigm_params={"target_kernel": "gaussian"})
-    model = InterpretableKDRCV(estimator, n_components=[1, 3], param_grid={}, cv=3, random_state=0)
+    model = InterpretableKDRCV(estimator=estimator, n_components=[1, 3], param_grid={}, cv=3, random_state=0)
     model.fit(features, np.sin(2 * features[:, 0]))
     assert model.n_components_ == 1
     assert model.best_score_ > 0.5
@@ -203,7 +209,7 @@ def test_sparse_samples_are_scaled_without_centring():
     assert fold_scores(sparse) == pytest.approx(fold_scores(dense), abs=1e-12)
     np.testing.assert_allclose(sparse.transform(csr_array(features)), dense.transform(features), atol=1e-5)
     assert get_tags(sparse).input_tags.sparse
-    multiquadric = InterpretableKDRCV(InterpretableKDR(kernel="multiquadric"), **ONE)
+    multiquadric = InterpretableKDRCV(estimator=InterpretableKDR(kernel="multiquadric"), **ONE)
     assert not get_tags(multiquadric).input_tags.sparse
     with pytest.raises(InputError, match=r"sparse samples can be learned from with .* kernel 'multiquadric'"):
         multiquadric.fit(csr_array(features), Y)
@@ -271,3 +277,42 @@ def test_a_scaler_of_columns_reads_a_frame_with_text():
         InterpretableKDRCV(**options).fit(frame, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         InterpretableKDRCV(scaler=scaler, **options).fit(frame, y[:-1])
+
+
+def test_a_best_candidate_at_the_end_of_its_grid_is_said():
+    tried = [{"n_components": q, "sigma": s} for q in (1, 2, 4) for s in ("0.5 projected", "projected", "2 projected")]
+
+    def messages(**best):
+        return list(best_at_an_end(best, tried, 4))
+
+    assert messages(n_components=1, sigma="projected") == messages(n_components=4, sigma="projected") == []
+    (message,) = messages(n_components=2, sigma="2 projected")
+    assert message.startswith("the best sigma, '2 projected', is the largest of its candidates; try larger ones by")
+    assert "is the smallest" in messages(n_components=2, sigma="0.5 projected")[0]
+    assert "the best n_components, 4, is the largest" in next(best_at_an_end({"n_components": 4}, tried, 5))
+    with pytest.warns(UserWarning, match="the best sigma, 50.0, is the largest of its candidates; try larger ones"):
+        InterpretableKDRCV([1], param_grid={"sigma": [0.05, 50.0]}, cv=2).fit(X, Y)
+
+
+def test_the_final_estimator_predicts_in_any_format_of_output():
+    labels = np.array(["low", "mid", "high"])[Y]
+    model = InterpretableKDRCV(2, param_grid={}, cv=3)
+    with config_context(transform_output="pandas"):
+        assert model.fit(X, labels).transform(X).columns.tolist() == ["interpretablekdrcv0", "interpretablekdrcv1"]
+        predicted = model.predict(X)
+    assert (predicted == labels).mean() > 0.9
+    np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], predicted)
+    assert not hasattr(InterpretableKDRCV(final_estimator=LinearSVC()), "predict_proba")
+    raw = InterpretableKDRCV(2, param_grid={}, cv=3, scaler=None).fit(X, labels)
+    np.testing.assert_allclose(raw.transform(X), X @ raw.components_.T, atol=1e-12)
+    projected = model.transform(X)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(projected)), projected, atol=1e-10)
+
+
+def test_y_is_read_once_for_all_folds():
+    # Half of the samples would be too few of each number for classes, and have gaps.
+    whole = np.rint(40 * X[:, 0]).astype(int)
+    model = InterpretableKDRCV(1, param_grid={}, cv=2).fit(X[:, :3], whole)
+    assert model.predictor_["reduction"].target == "continuous"
+    assert not hasattr(model, "classes_")
+    assert model.best_score_ > 0.5

@@ -127,16 +127,17 @@ def test_transform_returns_like_with_like(tmp_path):
 )
 def test_every_source_gives_the_fit_in_memory(kernel, in_order, tmp_path):
     table, labels = classes(in_order=in_order)
-    one = InterpretableKDR(2, kernel=kernel).fit(samples_of(table), labels)
-    two = InterpretableKDR(2, kernel=kernel, n_jobs=2).fit(samples_of(table), labels)
+    options = {"kernel": kernel, "evaluation": {"tolerance": 0.0}}
+    one = InterpretableKDR(2, **options).fit(samples_of(table), labels)
+    two = InterpretableKDR(2, n_jobs=2, **options).fit(samples_of(table), labels)
     for name, source in every_source(table, tmp_path):
-        model = InterpretableKDR(2, kernel=kernel).fit(source, labels)
+        model = InterpretableKDR(2, **options).fit(source, labels)
         for other in (two, model):
             np.testing.assert_array_equal(other.components_, one.components_, err_msg=name)
             assert (other.objective_, other.n_iter_) == (one.objective_, one.n_iter_), name
             assert other.certificate_ == one.certificate_, name
     assert one.result_.evaluation.startswith("class_sums" if kernel == "gaussian" else "monomial_sums: 12000 streamed")
-    in_memory = InterpretableKDR(2, kernel=kernel).fit(table.astype(float), labels)
+    in_memory = InterpretableKDR(2, **options).fit(table.astype(float), labels)
     assert in_memory.objective_ == pytest.approx(one.objective_, rel=1e-6)
     assert one.certificate_.stationarity <= 1e-6
     # Both are that stationary, and the curvature is some tenths of the scale of Phi.

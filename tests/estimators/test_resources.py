@@ -19,7 +19,6 @@ from kdrbench.estimators import (
     LowRankKernelLearner,
     fitting,
 )
-from kdrbench.estimators.definitions import definitions_of
 from kdrbench.estimators.fitting import evaluation_of
 from kdrbench.evaluation import Evaluation, build_problem, cost_model
 from kdrbench.kernels import Gaussian, Pairing, UserKernel
@@ -124,11 +123,10 @@ def test_with_a_tolerance_the_certificate_is_exact():
 
 
 def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
-    monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 300)
+    monkeypatch.setattr(fitting, "_ROUGH_CLUSTERS", 300)
     monkeypatch.setattr(cost_model, "_APPROXIMATION_SAMPLES", 300)
-    model = definitions_of(InterpretableKDR(paradigm="unsupervised"))
-    assert evaluation_of(None, None, (model, 300)).tolerance == 1e-3
-    assert evaluation_of(None, None, (model, 299)) == evaluation_of({}, None, (model, 300)) == Evaluation()
+    assert evaluation_of(None, None, True).tolerance == 1e-3
+    assert evaluation_of(None, None, False) == evaluation_of({"tolerance": 0.0}, None, True) == Evaluation()
     features, labels = random_samples(n_samples=450)
     options = {"n_components": 2, "random_state": 0}
     for paradigm, params, how in (
@@ -142,10 +140,28 @@ def test_many_samples_are_clustered_to_a_tolerance(monkeypatch):
         assert model.result_.evaluation.startswith(how), (paradigm, params)
 
 
+def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
+    monkeypatch.setattr(fitting, "_ROUGH_SAMPLES", 2000)
+    features, labels = many_samples()
+    quick, exact, also = (InterpretableKDR(3, sigma=5.0, **options).fit(features, labels) for options in WAYS)
+    assert quick.result_.evaluation.startswith("low_rank")
+    assert exact.result_.evaluation.startswith("panels")
+    assert also.result_.evaluation.startswith("panels")
+    assert quick.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    assert quick.certificate_.stationarity <= 1e-3
+    # Where rounding of the approximation ends a search, it goes on exactly.
+    narrow = InterpretableKDR(3).fit(features, labels)
+    assert narrow.result_.evaluation.startswith("panels")
+    assert narrow.certificate_.stationarity <= 1e-6
+
+
+WAYS = ({}, {"evaluation": {"tolerance": 0.0}}, {"tol": 1e-6})
+
+
 def test_a_tolerance_approximates_and_says_so():
     features, labels = many_samples()
-    exact = InterpretableKDR(3).fit(features, labels)
-    near = InterpretableKDR(3, evaluation={"tolerance": 1e-3}).fit(features, labels)
+    exact = InterpretableKDR(3, sigma="median").fit(features, labels)
+    near = InterpretableKDR(3, sigma="median", evaluation={"tolerance": 1e-3}).fit(features, labels)
     assert exact.result_.evaluation.startswith("panels")
     assert near.result_.evaluation.startswith("low_rank")
     assert near.objective_ == pytest.approx(exact.objective_, rel=1e-2)

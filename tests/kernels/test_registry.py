@@ -30,6 +30,16 @@ def test_options_override_defaults():
     assert build_kernel({"family": "polynomial", "degree": 2, "scale": 1}, FEATURES, 2) == Polynomial(2, 1.0, 1.0)
 
 
+def test_a_projected_bandwidth_counts_the_features_that_vary():
+    features = np.random.default_rng(0).standard_normal((50, 8))
+    median = resolve_kernel({"family": "gaussian"}, features, 2).sigma
+    for share in ("", "0.5 "):
+        sigma = resolve_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, 2).sigma
+        assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(2 / 8), rel=1e-12)
+    constant = np.column_stack([features, np.ones((50, 24))])
+    assert resolve_kernel({"family": "gaussian", "sigma": "projected"}, constant, 2).sigma == pytest.approx(median / 2)
+
+
 def test_a_combination_is_built_of_its_members():
     members = [{"family": "gaussian", "weight": 2}, {"family": "polynomial"}]
     built = build_kernel({"family": "combination", "members": members}, FEATURES, 4)

@@ -6,7 +6,9 @@ import sys
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid
@@ -14,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kdrbench import memory
 from kdrbench.errors import InputError
-from kdrbench.estimators import DNE
+from kdrbench.estimators import DNE, LMNN, NCA, AlignedKernel, InterpretableKDR, KPCATrick
 from kdrbench.extras import MissingPackageError
 from kdrbench.kernels import Pairing, UserKernel
 from kdrbench.reduction import (
@@ -68,6 +70,26 @@ CHECKED = [clone(one).set_params(n_components=None) for one in OURS if not isins
 )
 def test_scikit_learns_own_checks(estimator):
     check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.parametrize("estimator", [*OURS, NCA(2), LMNN(2), InterpretableKDR(2)], ids=lambda one: str(one)[:20])
+def test_data_frames_come_out_where_they_are_asked_for(estimator):
+    plain = clone(estimator).fit(X, Y).transform(X)
+    with config_context(transform_output="pandas"):
+        frame = clone(estimator).fit(pd.DataFrame(X), Y).transform(pd.DataFrame(X))
+    assert list(frame.columns) == [f"{type(estimator).__name__.lower()}{place}" for place in range(plain.shape[1])]
+    np.testing.assert_allclose(frame.to_numpy(), plain, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KernelDiscriminantAnalysis(2), AlignedKernel(), KPCATrick("dne"), MedianKernelPCA()]
+)
+def test_a_fitted_model_owns_its_samples(estimator):
+    changed = X.copy()
+    model = clone(estimator).fit(changed, Y)
+    before = model.transform(X)
+    changed[:] = 0.0
+    np.testing.assert_array_equal(model.transform(X), before)
 
 
 def outputs(estimator, samples, labels):

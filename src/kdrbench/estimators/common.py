@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.targets import check_classes_alone, present_values
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
 from kdrbench.parameters import FLAG, Either, check_parameters, whole
@@ -59,24 +59,6 @@ def check_spread(estimator: Any, features: FloatArray, most: float = inf) -> Non
         )
 
 
-def check_classes(labels: Any, unless: str = "") -> None:
-    """Raise ``ValueError`` for labels that are no classes, or of several types.
-
-    For continuous ones it says ``unless`` which parameter they are allowed.
-    """
-    try:
-        check_classification_targets(labels)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in np.ravel(labels).tolist()}))
-        raise InputError(
-            f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
-        ) from error
-    except ValueError as error:
-        if not unless:
-            raise
-        raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
-
-
 def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
     """Warn where samples look like a kernel matrix, and the estimator's ``kernel`` is not "precomputed".
 
@@ -112,6 +94,17 @@ def linear_map(model: Any, features: FloatArray) -> FloatArray | None:
     return axes if is_linear else None
 
 
+def mapped_back(values: ArrayLike, components: FloatArray) -> FloatArray:
+    """Return the shortest samples x with A'x = z for each row z of ``values``, A' = ``components`` (q x d).
+
+    Raises ``InputError`` for rows that are not q numbers.
+    """
+    rows = check_array(values, dtype=(np.float64, np.float32))
+    if rows.shape[1] != len(components):
+        raise InputError(f"projected samples have {len(components)} columns, got {rows.shape[1]}")
+    return np.asarray(rows @ np.linalg.pinv(components).T)
+
+
 @dataclass(frozen=True)
 class TransformerMap:
     """A transformer x -> A'x + b as a :class:`kdrbench.metric_learning.Learner` of A.
@@ -141,6 +134,8 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
+    # Whether a fitted model may hold the samples.
+    _keeps_samples: ClassVar[bool] = True
     components_: FloatArray
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -150,9 +145,12 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
-        features, labels = self._checked(X, y)
+        features, labels = self._checked(X, None if y is None else present_values(y))
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)
+        if self._keeps_samples and np.may_share_memory(features, np.asarray(X)):
+            # A change of X shall not be one of the model.
+            features = features.copy()
         self._learn(features, labels)
         return self
 
@@ -163,7 +161,7 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         classes.
         """
         features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classes(labels)
+        check_classes_alone(labels, type(self).__name__)
         check_spread(self, features)
         warn_of_kernel_matrix(self, features)
         self.classes_ = np.unique(labels)

@@ -13,12 +13,21 @@ Parameters that are ``None`` leave the family's default, and options in a dict h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.kernels import FAMILIES, Combination, Kernel, RelativeGaussian, check_definition, resolve_kernel
+from kdrbench.kernels import (
+    EXACT_SAMPLES,
+    FAMILIES,
+    Combination,
+    Gaussian,
+    Kernel,
+    RelativeGaussian,
+    check_definition,
+    resolve_kernel,
+)
 from kdrbench.kernels.family import FloatArray, Pairing
 from kdrbench.kernels.registry import check_sigma
 from kdrbench.parameters import (
@@ -33,8 +42,8 @@ from kdrbench.parameters import (
 
 # X is the kernel itself.
 PRECOMPUTED = "precomputed"
-# The rule for a bandwidth of clusters.
-SEARCH = "search"
+# The default rule for a bandwidth where there are labels or targets, and one for clusters.
+PROJECTED, SEARCH = "projected", "search"
 _OF_DIFFERENCES = ("gaussian", "squared", "multiquadric", "rbf_relative")
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
 # Which option of a family a parameter sets.
@@ -50,7 +59,7 @@ _ELSEWHERE = {
     "LowRankKernelLearner",
     "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
 }
-_BANDWIDTH = Instance((str,), "'median', a share of it such as '0.1 median', or 'search'")
+_BANDWIDTH = Instance((str,), "'projected', 'median', a share such as '0.1 median', or 'search'")
 # Types of the parameters of kernels and paradigms, with what is allowed.
 Bandwidth = Annotated[float | str | None, optional(Either((POSITIVE, _BANDWIDTH)))]
 Positive = Annotated[float | None, optional(POSITIVE)]
@@ -76,6 +85,11 @@ class Definitions:
         return self.kernel.get("family") if isinstance(self.kernel, Mapping) else None
 
     @property
+    def is_gaussian(self) -> bool:
+        """Whether the kernel is a Gaussian, by name or an object."""
+        return self.family == "gaussian" or isinstance(self.kernel, Gaussian)
+
+    @property
     def sigma(self) -> Any:
         """A Gaussian's bandwidth as it is given, a rule or a number; ``None`` for other kernels."""
         return self.kernel.get("sigma", "median") if self.family == "gaussian" else None
@@ -97,6 +111,14 @@ class Definitions:
         """Whether y holds continuous targets."""
         return self.settings.get("target_kernel") is not None
 
+    def with_target_kernel(self, n_samples: int) -> Definitions:
+        """Return them with a Gaussian on continuous targets whose sigma is their median distance, if there is none."""
+        if self.is_continuous:
+            return self
+        sigma = "median" if n_samples <= EXACT_SAMPLES else "estimated median"
+        kernel = {"family": "gaussian", "sigma": sigma}
+        return replace(self, settings={**self.settings, "target_kernel": kernel})
+
 
 def definitions_of(estimator: Any) -> Definitions:
     """Return what an estimator's ``kernel``, ``paradigm`` and the parameters of both mean.
@@ -112,10 +134,24 @@ def definitions_of(estimator: Any) -> Definitions:
         if name in settings:
             raise InputError(f"{name} is given twice, as a parameter and in paradigm_params; leave out one of them")
         settings[name] = value
-    definitions = Definitions(kernel_definition(estimator), estimator.paradigm, settings)
+    kernel = kernel_definition(estimator)
+    if estimator.paradigm == "supervised" and isinstance(kernel, Mapping):
+        kernel = _with_projected_bandwidth(kernel)
+    definitions = Definitions(kernel, estimator.paradigm, settings)
     if definitions.family == "gaussian":
         check_sigma(definitions.sigma, SEARCH)
     return definitions
+
+
+def _with_projected_bandwidth(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition with sigma ``projected`` for Gaussians that have none, members of a combination too."""
+    if kernel.get("family") == "gaussian":
+        return {"sigma": PROJECTED, **kernel}
+    members = kernel.get("members")
+    if kernel.get("family") != "combination" or not isinstance(members, list):
+        return dict(kernel)
+    changed = [_with_projected_bandwidth(one) if isinstance(one, Mapping) else one for one in members]
+    return {**kernel, "members": changed}
 
 
 def kernel_definition(estimator: Any) -> Any:

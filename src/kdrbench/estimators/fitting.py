@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -36,7 +35,6 @@ from kdrbench.samples import Samples
 from kdrbench.solvers import (
     MOST_ITERATIONS,
     STARTS,
-    IterationMonitor,
     Monitor,
     Solver,
     Status,
@@ -50,8 +48,8 @@ from kdrbench.solvers.geometry.certificate import Certificate, CertificateOnDema
 from kdrbench.solvers.geometry.stiefel import feasibility_error, orthonormalised, riemannian_gradient
 from kdrbench.solvers.registry import definition_of, method_of
 
-# From here on a clustering by default is evaluated to this share of the trace of its kernel matrix.
-_ROUGH_SAMPLES, _ROUGH = 2000, 1e-3
+# From here on clusterings, and others, with a Gaussian are by default evaluated to this share of their kernel's trace.
+_ROUGH_CLUSTERS, _ROUGH_SAMPLES, _ROUGH = 2000, 5000, 1e-3
 _ALLOWED = ("evaluator", "tolerance", "memory_mib", "engine", "scheduler")
 # Samples that are drawn for the median of those that are streamed, and their entries.
 _MOST_DRAWN, _DRAWN_ENTRIES = 2**17, 2**22
@@ -125,6 +123,8 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
     """
     asked = definitions_of(estimator)
     known = known_samples(estimator, asked, X, y, sample_weight)
+    if known.continuous:
+        asked = asked.with_target_kernel(len(known.of_samples))
     if estimator.n_components == "auto" and isinstance(known.features, Samples):
         raise InputError(
             "n_components='auto' evaluates F for each component, which takes passes over samples that are streamed or "
@@ -139,9 +139,8 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         f"{type(estimator).__name__}, n = {known.features.shape[0]}",
         getattr(named.solver, "tolerance", 0.0),
     )
-    with FitProgress(title, tolerance, int(estimator.verbose)) if estimator.verbose else nullcontext() as progress:
-        most = estimator.max_iter or MOST_ITERATIONS
-        monitor = partial(IterationMonitor, most) if progress is None else partial(WatchedMonitor, most, progress)
+    with FitProgress(title, tolerance, int(estimator.verbose), _remedy(estimator, asked)) as progress:
+        monitor = partial(WatchedMonitor, estimator.max_iter or MOST_ITERATIONS, progress)
         learn = partial(_outcomes, estimator, asked, (known, span), named, monitor, rng)
         best, kernel, doubted = learn(estimator.n_components)
         shares = objective_shares(best)
@@ -149,9 +148,8 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
             best, kernel, doubted = learn(1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED)))
             shares = objective_shares(best)
         learned = _without_false_stall(exactly(best))
-        if progress is not None:
-            iterations = counted(learned.iterations, "iteration")
-            progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
+        iterations = counted(learned.iterations, "iteration")
+        progress.outcome = f"{learned.status} after {iterations}, objective {learned.objective:.8g}"
     if learned.status is not Status.CONVERGED:
         now = f", now {estimator.max_iter}," if estimator.max_iter else ""
         remedy = f"; raise max_iter{now} or scale the features"
@@ -161,6 +159,18 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         warnings.warn(doubt, UserWarning, 4)
     count = max(learned.projection.shape[1], wanted_components(estimator))
     return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares)
+
+
+def _remedy(estimator: Any, asked: Definitions) -> str:
+    """Return what would be quicker than this fit, as a sentence about its parameters."""
+    named = estimator.evaluation or {}
+    exact = asked.is_gaussian and not named.get("tolerance") and "evaluator" not in named
+    ways = [
+        "evaluation={'tolerance': 1e-3}" if exact else "",
+        "n_jobs=-1" if estimator.n_jobs in (None, 1) else "",
+        "fewer samples" if asked.is_gaussian else "kernel='linear'",
+    ]
+    return f"quicker: {', '.join(filter(None, ways))}; verbose=True shows more"
 
 
 def _outcomes(
@@ -175,7 +185,7 @@ def _outcomes(
     """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
     known, span = samples
     features, shape = known.features, known.features.shape
-    evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, (asked, shape[0]))
+    evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, _is_rough(estimator, asked, shape[0]))
     task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
     if known.weights is not None and isinstance(task, SupervisedTask):
         task = replace(task, gamma=task.gamma.reweighted(known.weights))
@@ -192,6 +202,11 @@ def _outcomes(
         problem = task.first_problem(kernel)
         starts = starts_of(estimator, problem, n_components, rng, named, span)
     best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
+    by_default = "tolerance" not in (estimator.evaluation or {}) and evaluation.tolerance > 0.0
+    if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
+        # The approximation that is the default ended the search.
+        task = replace(task, evaluation=evaluation.exact)
+        best = task.learn(kernel, named.solver, best.projection, monitor)
     doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
     wanted = wanted_components(estimator)
     too_many = f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "
@@ -214,31 +229,33 @@ def _check_footprint(estimator: Any, sizes: Sizes, evaluator: str, family: str |
     check_footprint(estimator, needed, sizes, way_out)
 
 
-def evaluation_of(
-    options: Mapping[str, Any] | None, n_jobs: int | None, fitted: tuple[Definitions, int] | None = None
-) -> Evaluation:
+def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False) -> Evaluation:
     """Return the evaluation that ``options`` and ``n_jobs`` (scikit-learn's meaning) ask for.
 
-    ``fitted`` is what is learned and the number of samples. Where it clusters many with a Gaussian kernel and there are
-    no options, a tolerance is the default: each round of an alternation takes passes over all pairs, and rounds end
-    when eigenvalues settle to 1 %.
+    Without a tolerance or an evaluator it is exact, or ``is_rough``: to 1e-3 of the trace of the kernel matrix.
 
     Raises ``InputError`` for an unknown option, or values that are not allowed.
     """
     check_value("evaluation", options, optional(OPTIONS))
     check_names("option of evaluation", options or {}, _ALLOWED)
     check_value("n_jobs", n_jobs, N_JOBS)
-    rough = fitted is not None and fitted[1] >= _ROUGH_SAMPLES and _clusters_by_eigenvalues(fitted[0])
-    default = {"tolerance": _ROUGH} if rough else {}
-    return Evaluation(
-        **(default if options is None else options), threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs))
-    )
+    named = dict(options or {})
+    if is_rough and "evaluator" not in named:
+        named.setdefault("tolerance", _ROUGH)
+    return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
 
 
-def _clusters_by_eigenvalues(asked: Definitions) -> bool:
-    """Return whether it alternates by the papers' rule, with a Gaussian kernel."""
-    joint = asked.settings.get("rule") == "joint"
-    return asked.paradigm != "supervised" and asked.family == "gaussian" and not joint
+def _is_rough(estimator: Any, asked: Definitions, n_samples: int) -> bool:
+    """Return whether many samples and a Gaussian make an exact fit long, and nothing says that it should be exact.
+
+    The objective is known to some 1e-8 then, and stationarity to 1e-4. Rounds of a clustering by the papers' rule end
+    when eigenvalues settle to 1 % anyway; one by the joint rule, or by a ``tol``, is exact.
+    """
+    if not asked.is_gaussian or estimator.tol is not None:
+        return False
+    if asked.paradigm == "supervised":
+        return n_samples >= _ROUGH_SAMPLES
+    return n_samples >= _ROUGH_CLUSTERS and asked.settings.get("rule") != "joint"
 
 
 def resolved_kernel(estimator: Any, asked: Definitions, known: Known, task: Task, n_components: int) -> AnyKernel:
@@ -341,6 +358,11 @@ def _without_false_stall(learned: Learned) -> Learned:
         return learned
     message = f"F does not change beyond rounding: its slope is {slope:.1e}"
     return replace(learned, status=Status.CONVERGED, message=message)
+
+
+def features_of(learned: Learned) -> FloatArray:
+    """Return the samples in memory (n x d) of which this was learned."""
+    return np.asarray(cast(DispatchedProblem, learned.problem).objective.features)
 
 
 def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:

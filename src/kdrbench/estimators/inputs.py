@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,31 +12,51 @@ from sklearn.utils.validation import validate_data
 
 from kdrbench.arrays import Device, checked_features, is_device_array, to_host
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import check_classes, check_spread
+from kdrbench.estimators.common import check_spread
 from kdrbench.estimators.definitions import KERNEL_ALIASES, Definitions
+from kdrbench.estimators.targets import (
+    CLASSES,
+    CONTINUOUS,
+    check_labels,
+    is_continuous,
+    labels_with_unknown,
+    present_values,
+)
 from kdrbench.evaluation import STREAMED_FAMILIES
 from kdrbench.kernels import Gaussian, Linear, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
-from kdrbench.samples import ArraySamples, Codes, Samples, SparseSamples, coded_labels, is_streamed, samples_of
+from kdrbench.samples import (
+    ArraySamples,
+    Codes,
+    Samples,
+    SparseSamples,
+    class_sizes,
+    coded_labels,
+    is_streamed,
+    samples_of,
+)
 
+# Sparse samples that are made dense for a Gaussian.
+_DENSE_BYTES = 2**26
 # Arrays of d x d that a solve holds at once.
 _SQUARES = 3
 # What makes y continuous.
-_CONTINUOUS = "paradigm_params={'target_kernel': 'gaussian'}"
+_CONTINUOUS = "target='continuous'"
 
 
 class Known(NamedTuple):
     """Features (n x d), what is known of the samples, their weights > 0 if any, and the type of what is learned.
 
     Features are a float64 array, samples that are read in passes, or a tensor where it was. The type is float32 for
-    arrays of it, and float64 otherwise.
+    arrays of it, and float64 otherwise. ``continuous``: what is known are targets, and no classes.
     """
 
     features: Any
     of_samples: Any
     weights: FloatArray | None = None
     dtype: type[np.floating[Any]] = np.float64
+    continuous: bool = False
 
 
 def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any = None) -> Known:
@@ -52,10 +73,12 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
         )
     if is_streamed(X):
         features, known = _streamed(estimator, asked, X, y)
-        return Known(features, known, checked_weights(sample_weight, len(features)))
+        weights = checked_weights(sample_weight, len(features))
+        return Known(features, known, _times_class_weights(estimator, known, known, weights))
     if is_device_array(X):
-        features, known = _known_on_device(estimator, asked, X, y)
-        return Known(features, known, checked_weights(sample_weight, len(known)))
+        features, known, continuous = _known_on_device(estimator, asked, X, y)
+        weights = _times_class_weights(estimator, known, None, checked_weights(sample_weight, len(known)))
+        return Known(features, known, weights, continuous=continuous)
     if issparse(X):
         _check_sparse(asked, X)
     if is_device_array(y):
@@ -65,34 +88,60 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
 
 def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight: Any) -> Known:
     options = {"dtype": (np.float64, np.float32), "order": "C", "ensure_min_samples": 2, "accept_sparse": "csr"}
-    paradigm, continuous = asked.paradigm, asked.is_continuous
+    paradigm, continuous = asked.paradigm, False
     if paradigm == "unsupervised" or (y is None and paradigm in ("semi_supervised", "alternative")):
         features, known = validate_data(estimator, X, **options), None
     elif paradigm == "semi_supervised":
-        # NaN means no score, so scores are checked where they are used.
-        features, known = validate_data(estimator, X, **options), y
+        features = validate_data(estimator, X, **options)
+        known, classes = labels_with_unknown(y, estimator.target)
+        if classes is not None:
+            estimator.classes_ = classes
     else:
+        given = y if y is None else present_values(y)
         features, known = validate_data(
-            estimator, X, y, multi_output=np.asarray(y).ndim == 2, y_numeric=continuous, **options
+            estimator, X, given, multi_output=given is not None and given.ndim == 2, **options
         )
+        continuous, known = _as_target(estimator, asked, known)
     weights, dtype = checked_weights(sample_weight, features.shape[0], may_vanish=True), features.dtype.type
     if weights is not None and not weights.all():
         kept = weights > 0.0
         features, known, weights = features[kept], np.asarray(known)[kept], weights[kept]
-    if paradigm in ("supervised", "alternative") and known is not None and not continuous:
-        check_classes(known, _CONTINUOUS if paradigm == "supervised" else "")
-        if known.ndim == 1:
-            estimator.classes_ = np.unique(known)
+    weights = _times_class_weights(estimator, known, None, weights)
+    if issparse(features) and asked.is_gaussian and 8 * math.prod(features.shape) <= _DENSE_BYTES:
+        # A narrow Gaussian needs pairs of samples.
+        features = features.toarray()
     if issparse(features):
+        if continuous:
+            raise InputError("sparse samples can be learned from with class labels only; give X.toarray()")
         return Known(SparseSamples(features), known, weights, dtype)
     features = features.astype(np.float64, copy=False)
     check_spread(estimator, features)
-    return Known(features, known, weights, dtype)
+    return Known(features, known, weights, dtype, continuous)
+
+
+def _as_target(estimator: Any, asked: Definitions, known: NDArray[Any]) -> tuple[bool, NDArray[Any]]:
+    """Return whether y is a continuous target, and it, as float64 then; sets ``classes_`` of one column of labels.
+
+    Raises ``InputError`` where the estimator's ``target`` is not for its paradigm or y.
+    """
+    target = estimator.target
+    if target == CONTINUOUS and asked.paradigm != "supervised":
+        raise InputError(f"target='continuous' is for supervised learning; {asked.paradigm!r} takes labellings")
+    if target == CLASSES and asked.is_continuous:
+        raise InputError("target_kernel is for continuous targets, and target='classes'; leave out one of them")
+    target = CONTINUOUS if asked.is_continuous else target
+    target = CLASSES if asked.paradigm == "alternative" else target
+    if is_continuous(known, target):
+        return True, known.astype(np.float64)
+    check_labels(known, _CONTINUOUS if asked.paradigm == "supervised" else "")
+    if known.ndim == 1:
+        estimator.classes_ = np.unique(known)
+    return False, known
 
 
 def accepts_sparse(estimator: Any) -> bool:
     """Return whether a fit takes sparse samples: class labels, and a kernel that is sums over samples."""
-    continuous = "target_kernel" in (estimator.paradigm_params or {})
+    continuous = estimator.target == CONTINUOUS or "target_kernel" in (estimator.paradigm_params or {})
     families = {**dict.fromkeys(STREAMED_FAMILIES), **KERNEL_ALIASES}
     return bool(estimator.paradigm == "supervised" and estimator.kernel in tuple(families) and not continuous)
 
@@ -131,15 +180,41 @@ def checked_weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> 
     return weights
 
 
+def _times_class_weights(
+    estimator: Any, known: Any, codes: Codes | None, weights: FloatArray | None
+) -> FloatArray | None:
+    """Return sample weights times the weights of their classes by ``class_weight``: ``balanced``, or a dict.
+
+    Raises ``InputError`` where there is not one column of class labels, for a class that is not there, and for weights
+    that are not positive.
+    """
+    if (given := estimator.class_weight) is None:
+        return weights
+    if estimator.paradigm != "supervised" or not hasattr(estimator, "classes_"):
+        raise InputError("class_weight is for supervised learning from one column of class labels; leave it out")
+    classes = estimator.classes_
+    codes = np.searchsorted(classes, known) if codes is None else codes
+    if isinstance(given, str):
+        sizes = class_sizes(codes, len(classes))
+        of_classes = len(codes) / (len(classes) * np.maximum(sizes, 1))
+    else:
+        if absent := [name for name in given if name not in classes.tolist()]:
+            raise InputError(f"class_weight names {absent[0]!r}, but the classes are {classes.tolist()}")
+        of_classes = np.array([given.get(name, 1.0) for name in classes.tolist()], dtype=np.float64)
+        if not (np.isfinite(of_classes) & (of_classes > 0.0)).all():
+            raise InputError(f"class_weight must hold finite numbers > 0, got {dict(given)!r}")
+    return of_classes[codes] * (1.0 if weights is None else weights)
+
+
 def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Samples, Codes]:
     """Return samples that are read in passes, checked in one, and the codes of their labels; sets ``classes_``.
 
     Raises ``InputError`` for what can only be learned from samples in memory, NaN or labels that are no classes.
     """
-    if asked.paradigm != "supervised" or asked.is_continuous:
+    if asked.paradigm != "supervised" or asked.is_continuous or estimator.target == CONTINUOUS:
         raise InputError(
-            "samples that are streamed can be learned from with class labels only: paradigm='supervised' without "
-            "target_kernel; give them as an array for the others"
+            "samples that are streamed can be learned from with class labels only: paradigm='supervised' and no "
+            "continuous target; give them as an array for the others"
         )
     if asked.family is not None and asked.family not in STREAMED_FAMILIES:
         raise InputError(
@@ -157,7 +232,7 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Sampl
         raise InputError(f"samples that are streamed need one label each, {len(samples)}; got shape {labels.shape}")
     samples.check_finite()
     classes, codes = coded_labels(labels)
-    check_classes(classes)
+    check_labels(classes)
     estimator.classes_, estimator.n_features_in_ = classes, samples.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
     return samples, codes
@@ -187,9 +262,8 @@ def _projected_chunks(estimator: Any, X: Any, components: FloatArray) -> Any:
     return (rows_of(chunk[0] if isinstance(chunk, tuple) else chunk) for chunk in (X() if callable(X) else X))
 
 
-def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any]]:
-    """Return features where they are, and y in numpy; sets ``classes_`` and what scikit-learn keeps of X."""
-    continuous = asked.is_continuous
+def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any], bool]:
+    """Return features where they are, y in numpy, and whether it is a target; sets what scikit-learn keeps of both."""
     if asked.paradigm != "supervised":
         raise InputError(
             f"paradigm {asked.paradigm!r} is for arrays of numpy, got {type(X).__name__}; pass X.cpu().numpy()"
@@ -197,16 +271,13 @@ def _known_on_device(estimator: Any, asked: Definitions, X: Any, y: ArrayLike | 
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     features = checked_features(X)
-    given = to_host(y) if is_device_array(y) else np.asarray(y)
-    known = validate_data(estimator, y=given, multi_output=given.ndim == 2, y_numeric=continuous)
+    given = present_values(to_host(y) if is_device_array(y) else y)
+    known = validate_data(estimator, y=given, multi_output=given.ndim == 2)
     if len(known) != features.shape[0] or len(known) < 2:
         raise InputError(f"X has {features.shape[0]} samples and y {len(known)}; both need the same number, at least 2")
     estimator.n_features_in_ = int(features.shape[1])
-    if not continuous:
-        check_classes(known, _CONTINUOUS)
-        if known.ndim == 1:
-            estimator.classes_ = np.unique(known)
-    return features, known
+    continuous, known = _as_target(estimator, asked, known)
+    return features, known, continuous
 
 
 def projected(estimator: Any, X: Any, components: FloatArray) -> Any:

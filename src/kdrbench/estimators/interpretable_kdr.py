@@ -13,15 +13,19 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench.blas import one_blas_thread
-from kdrbench.estimators.common import VERBOSE
+from kdrbench.estimators.common import VERBOSE, mapped_back
 from kdrbench.estimators.definitions import Bandwidth, Count, Offset, Options, Positive
-from kdrbench.estimators.fitting import N_JOBS, fitted
+from kdrbench.estimators.fitting import N_JOBS, features_of, fitted
 from kdrbench.estimators.inputs import accepts_sparse, projected
+from kdrbench.estimators.targets import AUTO, TARGETS
 from kdrbench.extras import needed_for
 from kdrbench.kernels import Combination, Kernel
+from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import PARADIGMS
-from kdrbench.parameters import COUNT, check_parameters
+from kdrbench.parameters import COUNT, Either, Instance, OneOf, check_parameters, optional
 from kdrbench.solvers.geometry.certificate import Certificate
+
+_CLASS_WEIGHT = optional(Either((OneOf(("balanced",)), Instance((Mapping,), "a dict of weights by label"))))
 
 
 def _clusters(estimator: Any) -> bool:
@@ -47,23 +51,33 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ``gaussian`` (``rbf``), ``polynomial`` (``poly``), ``linear``, ``squared``, ``multiquadric``, ``rbf_relative``
         or ``combination``; or an object such as :class:`kdrbench.kernels.UserKernel`.
     sigma, gamma : float, str or None
-        A Gaussian's bandwidth, or gamma = 1 / (2 sigma^2). ``"median"`` (the default) and ``"0.1 median"`` are exact up
-        to 5000 samples, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"search"`` chooses one for
-        clusters (:mod:`kdrbench.paradigms.bandwidth`), takes sixty alternations and needs no ``start``.
+        A Gaussian's bandwidth, or gamma = 1 / (2 sigma^2). ``"median"`` is the median distance of the samples, exact up
+        to 5000 of them, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"projected"`` (the default of
+        supervised learning) is sqrt(q/d) times it, what distances of projected samples are about; ``"0.5 projected"``
+        and ``"0.1 median"`` are shares. ``"search"`` chooses one for clusters, whose default is ``"median"``
+        (:mod:`kdrbench.paradigms.bandwidth`), takes sixty alternations and needs no ``start``.
     degree, gamma, coef0 : int, float, float or None
         Of a polynomial, (gamma x'y + coef0)^degree; by default 3, 1 / n_components and 1.
     kernel_params : dict or None
         Options of the family by their own names, beside or instead of these: ``offset``, ``scale``, ``neighbour``. A
         combination's ``{"members": [...], "weights": "alignment"}`` learns its weights from the labels.
     paradigm : {"supervised", "unsupervised", "semi_supervised", "alternative"}
-        What is learned from: y holds class labels (one column or several) or continuous targets; nothing; expert
-        scores; or labellings that the clusters shall differ from.
+        What is learned from: y holds class labels (one column or several) or continuous targets; nothing; labels of
+        some samples, or expert scores; or labellings that the clusters shall differ from.
+    target : {"auto", "classes", "continuous"}
+        What y is. ``auto``: real numbers that are no integers are a continuous target, text and integers are classes;
+        but whole numbers of more than 20 different values with gaps are a target, and there is a warning where that is
+        a guess. Semi-supervised, labels -1, NaN and ``None`` mean unknown; other real numbers, several columns, and
+        all by ``continuous``, are scores.
+    class_weight : {"balanced"}, dict or None
+        Weights of the samples of a class: ``balanced`` n / (k n_class), or a dict by label. They multiply
+        ``sample_weight``.
     n_clusters, mu : int, float or None
         Number of clusters (``alternative``: by default that of the first labelling), and how much weighs what is known.
         Where ``paradigm="supervised"``, ``n_clusters`` is ignored, so that a search may change ``paradigm`` alone.
     paradigm_params : dict or None
-        Supervised: ``target_kernel`` for continuous y. The others: ``degrees``, ``centred``, ``rule``, ``tolerance``,
-        ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
+        Supervised: ``target_kernel`` of continuous y, by default a Gaussian of median bandwidth. Others: ``degrees``,
+        ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
     solver : str or dict
         A name of ``kdrbench list solvers``, by default ``ism_converged`` (certified to first and second order), or a
         file of one's own; or a method with options: ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best
@@ -83,7 +97,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Used by random starts and portfolios. An integer also deals the groups that estimate a median.
     evaluation : dict or None
         How the kernel's sums may be evaluated (:class:`kdrbench.evaluation.Evaluation`): ``evaluator``, ``tolerance``
-        (0: exact; 1e-3 is quick for large Gaussian problems, and the default to cluster 2000 samples by eigenvalues),
+        (0: exact; 1e-3 is quick for large Gaussian problems, where it changes ``objective_`` by some 1e-8; it is the
+        default from 5000 samples, or 2000 to cluster, unless ``tol`` is given),
         ``memory_mib``, ``scheduler`` (of a Dask cluster). ``objective_`` and ``certificate_`` are exact all the same.
     n_jobs : int or None
         Threads that work side by side; ``None`` is 1, -1 all cores.
@@ -128,7 +143,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     >>> from sklearn.preprocessing import StandardScaler
     >>> from kdrbench.estimators import InterpretableKDR
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = InterpretableKDR(n_components=4).fit(StandardScaler().fit_transform(X), y)
+    >>> model = InterpretableKDR(n_components=4, sigma="median").fit(StandardScaler().fit_transform(X), y)
     >>> round(-model.objective_, 2)
     -1628.14
     """
@@ -145,6 +160,8 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_clusters: Count = None
     mu: Positive = None
     paradigm_params: Options = None
+    target: Annotated[str, TARGETS] = AUTO
+    class_weight: Annotated[Any, _CLASS_WEIGHT] = None
     solver: str | Mapping[str, Any] = "ism_converged"
     start: str | ArrayLike | None = None
     n_init: Annotated[int, COUNT] = 10
@@ -181,8 +198,22 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return the clusters of the samples, ``fit(X, y).labels_``; there is none for supervised learning."""
         return np.asarray(self.fit(X, y).labels_)
 
+    @available_if(_clusters)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return for each sample the cluster of the nearest training sample, both projected."""
+        from sklearn.neighbors import KNeighborsClassifier
+
+        check_is_fitted(self)
+        nearest = KNeighborsClassifier(1).fit(self._projected, self.labels_)
+        return np.asarray(nearest.predict(self.transform(X)))
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return Z W' for projected samples Z: of all samples that are projected there, the nearest to the origin."""
+        check_is_fitted(self)
+        return mapped_back(X, self.components_)
+
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for attribute in ("classes_", "labels_", "embedding_", "history_", "explained_objective_ratio_"):
+        for attribute in ("classes_", "labels_", "embedding_", "history_", "_projected", "explained_objective_ratio_"):
             # Attributes of another paradigm's fit.
             self.__dict__.pop(attribute, None)
         fit = fitted(self, X, y, sample_weight)
@@ -195,6 +226,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.components_ = learned.projection.T.astype(fit.dtype, copy=False)
         if learned.clustering is not None:
             self.labels_, self.embedding_ = learned.clustering.labels, learned.clustering.embedding
+            self._projected = fit.span.project(features_of(learned), learned.projection)
             self.history_ = np.array([round_.objective for round_ in learned.clustering.rounds])
 
     @property

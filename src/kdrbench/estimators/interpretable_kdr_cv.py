@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,26 +15,44 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter, validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import VERBOSE, check_classes
-from kdrbench.estimators.definitions import definitions_of, given_options
+from kdrbench.estimators.common import VERBOSE
+from kdrbench.estimators.definitions import PROJECTED, definitions_of, given_options
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
+from kdrbench.estimators.targets import (
+    CLASSES,
+    CONTINUOUS,
+    check_labels,
+    is_continuous,
+    plain_values,
+    present_values,
+)
 from kdrbench.parameters import Instance, OneOf, check_parameters, check_value, optional, whole
 
 _SAMPLES: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr"}
 _PREFIX = "reduction__"
-_SIGMAS = {"sigma": ["0.25 median", "0.5 median", "median", "2 median"]}
+_SIGMAS = {"sigma": ["0.5 projected", "projected", "2 projected"]}
 _DEGREES = {"degree": [1, 2, 3]}
 _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
 _FOLDS = 5
+# How candidates of the default grid are fitted where the estimator leaves it open; what is chosen is fitted fully.
+_OPEN = ("tol", "max_iter", "evaluation")
+_TRIAL = {"max_iter": 10, "evaluation": {"tolerance": 1e-3}}
 _COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
 _GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
+
+
+def _predicts(method: str, search: Any) -> bool:
+    """Return whether the final estimator has a method; nearest neighbours have, of classes even probabilities."""
+    final = search.predictor_[-1] if hasattr(search, "predictor_") else search.final_estimator
+    return final is None or hasattr(final, method)
 
 
 @dataclass(repr=False, eq=False)
@@ -43,19 +63,22 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
     ``best_score_`` is the highest of many and so too high: judge the choice by cross validation around this estimator.
 
+    There is a ``UserWarning`` where the best of several values of a parameter is the smallest or largest of them.
+
     Parameters
     ----------
-    estimator : InterpretableKDR or None
-        What is fitted, with the parameters that are not chosen; supervised. ``None``: the defaults.
     n_components : int, list of int or None
         Candidates q. ``None``: powers of two below the number C of classes, C, and 2 C; at most n_features.
+    estimator : InterpretableKDR or None
+        What is fitted, with the parameters that are not chosen; supervised. ``None``: the defaults.
     param_grid : dict, list of dicts or None
         Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
-        ``None``: sigma of a Gaussian (1/4, 1/2, 1, 2 medians), the degree of a polynomial (1 to 3), nothing for other
-        kernels; what ``estimator`` sets itself is kept.
-    scaler : {"standard", "passthrough"} or transformer
+        ``None``: sigma of a Gaussian (1/2, 1, 2 times "projected"), the degree of a polynomial (1 to 3), nothing for
+        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 10 iterations, unless
+        ``estimator`` has a ``tol``, ``max_iter`` or ``evaluation``, and what is chosen until it converges.
+    scaler : {"standard", "passthrough"}, transformer or None
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
-        make them dense), nothing, or a transformer, such as a ``ColumnTransformer`` of a frame with text.
+        make them dense), nothing (or ``None``), or a transformer, such as a ``ColumnTransformer`` of a frame with text.
     final_estimator : estimator or None
         Predicts from projected samples. ``None``: ``KNeighborsClassifier()``, for continuous targets
         ``KNeighborsRegressor()``.
@@ -99,9 +122,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     3
     """
 
-    estimator: Annotated[InterpretableKDR | None, optional(Instance((InterpretableKDR,), "an InterpretableKDR"))] = None
-    _: KW_ONLY
     n_components: Annotated[int | Sequence[int] | None, _COUNTS] = None
+    _: KW_ONLY
+    estimator: Annotated[InterpretableKDR | None, optional(Instance((InterpretableKDR,), "an InterpretableKDR"))] = None
     param_grid: Annotated[Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None, _GRID] = None
     scaler: Any = "standard"
     final_estimator: Any = None
@@ -125,34 +148,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
         """
         check_parameters(self)
-        from sklearn.model_selection import GridSearchCV
-
-        rng = check_random_state(self.random_state)
-        features, known, weights = self._checked(X, y, sample_weight)
-        pipeline = self._pipeline(issparse(features), rng)
-        candidates = self._candidates(pipeline, features, known)
-        search = GridSearchCV(
-            pipeline,
-            candidates,
-            scoring=self.scoring,
-            cv=self._splitter(pipeline, rng),
-            refit=partial(chosen_row, self.selection),
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-        weighted = [name for name, step in pipeline.steps if has_fit_parameter(step, "sample_weight")]
-        options = {} if weights is None else {f"{name}__sample_weight": weights for name in weighted}
-        # Metadata have been routed to this ``fit``; from here they go to steps by name.
-        with config_context(enable_metadata_routing=False):
-            try:
-                search.fit(features, known, groups=groups, **options)
-            except ValueError as error:
-                if "fits failed" not in str(error):
-                    raise
-                # Raise the error of a fit alone.
-                first = {name: values[0] for name, values in candidates[0].items()}
-                clone(pipeline).set_params(**first).fit(features, known, **options)
-                raise
+        # Metadata have been routed to this ``fit`` and go to steps by name; steps exchange arrays.
+        with config_context(enable_metadata_routing=False, transform_output="default"):
+            search = self._searched(X, y, sample_weight, groups)
         self.n_splits_, self.scorer_, self.best_index_ = search.n_splits_, search.scorer_, int(search.best_index_)
         self.cv_results_ = {name.replace(_PREFIX, ""): values for name, values in search.cv_results_.items()}
         self.cv_results_["params"] = [
@@ -166,38 +164,101 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         reduction = self.predictor_["reduction"]
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)
+        for message in best_at_an_end(self.best_params_, self.cv_results_["params"], self.n_features_in_):
+            warnings.warn(message, UserWarning, 2)
         return self
+
+    def _searched(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
+        """Return the fitted grid search."""
+        from sklearn.model_selection import GridSearchCV
+
+        rng = check_random_state(self.random_state)
+        features, known, weights = self._checked(X, y, sample_weight)
+        pipeline = self._pipeline(issparse(features), rng)
+        candidates = self._candidates(pipeline, features, known)
+        is_trial = self.param_grid is None and all(getattr(pipeline["reduction"], name) is None for name in _OPEN)
+        trial = {f"{_PREFIX}{name}": value for name, value in _TRIAL.items()} if is_trial else {}
+        search = GridSearchCV(
+            clone(pipeline).set_params(**trial),
+            candidates,
+            scoring=self.scoring,
+            cv=self._splitter(pipeline, rng),
+            refit=partial(chosen_row, self.selection),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        weighted = [name for name, step in pipeline.steps if has_fit_parameter(step, "sample_weight")]
+        options = {} if weights is None else {f"{name}__sample_weight": weights for name in weighted}
+        try:
+            with warnings.catch_warnings():
+                if is_trial:
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                search.fit(features, known, groups=groups, **options)
+            if is_trial:
+                best = clone(pipeline).set_params(**search.best_params_)
+                search.best_estimator_ = best.fit(features, known, **options)
+            return search
+        except ValueError as error:
+            if "fits failed" not in str(error):
+                raise
+            # Raise the error of a fit alone.
+            first = {name: values[0] for name, values in candidates[0].items()}
+            clone(pipeline).set_params(**first).fit(features, known, **options)
+            raise
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
-        check_is_fitted(self)
-        return self.best_estimator_.transform(self._validated(X))
+        return self._from(self._fitted("best_estimator_").transform, X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the samples that are projected to these, the nearest to the mean, in the units of the features."""
+        with config_context(transform_output="default"):
+            return self._fitted("best_estimator_").inverse_transform(X)
+
+    @available_if(partial(_predicts, "predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Return what ``final_estimator`` predicts."""
+        return self._from(self._fitted("predictor_").predict, X)
+
+    @available_if(partial(_predicts, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of ``classes_`` by ``final_estimator``."""
+        return self._from(self._fitted("predictor_").predict_proba, X)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score by ``scoring`` of ``predictor_``, for cross validation around this estimator."""
-        check_is_fitted(self)
-        return float(self.scorer_(self.predictor_, self._validated(X), y))
+        predictor = self._fitted("predictor_")
+        return float(self._from(lambda samples: self.scorer_(predictor, samples, plain_values(y)), X))
 
-    def _validated(self, X: Any) -> Any:
-        """Return checked samples; those of a frame are left for a ``scaler`` of one's own to read."""
-        if hasattr(X, "columns") and not isinstance(self.scaler, str):
-            return validate_data(self, X, skip_check_array=True, reset=False)
-        return validate_data(self, X, **_SAMPLES, reset=False)
+    def _fitted(self, name: str) -> Any:
+        check_is_fitted(self)
+        return getattr(self, name)
+
+    def _from(self, method: Callable[[Any], Any], X: Any) -> Any:
+        """Return what a method of a pipeline, whose steps exchange arrays, makes of checked samples."""
+        samples = validate_data(self, X, **self._columns_or(_SAMPLES, X), reset=False)
+        with config_context(transform_output="default"):
+            return method(samples)
+
+    def _columns_or(self, checks: dict[str, Any], X: Any) -> dict[str, Any]:
+        """Return how samples are checked: those of a frame are left for a ``scaler`` of one's own to read."""
+        own = hasattr(X, "columns") and self.scaler is not None and not isinstance(self.scaler, str)
+        return {"skip_check_array": True} if own else checks
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return checked samples, targets and weights; sets ``classes_`` unless y is continuous."""
-        if hasattr(X, "columns") and not isinstance(self.scaler, str):
+        given = None if y is None else present_values(y)
+        checks = self._columns_or({**_SAMPLES, "order": "C", "ensure_min_samples": 2}, X)
+        if "skip_check_array" in checks:
             # A ``ColumnTransformer`` takes columns of any types by their names.
-            known = validate_data(self, y=y)
-            features = validate_data(self, X, skip_check_array=True)
+            known, features = validate_data(self, y=given), validate_data(self, X, **checks)
             check_consistent_length(features, known)
         else:
-            features, known = validate_data(self, X, y, **_SAMPLES, order="C", ensure_min_samples=2)
+            features, known = validate_data(self, X, given, **checks)
         self.__dict__.pop("classes_", None)
-        # Whole numbers are targets, too, where the estimator says so.
-        numbers = known.dtype.kind == "f" and type_of_target(known).startswith("continuous")
-        if not (numbers or definitions_of(self._estimator).is_continuous):
-            check_classes(known)
+        definitions = definitions_of(self._estimator)
+        if not is_continuous(known, CONTINUOUS if definitions.is_continuous else self._estimator.target):
+            check_labels(known, "estimator=InterpretableKDR(target='continuous')")
             self.classes_ = np.unique(known)
         return features, known, checked_weights(sample_weight, features.shape[0], may_vanish=True)
 
@@ -220,6 +281,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         reduction, scaler, final_estimator = clone(self._estimator), self.scaler, self.final_estimator
         if reduction.random_state is None and self.random_state is not None:
             reduction.set_params(random_state=int(rng.randint(2**31)))
+        # Part of the samples need not look like all of them.
+        reduction.set_params(target=CLASSES if hasattr(self, "classes_") else CONTINUOUS)
+        scaler = "passthrough" if scaler is None else scaler
         if isinstance(scaler, str):
             check_value("scaler", scaler, OneOf(("standard", "passthrough")))
             # Centred, sparse samples would be dense.
@@ -268,9 +332,41 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        # Of its final estimator; whether y is classes is known by a fit.
+        tags.classifier_tags = ClassifierTags()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.sparse = accepts_sparse(InterpretableKDR() if self.estimator is None else self.estimator)
+        estimator = self.estimator if isinstance(self.estimator, InterpretableKDR) else InterpretableKDR()
+        tags.input_tags.sparse = accepts_sparse(estimator)
         return tags
+
+
+def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], n_features: int) -> Iterator[str]:
+    """Yield a sentence for each parameter whose best value is the smallest or largest of several.
+
+    Compared are numbers, and shares of a bandwidth by one rule. Whole numbers end at 1, components at ``n_features``.
+    """
+    for name, value in best.items():
+        sizes = {size for params in tried if name in params and (size := _size(params[name], value)) is not None}
+        size = _size(value, value)
+        if size is None or len(sizes) < 2 or size not in (min(sizes), max(sizes)):
+            continue
+        largest = size == max(sizes)
+        if (isinstance(value, Integral) and not largest and size == 1) or (name, size) == ("n_components", n_features):
+            continue
+        which, more = ("largest", "larger") if largest else ("smallest", "smaller")
+        grid = "n_components=[...]" if name == "n_components" else f"param_grid={{{name!r}: [...]}}"
+        yield f"the best {name}, {value!r}, is the {which} of its candidates; try {more} ones by {grid}"
+
+
+def _size(value: Any, like: Any) -> float | None:
+    """Return a number, or the share of a bandwidth by the rule of ``like``; ``None`` for others."""
+    if isinstance(value, Real) and isinstance(like, Real):
+        return float(value)
+    if isinstance(value, str) and isinstance(like, str) and value.split()[-1:] == like.split()[-1:]:
+        share, _, rule = value.rpartition(" ")
+        with suppress(ValueError):
+            return float(share or 1.0) if rule in ("median", PROJECTED) else None
+    return None
 
 
 def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:

@@ -65,7 +65,7 @@ class KPCATrick(LabelledTransformer):
         ``LinearDiscriminantAnalysis`` or those of other packages, whose parameters a search reaches as
         ``learner__...``; or an object whose ``fit(features, labels)`` returns the map (D x d).
     learner_params : dict or None
-        Options of a named learner, for instance ``{"n_neighbours": 5}``.
+        Options of a named learner, for instance ``{"n_neighbors": 5}``.
     kernel : str, kernel or callable
         ``gaussian`` (``rbf``) is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (``poly``)
         (gamma x'y + coef0)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
@@ -170,11 +170,14 @@ class KPCATrick(LabelledTransformer):
         return self.map_.transform(features)
 
     def _learner(self) -> Learner:
+        given = self.learner_params or {}
         if isinstance(self.learner, BaseEstimator):
-            if self.learner_params:
+            if given:
                 raise InputError("learner_params belong to a learner's name; an estimator has its own")
             return TransformerMap(self.learner)
-        return build_learner(self.learner, self.learner_params)
+        # Estimators have scikit-learn's spelling.
+        options = {"n_neighbours" if name == "n_neighbors" else name: value for name, value in given.items()}
+        return build_learner(self.learner, options)
 
     def _given(self, features: FloatArray) -> AnyKernel:
         if self.candidates is not None:

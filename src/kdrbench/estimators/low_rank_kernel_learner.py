@@ -32,6 +32,7 @@ from kdrbench.estimators.definitions import (
     kernel_definition,
     pairwise_kernel,
 )
+from kdrbench.estimators.targets import present_values
 from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.parameters import (
@@ -142,7 +143,9 @@ class LowRankKernelLearner(LabelledTransformer):
         """
         check_parameters(self)
         self.__dict__.pop("classes_", None)
-        features, labels = self._validated(X, y, constraints)
+        features, labels = self._validated(X, y if y is None else present_values(y), constraints)
+        if np.may_share_memory(features, np.asarray(X)):
+            features = features.copy()
         check_spread(self, features, _MOST_SPREAD)
         size = Samples(*features.shape)
         check_footprint(self, self._needed(size), size, self._way_out)

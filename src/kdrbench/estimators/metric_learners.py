@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from kdrbench import metric_learning
-from kdrbench.estimators.common import LabelledTransformer, Samples
+from kdrbench.errors import InputError
+from kdrbench.estimators.common import LabelledTransformer, Samples, mapped_back
 from kdrbench.estimators.definitions import Count, Positive
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import entries_of_block
@@ -46,6 +48,8 @@ def of_alignment(n_kernels: int, samples: Samples) -> float:
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
+    _keeps_samples: ClassVar[bool] = False
+
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
 
@@ -54,6 +58,11 @@ class _LinearMetricLearner(LabelledTransformer):
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return np.asarray(features @ self.components_.T)
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return the shortest samples that are mapped to these."""
+        check_is_fitted(self)
+        return mapped_back(X, self.components_)
 
     @abstractmethod
     def _learner(self) -> metric_learning.Learner:
@@ -74,6 +83,8 @@ class NCA(_LinearMetricLearner):
 
     Parameters
     ----------
+    n_components : int or None
+        Columns d of A; ``None``: as many as there are features. Fewer are found directly, from principal axes.
     max_iter : int
         Iterations of L-BFGS. Stopping early is a part of the method as it is used here: reaching ``max_iter`` is no
         failure unless ``tol`` is given.
@@ -83,7 +94,7 @@ class NCA(_LinearMetricLearner):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_features, n_features)
+    components_ : ndarray of shape (d, n_features)
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
         Iterations taken.
@@ -102,12 +113,13 @@ class NCA(_LinearMetricLearner):
     (150, 4)
     """
 
+    n_components: Count = None
     _: KW_ONLY
     max_iter: Annotated[int, COUNT] = 50
     tol: Positive = None
 
     def _learner(self) -> metric_learning.NCA:
-        return metric_learning.NCA(self.max_iter)
+        return metric_learning.NCA(self.max_iter, self.n_components)
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5)
@@ -126,6 +138,8 @@ class LMNN(_LinearMetricLearner):
 
     Parameters
     ----------
+    n_components : int or None
+        Columns d of A; ``None``: as many as there are features. Fewer are found directly, from principal axes.
     n_neighbors : int
         Target neighbours of each sample: its nearest of the same class in the given features.
     push : float
@@ -136,11 +150,12 @@ class LMNN(_LinearMetricLearner):
         Iterations of L-BFGS (with ``tol``: of each descent). Without ``tol`` stopping early is a part of the method:
         more steps fit training samples and classify others worse.
     tol : float or None
-        A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``.
+        A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``; it
+        needs all components.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_features, n_features)
+    components_ : ndarray of shape (d, n_features)
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
         Iterations of L-BFGS, over all descents.
@@ -161,15 +176,17 @@ class LMNN(_LinearMetricLearner):
     True
     """
 
-    n_neighbors: Annotated[int, COUNT] = 3
+    n_components: Count = None
     _: KW_ONLY
+    n_neighbors: Annotated[int, COUNT] = 3
     push: Annotated[float, NOT_NEGATIVE] = 1.0
     regularization: Annotated[float, NOT_NEGATIVE] = 0.0
     max_iter: Annotated[int, COUNT] = 20
     tol: Positive = None
 
     def _learner(self) -> metric_learning.LMNN:
-        return metric_learning.LMNN(self.n_neighbors, self.push, self.regularization, self.max_iter)
+        options = (self.push, self.regularization, self.max_iter, self.n_components)
+        return metric_learning.LMNN(self.n_neighbors, *options)
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         self.__dict__.pop("relative_gap_", None)
@@ -177,6 +194,8 @@ class LMNN(_LinearMetricLearner):
         if self.tol is None:
             early, self.n_iter_ = learner.descend(features, labels)
             return early
+        if self.n_components is not None:
+            raise InputError("tol proves an optimum over all maps; leave out n_components, or tol")
         objective, scale = learner.scaled_objective(features, labels)
         optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
         self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
@@ -195,10 +214,10 @@ class DNE(_LinearMetricLearner):
 
     Parameters
     ----------
-    n_neighbors : int
-        Neighbours within the class, and as many outside it.
     n_components : int or None
         Columns d of A; ``None``: as many as there are negative eigenvalues, each of which lowers the trace.
+    n_neighbors : int
+        Neighbours within the class, and as many outside it.
 
     Attributes
     ----------
@@ -219,9 +238,9 @@ class DNE(_LinearMetricLearner):
     (150, 2)
     """
 
-    n_neighbors: Annotated[int, COUNT] = 3
-    _: KW_ONLY
     n_components: Count = None
+    _: KW_ONLY
+    n_neighbors: Annotated[int, COUNT] = 3
 
     def _learner(self) -> metric_learning.DNE:
         return metric_learning.DNE(self.n_neighbors, self.n_components)

@@ -68,6 +68,12 @@ class FeatureSpan:
         centred = features if self.mean is None else features - mean
         return centred if self.basis is None else np.ascontiguousarray(centred @ self.basis)
 
+    def project(self, lowered: FloatArray, projection: FloatArray) -> FloatArray:
+        """Return X W of samples that were lowered, for W (d x q) of which only the part in the span differs."""
+        inside = projection if self.basis is None else self.basis.T @ projection
+        offset = 0.0 if self.mean is None else self.mean @ projection
+        return np.asarray(lowered @ inside + offset)
+
     def restricted(self, projection: FloatArray, count: int) -> FloatArray:
         """Return ``count`` orthonormal columns of the span (r x count), those of d x q ``projection`` in it first.
 

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.multiclass import type_of_target
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
+from kdrbench.estimators.targets import is_continuous, plain_values
 from kdrbench.evaluation import build_problem
 from kdrbench.inference.refits import embedded
 from kdrbench.kernels import Gaussian
@@ -32,7 +32,7 @@ def gamma_of(y: ArrayLike) -> FactoredGamma:
     Class labels, n or n x m, have the linear kernel on their one-hot columns. Continuous targets have a Gaussian kernel
     whose bandwidth is their root mean square distance.
     """
-    if not type_of_target(y).startswith("continuous"):
+    if not is_continuous(plain_values(y)):
         return supervised_gamma(y)
     targets = np.asarray(y, dtype=np.float64)
     return target_gamma(targets, Gaussian(rms_distance(targets.reshape(len(targets), -1))))

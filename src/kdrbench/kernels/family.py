@@ -293,6 +293,15 @@ def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
     return distances
 
 
+def projected_share(features: FloatArray, n_components: int) -> float:
+    """Return sqrt(q/d): the distances of X W as a share of those of X (n x d), where X varies alike in all directions.
+
+    q is ``n_components``, and d counts the columns that vary: others add nothing to a distance.
+    """
+    n_varying = int(np.count_nonzero(np.ptp(np.asarray(features[:]), axis=0)))
+    return float(np.sqrt(min(1.0, n_components / max(n_varying, 1))))
+
+
 @dataclass(frozen=True, eq=False)
 class RelativeGaussian:
     """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".

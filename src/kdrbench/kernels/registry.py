@@ -24,6 +24,7 @@ from kdrbench.kernels.family import (
     RelativeGaussian,
     Squared,
     neighbour_distances,
+    projected_share,
 )
 from kdrbench.kernels.median import estimated_median_distance, median_distance
 from kdrbench.methods import build_method, is_own, load_method, unknown_method
@@ -32,10 +33,10 @@ from kdrbench.parameters import COUNT, Instance, check_names, check_value
 # What a kernel's class must have.
 CONTRACT = ("pairing", "value", "derivative", "second_derivative")
 Definition = Mapping[str, Any]
-# The median distance, or a number of times as much, exact or estimated where that is said.
-_MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(exact|estimated) )?median")
+# The median distance, exact or estimated where that is said, or that expected of projected samples; or a share of it.
+_MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(?:(exact|estimated) )?median|(projected))")
 # Examples of what it matches.
-_MEDIANS = ("median", "exact median", "estimated median", "0.1 median")
+_MEDIANS = ("median", "exact median", "estimated median", "0.1 median", "projected", "0.5 projected")
 # Up to this number of samples, the median is exact even where it need not be.
 EXACT_SAMPLES = 5000
 
@@ -69,7 +70,10 @@ class Family:
 def _gaussian(options: Definition, samples: Samples) -> Kernel:
     sigma = options["sigma"]
     if isinstance(sigma, str) and (fraction := _MEDIAN.fullmatch(sigma)):
-        return _median_gaussian(float(fraction[1] or 1.0), fraction[2], samples)
+        share = float(fraction[1] or 1.0)
+        if fraction[3]:
+            share *= projected_share(samples.features, samples.n_components)
+        return _median_gaussian(share, fraction[2], samples)
     check_sigma(sigma)
     return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
 
@@ -186,9 +190,10 @@ def build_kernel(
     ``definition`` holds ``family`` and options; a combination's ``members`` are definitions, each with its
     ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
     centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples, ``0.1 median``
-    a tenth of it, ``neighbour: 7`` takes each sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one
-    over ``n_components``. A family that is a file or ``module:Class`` is a dataclass of its options; if it has a method
-    ``on_samples(features, n_components)``, the kernel is what that returns.
+    a tenth of it, ``projected`` sqrt(q/d) times as much (:func:`.projected_share`). ``neighbour: 7`` takes each
+    sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over ``n_components``. A family that is a
+    file or ``module:Class`` is a dataclass of its options; if it has a method ``on_samples(features, n_components)``,
+    the kernel is what that returns.
 
     The median is exact, on ``threads`` threads. With a ``seed`` and more than 5000 samples it is estimated from random
     groups, with a relative error of some 1e-4, and the kernel is an :class:`kdrbench.kernels.EstimatedGaussian`.

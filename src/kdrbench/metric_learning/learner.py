@@ -13,6 +13,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.methods import build_method
 from kdrbench.metric_learning.neighbours import IntArray, SquaredRows, nearest_among, row_blocks
+from kdrbench.parameters import check_value, whole
 
 
 class Learner(Protocol):
@@ -138,6 +139,19 @@ def inverse_scale(features: FloatArray) -> float:
     if not math.isfinite(scale):
         raise InputError(f"features differ by {largest:.3g} at most, which is too small to scale; give larger units")
     return scale
+
+
+def leading_axes(centred: FloatArray, n_components: int | None) -> FloatArray:
+    """Return the start of a map of centred features (n x D): their first principal axes, D x ``n_components``.
+
+    The identity for ``None``. Raises ``InputError`` for more components than features.
+    """
+    n_features = centred.shape[1]
+    if n_components is None:
+        return np.eye(n_features)
+    check_value("n_components", n_components, whole(1, n_features, f"the {n_features} features"))
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return np.ascontiguousarray(axes[:, : -n_components - 1 : -1])
 
 
 def centred_features(features: FloatArray, *, squared: bool = False) -> FloatArray:

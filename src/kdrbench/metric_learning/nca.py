@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.learner import LaplacianProduct, checked_classes, class_order, inverse_scale
+from kdrbench.metric_learning.learner import (
+    LaplacianProduct,
+    checked_classes,
+    class_order,
+    inverse_scale,
+    leading_axes,
+)
 from kdrbench.metric_learning.neighbours import IntArray, distance_rows, row_blocks
-from kdrbench.parameters import COUNT, check_parameters
+from kdrbench.parameters import COUNT, check_parameters, optional
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,8 @@ class NCA:
 
         min_A  f(A) = -sum_i sum_{j != i, y_j = y_i} p_ij,   p_ij = exp(-|A'x_i - A'x_j|^2) / sum_{l != i} exp(...)
 
-    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one. Where D
+    by L-BFGS from the identity, at most ``max_iterations``, on features scaled to mean squared distance one; for A with
+    ``n_components`` columns from as many principal axes. Where D
     is not less than n - 1 a map exists that collapses every class and makes f as small as one likes: start and stopping
     then decide the result.
 
@@ -28,12 +35,16 @@ class NCA:
     """
 
     max_iterations: Annotated[int, COUNT] = 50
+    n_components: Annotated[int | None, optional(COUNT)] = None
 
     def __post_init__(self) -> None:
         check_parameters(self, "learner option")
 
     def fit(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        """Return A (D x D) for ``features`` (n x D); ``InputError`` with one class or samples that all coincide."""
+        """Return A (D x d) for ``features`` (n x D).
+
+        Raises ``InputError`` with one class, samples that all coincide, or more components than features.
+        """
         return self.descend(features, labels)[0]
 
     def descend(
@@ -44,16 +55,16 @@ class NCA:
 
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         # About the mean: NCA knows differences only, and these are computed from products.
-        scaled, n_features = scale * (features - features.mean(axis=0)), features.shape[1]
+        scaled = scale * (features - features.mean(axis=0))
+        start = leading_axes(scaled, self.n_components)
 
         def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = nca_objective(flat.reshape(n_features, n_features), scaled, codes)
+            value, gradient = nca_objective(flat.reshape(start.shape), scaled, codes)
             return value, gradient.ravel()
 
         options = {"maxiter": self.max_iterations}
-        start = np.eye(n_features).ravel()
-        minimum = minimize(evaluate, start, jac=True, method="L-BFGS-B", tol=tolerance, options=options)
-        return scale * minimum.x.reshape(n_features, n_features), int(minimum.nit)
+        minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", tol=tolerance, options=options)
+        return scale * minimum.x.reshape(start.shape), int(minimum.nit)
 
 
 def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:

@@ -30,7 +30,7 @@ from kdrbench.parameters import (
     check_value,
     whole,
 )
-from kdrbench.reduction.common import Components, LinearReducer, Reducer, Response, Shrinkage
+from kdrbench.reduction.common import Components, LinearReducer, Reducer, Response, Shrinkage, Target
 
 
 @dataclass(repr=False, eq=False)
@@ -98,6 +98,7 @@ class PLSDA(LinearReducer):
     n_components: Components = None
     _: KW_ONLY
     scale: Annotated[bool, FLAG] = True
+    target: Target = "auto"
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         targets = response.indicators()
@@ -331,6 +332,7 @@ class SupervisedUMAP(Reducer):
     n_neighbors: Annotated[int, whole(2)] = 15
     target_weight: Annotated[float, Interval(0.0, 1.0)] = 0.5
     random_state: Any = None
+    target: Target = "auto"
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         with needed_for("SupervisedUMAP"):

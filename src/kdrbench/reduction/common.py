@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import svd
 from sklearn.covariance import ledoit_wolf_shrinkage
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, Samples
+from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, check_classes_alone, check_labels, is_continuous
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
@@ -23,6 +23,7 @@ from kdrbench.parameters import COUNT, Either, Interval, OneOf, check_value, opt
 Components = Annotated[int | None, optional(COUNT)]
 # Rounding of a column, in units of the precision of its largest entry.
 _CONSTANT = 8.0
+Target = Annotated[str, TARGETS]
 Shrinkage = Annotated[Any, Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)]
 
 
@@ -64,18 +65,18 @@ class Response:
         return np.asarray(np.searchsorted(edges, self.values, side="left"), dtype=np.intp)
 
 
-def response_of(target: NDArray[Any]) -> Response:
-    """Return class labels as codes, and real numbers that are no integers as continuous values.
+def response_of(y: NDArray[Any], target: str = AUTO) -> Response:
+    """Return class labels as codes, or continuous values where ``target`` says so, as :func:`is_continuous`.
 
     Raises ``InputError`` unless there are two different ones.
     """
-    if type_of_target(target).startswith("continuous"):
-        values = np.asarray(target, dtype=np.float64)
+    if is_continuous(y, target):
+        values = np.asarray(y, dtype=np.float64)
         if np.ptp(values) == 0.0:
             raise InputError(f"y has the one value {values[0]:g}; give at least 2 different ones")
         return Response(values)
-    check_classification_targets(target)
-    classes, codes = np.unique(target, return_inverse=True)
+    check_labels(y, "target='continuous'" if target != AUTO else "")
+    classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes}")
     return Response(np.asarray(codes, dtype=np.intp), classes)
@@ -83,6 +84,9 @@ def response_of(target: NDArray[Any]) -> Response:
 
 class Reducer(LabelledTransformer):
     """A supervised transformer to ``n_components`` columns; a subclass learns, and maps checked samples.
+
+    ``target`` of those that learn from both, "auto", "classes" or "continuous", says what y is: by itself real numbers
+    are continuous, and so are whole numbers of more than 20 values with gaps.
 
     All have ``classes_`` (unless y was continuous), ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
     """
@@ -94,7 +98,7 @@ class Reducer(LabelledTransformer):
     def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         if not self._continuous:
-            check_classification_targets(target)
+            check_classes_alone(target, type(self).__name__)
         return features, target
 
     def _needed(self, samples: Samples) -> float:
@@ -104,7 +108,7 @@ class Reducer(LabelledTransformer):
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
-        response = response_of(labels)
+        response = response_of(labels, getattr(self, "target", AUTO if self._continuous else CLASSES))
         if response.classes is not None:
             self.classes_ = response.classes
         count = n_components_of(self.n_components, features.shape[1], response)
@@ -119,6 +123,8 @@ class Reducer(LabelledTransformer):
 
 class LinearReducer(Reducer):
     """A reducer with ``transform(X) = X @ components_.T``; a feature that does not vary has the weight 0."""
+
+    _keeps_samples: ClassVar[bool] = False
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         varies = np.ptp(features, axis=0) > _CONSTANT * np.finfo(float).eps * np.abs(features).max(axis=0)

@@ -23,6 +23,7 @@ from kdrbench.reduction.common import (
     LinearReducer,
     Response,
     Shrinkage,
+    Target,
     Whitened,
     numerical_rank,
     whitened,
@@ -37,6 +38,7 @@ class _InverseRegression(LinearReducer):
     _: KW_ONLY
     n_slices: Annotated[int, whole(2)] = 10
     shrinkage: Shrinkage = None
+    target: Target = "auto"
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         white = whitened(centred, self.shrinkage)

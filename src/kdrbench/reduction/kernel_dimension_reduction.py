@@ -20,6 +20,7 @@ from kdrbench.reduction.common import (
     Components,
     LinearReducer,
     Response,
+    Target,
     in_their_span,
     numerical_rank,
     of_kernel_matrix,
@@ -69,6 +70,7 @@ class GradientKDR(LinearReducer):
     _: KW_ONLY
     bandwidth: Annotated[float, POSITIVE] = 1.0
     regularization: Annotated[float, POSITIVE] = 1e-5
+    target: Target = "auto"
 
     def _needed(self, samples: Samples) -> float:
         return super()._needed(samples) + of_kernel_matrix(samples)
@@ -143,6 +145,8 @@ class SupervisedPCA(LinearReducer):
     """
 
     n_components: Components = None
+    _: KW_ONLY
+    target: Target = "auto"
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         targets = response.indicators()

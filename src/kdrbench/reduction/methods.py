@@ -85,6 +85,7 @@ _INVERSE = "kdrbench.reduction.inverse_regression"
 _OF_KERNELS = "kdrbench.reduction.kernel_dimension_reduction"
 _KDR = "kdrbench.estimators:InterpretableKDR"
 _SHARES = (0.25, 0.5, 1.0, 2.0)
+_PROJECTED = tuple({"sigma": f"{share:g} projected"} for share in _SHARES)
 _MEDIANS = tuple({"sigma": f"{share:g} median"} for share in _SHARES)
 _SHRINKAGES = (None, "auto", 0.1, 0.5)
 _GAUSSIAN_AND_POLYNOMIAL = {
@@ -94,7 +95,7 @@ _GAUSSIAN_AND_POLYNOMIAL = {
 
 METHODS: Mapping[str, ReducerEntry] = {
     "kdr_gaussian": ReducerEntry(
-        "InterpretableKDR, Gaussian", _of(_KDR, kernel="gaussian"), {"kernel_params": _MEDIANS}
+        "InterpretableKDR, Gaussian", _of(_KDR, kernel="gaussian"), {"kernel_params": _PROJECTED}
     ),
     "kdr_polynomial": ReducerEntry(
         "InterpretableKDR, polynomial",
@@ -122,7 +123,7 @@ METHODS: Mapping[str, ReducerEntry] = {
     "kpca_trick": ReducerEntry(
         "KPCA trick with LMNN, leading components",
         _leading("kdrbench.estimators:KPCATrick", learner="lmnn"),
-        {"estimator__learner_params": tuple({"n_neighbours": count} for count in (1, 3, 5))},
+        {"estimator__learner_params": tuple({"n_neighbors": count} for count in (1, 3, 5))},
     ),
     "sir": ReducerEntry("SIR", _of(f"{_INVERSE}:SIR"), {"shrinkage": _SHRINKAGES}),
     "save": ReducerEntry("SAVE", _of(f"{_INVERSE}:SAVE"), {"shrinkage": _SHRINKAGES}),

@@ -1,0 +1,170 @@
+"""What y says of samples: class labels or continuous targets by its type, and labels that are unknown."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from kdrbench.errors import InputError, counted
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import OneOf
+
+AUTO, CLASSES, CONTINUOUS = "auto", "classes", "continuous"
+TARGETS = OneOf((AUTO, CLASSES, CONTINUOUS))
+# More whole numbers than these may be a target, and fewer samples of each on average are no class.
+_MANY_VALUES, _FEW_SAMPLES = 20, 5
+
+
+def plain_values(y: Any) -> NDArray[Any]:
+    """Return y as an array of numpy, one column as one dimension: of a list, a frame, a nullable or categorical series.
+
+    Entries that are missing (``None``, NaN, ``pandas.NA``) are NaN among numbers and ``None`` among others.
+    """
+    values: NDArray[Any] = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.dtype.kind != "O" or values.ndim > 2:
+        return values
+    missing = missing_entries(values)
+    kinds = {type(value) for value in values[~missing]}
+    if kinds and all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds):
+        numbers: NDArray[Any] = np.array(np.where(missing, np.nan, values).tolist())
+        return numbers
+    values = values.copy()
+    values[missing] = None
+    return values
+
+
+def missing_entries(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries are NaN, ``None`` or ``pandas.NA``."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=bool)
+
+    def is_missing(value: Any) -> bool:
+        unequal = isinstance(value, float | np.floating) and value != value
+        return value is None or unequal or type(value).__name__ in ("NAType", "NaTType")
+
+    return np.array([is_missing(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
+
+
+def present_values(y: Any) -> NDArray[Any]:
+    """Return :func:`plain_values`; ``InputError`` that counts those that are missing."""
+    values = plain_values(y)
+    if (missing := missing_entries(values)).any():
+        first = int(np.argwhere(missing)[0, 0])
+        raise InputError(
+            f"Input y contains NaN or None: {counted(int(missing.sum()), 'missing value')}, the first in row {first}; "
+            "leave those samples out, or learn from all with InterpretableKDR(paradigm='semi_supervised')"
+        )
+    return values
+
+
+def is_continuous(y: NDArray[Any], target: str = AUTO) -> bool:
+    """Return whether y (n entries or n x m) is a continuous target, and not class labels.
+
+    ``auto`` follows scikit-learn's ``type_of_target``: real numbers that are no integers are a target, and text, truth
+    values and integers are classes. But whole numbers of more than 20 different values are a target if there are
+    gaps between them, which codes of classes have not. There is a ``UserWarning`` where gaps and the number of
+    samples of a value, below five for a target, do not say the same.
+
+    Raises ``InputError`` for a ``continuous`` target that is not numbers.
+    """
+    is_number = y.dtype.kind in "iuf"
+    if target == CONTINUOUS and not is_number and y.dtype.kind != "b":
+        raise InputError(f"target='continuous' needs y to be numbers, got {y.dtype}; give numbers, or target='classes'")
+    if target != AUTO:
+        return target == CONTINUOUS
+    if not is_number or y.size == 0 or not np.isfinite(y).all():
+        return False
+    if not np.equal(y, np.floor(y)).all():
+        return True
+    return any([_is_target_of_whole_numbers(column) for column in np.atleast_2d(y.T)])
+
+
+def _is_target_of_whole_numbers(column: NDArray[Any]) -> bool:
+    is_target, is_sure = _judged(column)
+    if not is_sure:
+        taken, other = (CONTINUOUS, CLASSES) if is_target else (CLASSES, CONTINUOUS)
+        what = "a continuous target" if is_target else "class labels"
+        message = f"{_described(column)} and is taken as {what}; say target={taken!r} or target={other!r}"
+        warnings.warn(message, UserWarning, 2)
+    return is_target
+
+
+def _judged(column: NDArray[Any]) -> tuple[bool, bool]:
+    """Return whether whole numbers are a target, and whether gaps and numbers of samples agree on it."""
+    values = np.unique(column)
+    if len(values) <= _MANY_VALUES:
+        return False, True
+    has_gaps = float(values[-1]) - float(values[0]) + 1.0 > len(values)
+    return has_gaps, has_gaps == (len(column) < _FEW_SAMPLES * len(values))
+
+
+def _described(column: NDArray[Any]) -> str:
+    return f"y has {len(np.unique(column))} different whole numbers of {len(column)} samples"
+
+
+def check_classes_alone(labels: NDArray[Any], name: str) -> None:
+    """Raise ``ValueError`` for labels that are no classes, and warn of whole numbers that seem to be a target.
+
+    ``name`` is that of an estimator that learns from classes only.
+    """
+    check_labels(labels)
+    if labels.ndim == 1 and labels.dtype.kind in "iuf" and _judged(labels)[0]:
+        message = f"{_described(labels)}; {name} learns from classes only and takes each number for one"
+        warnings.warn(message, UserWarning, 2)
+
+
+def check_labels(labels: Any, unless: str = "") -> None:
+    """Raise ``ValueError`` for labels that are no classes, or of several types.
+
+    For continuous ones it says ``unless`` which parameter they are allowed.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Of many classes, which is judged here.
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(labels)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in np.ravel(labels).tolist()}))
+        raise InputError(
+            f"labels must be of one type that sorts, got {kinds}; make them all text, or numbers"
+        ) from error
+    except ValueError as error:
+        if not unless:
+            raise
+        raise InputError(f"{str(error).partition('. ')[0]}; y is classes, unless {unless}") from error
+
+
+def labels_with_unknown(y: Any, target: str) -> tuple[FloatArray | NDArray[Any], NDArray[Any] | None]:
+    """Return expert scores (n x m, NaN where unknown) for the labels of some samples, and their classes.
+
+    One column of text or whole numbers is class labels, of which -1, NaN and ``None`` mean unknown: scores are their
+    one-hot columns. Other numbers are scores already and have no classes, and so are all by ``target="continuous"``.
+
+    Raises ``InputError`` for fewer than two classes.
+    """
+    values = plain_values(y)
+    missing = missing_entries(values)
+    if values.ndim != 1 or target == CONTINUOUS or missing.all():
+        return values, None
+    known = ~missing
+    if values.dtype.kind in "iuf":
+        known &= values != -1
+        if target == AUTO and is_continuous(values[known]):
+            return values, None
+    check_labels(values[known])
+    classes, codes = np.unique(values[known], return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"labels must name at least 2 classes, got {len(classes)} class: {classes.tolist()}")
+    scores = np.full((len(values), len(classes)), np.nan)
+    scores[known] = np.eye(len(classes))[codes]
+    if values.dtype.kind == "f":
+        classes = classes.astype(np.intp)
+    return scores, classes

@@ -1,0 +1,140 @@
+"""What y is: classes or a continuous target by its type, as people have it, with what is unknown."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_wine, make_blobs
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.preprocessing import StandardScaler
+
+from kdrbench.errors import InputError
+from kdrbench.estimators import DNE, InterpretableKDR, LowRankKernelLearner
+from kdrbench.estimators.targets import is_continuous
+from kdrbench.reduction import GradientKDR
+
+X, Y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+NAMES = np.array(["low", "mid", "high"])
+RNG = np.random.default_rng(0)
+SCORES = np.rint(100 * RNG.standard_normal(400))
+LINEAR = InterpretableKDR(1, kernel="linear")
+
+
+@pytest.mark.parametrize(
+    ("y", "continuous", "message"),
+    [
+        (SCORES + 0.5, True, None),
+        (load_diabetes().target, True, None),
+        (SCORES.astype(int), True, None),
+        (np.arange(400) % 20, False, None),
+        (np.arange(400) % 3 == 0, False, None),
+        (NAMES[Y], False, None),
+        # Faces of forty people, five of each.
+        (np.arange(200) % 40, False, None),
+        # Codes of few samples each, and numbers with gaps of many: a guess.
+        (np.arange(80) % 40, False, "40 different whole numbers of 80 samples and is taken as class labels; say"),
+        (
+            np.arange(400) % 25 * 2,
+            True,
+            "25 different whole numbers of 400 samples and is taken as a continuous target",
+        ),
+        (np.column_stack([SCORES, np.arange(400) % 3]), True, None),
+        (np.eye(3)[Y].astype(int), False, None),
+    ],
+)
+def test_the_type_of_y_decides_and_a_guess_is_a_warning(y, continuous, message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert is_continuous(y) == continuous
+    assert [bool(re.search(message or "", str(one.message))) for one in caught] == ([True] if message else [])
+    assert not is_continuous(y, "classes")
+    if y.dtype.kind != "U":
+        assert is_continuous(y, "continuous")
+
+
+def test_whole_numbers_of_many_values_are_a_target_as_others_are():
+    values = np.rint(100 * X[:, 0])
+    whole, real = (InterpretableKDR().fit(X, y) for y in (values.astype(int), values + 0.1))
+    assert whole.components_.shape == (1, 13)
+    np.testing.assert_allclose(np.abs(whole.components_), np.abs(real.components_), atol=1e-6)
+    assert not hasattr(whole, "classes_")
+    assert InterpretableKDR(1, kernel="linear", target="classes").fit(X, values).classes_.size == np.unique(values).size
+    reduced = [GradientKDR(1, target=target).fit(X, values) for target in ("auto", "continuous", "classes")]
+    np.testing.assert_array_equal(reduced[0].components_, reduced[1].components_)
+    assert [hasattr(one, "classes_") for one in reduced] == [False, False, True]
+
+
+def test_learners_of_classes_alone_say_what_they_take_for_classes():
+    for estimator in (DNE(), LowRankKernelLearner(n_constraints=5)):
+        with pytest.warns(UserWarning, match=f"y has .* different whole numbers .*; {type(estimator).__name__} learns"):
+            estimator.fit(X, np.rint(100 * X[:, 0]) // 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "message"),
+    [
+        ({"target": "continuous"}, NAMES[Y], "target='continuous' needs y to be numbers, got <U4; give numbers, or"),
+        ({"target": "continuous", "paradigm": "alternative"}, Y, "is for supervised learning; 'alternative' takes lab"),
+        ({"target": "classes", "paradigm_params": {"target_kernel": "gaussian"}}, Y, "target_kernel is for continuous"),
+        ({"target": "numbers"}, Y, "unknown target 'numbers'; allowed: auto, classes, continuous"),
+        ({}, [None, *NAMES[Y][1:]], "Input y contains NaN or None: 1 missing value, the first in row 0; leave"),
+        ({}, pd.Series(Y).astype("Int64").where(Y > 0), "59 missing values, the first in row 0; leave those samples"),
+        ({}, np.where(Y == 2, np.nan, Y), "48 missing values, the first in row 130"),
+        ({"class_weight": {7: 1.0}}, Y, r"class_weight names 7, but the classes are \[0, 1, 2\]"),
+        ({"class_weight": {1: 0.0}}, Y, "class_weight must hold finite numbers > 0"),
+        ({"class_weight": "balanced"}, X[:, 0], "class_weight is for supervised learning from one column of class"),
+    ],
+)
+def test_a_y_that_does_not_fit_is_one_sentence(options, y, message):
+    with pytest.raises(InputError, match=message):
+        InterpretableKDR(1, kernel="linear", **options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (Y[:, None], [0, 1, 2]),
+        (pd.DataFrame({"class": NAMES[Y]}), ["high", "low", "mid"]),
+        (pd.Series(Y, dtype="Int64"), [0, 1, 2]),
+        (pd.Series(NAMES[Y], dtype="string"), ["high", "low", "mid"]),
+        (pd.Series(NAMES[Y]).astype("category"), ["high", "low", "mid"]),
+        (pd.Series(Y > 0, dtype="boolean"), [False, True]),
+        (list(NAMES[Y]), ["high", "low", "mid"]),
+    ],
+)
+def test_classes_are_right_however_y_is_stored(y, classes):
+    for estimator in (LINEAR, DNE(), GradientKDR(1)):
+        assert estimator.fit(X, y).classes_.tolist() == classes
+
+
+def test_labels_that_are_unknown_are_no_scores():
+    samples, classes = make_blobs(150, centers=3, cluster_std=3.5, n_features=6, random_state=1)
+    samples, known = StandardScaler().fit_transform(samples), np.zeros(150, bool)
+    known[np.random.default_rng(0).choice(150, 30, replace=False)] = True
+    model = InterpretableKDR(2, paradigm="semi_supervised", n_clusters=3, random_state=0)
+    expected = model.fit(samples, np.where(known[:, None], np.eye(3)[classes], np.nan)).labels_
+    assert normalized_mutual_info_score(expected, classes) > 0.9
+    text = pd.Series(NAMES[classes]).where(known)
+    ways = (np.where(known, classes, np.nan), np.where(known, classes, -1), text, text.to_numpy(dtype=object))
+    for y in (*ways, [name if one else None for name, one in zip(NAMES[classes], known, strict=True)]):
+        np.testing.assert_array_equal(model.fit(samples, y).labels_, expected)
+        assert len(model.classes_) == 3
+    # Scores by name.
+    scores = model.set_params(target="continuous").fit(samples, ways[0])
+    assert not hasattr(scores, "classes_")
+    assert normalized_mutual_info_score(scores.labels_, classes) < 0.9
+    with pytest.raises(InputError, match=r"at least 2 classes, got 1 class: \[1\.0\]"):
+        model.set_params(target="auto").fit(samples, np.where(known, 1.0, -1.0))
+
+
+def test_class_weights_are_sample_weights():
+    sizes = np.bincount(Y)
+    balanced = InterpretableKDR(2, class_weight="balanced").fit(X, NAMES[Y])
+    weighted = InterpretableKDR(2).fit(X, Y, sample_weight=178 / (3 * sizes[Y]))
+    np.testing.assert_allclose(balanced.components_, weighted.components_, atol=1e-10)
+    both = InterpretableKDR(2, class_weight={"mid": 2.0}).fit(X, NAMES[Y], sample_weight=1.0 + Y)
+    product = InterpretableKDR(2).fit(X, Y, sample_weight=(1.0 + Y) * np.where(Y == 1, 2.0, 1.0))
+    np.testing.assert_allclose(both.components_, product.components_, atol=1e-10)
