@@ -191,7 +191,7 @@ class _Found:
     """Our cells of a published number, and those by the published protocol."""
 
     cells: list[tuple[str, IkdrCell]] = field(default_factory=list)
-    protocol: list[tuple[str, Compared]] = field(default_factory=list)
+    protocol: list[tuple[str, IkdrCell]] = field(default_factory=list)
 
 
 def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
@@ -216,7 +216,7 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             if not by_protocol:
                 entry.cells.append((name, cell))
             elif cell.ours.mean is not None and not cell.departure:
-                entry.protocol.append((f"{name}, {cell.kernel}, {cell.method}", cell))
+                entry.protocol.append((name, cell))
     groups = dict(list(runs.groupby(["experiment", "dataset", "kernel", "method"])))
     for table in tables:
         for axes in published_numbers(**table):
@@ -231,22 +231,31 @@ def _ours(
 ) -> Ours:
     if cell.departure:
         return Ours(name, cell)
-    number = cell.published
-    protocol = [(label, Compared(other.ours, number, other.error)) for label, other in entry.protocol]
-    if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
-        trained = _training(
-            groups.get((name, cell.dataset, cell.kernel, cell.method)), cell, config["experiments"][name], partitions
-        )
-        protocol = [(TRAINING, trained), *protocol] if trained else protocol
+    protocol = [
+        (_place_label(runner, other), Compared(other.ours, cell.published, other.error))
+        for runner, other in entry.protocol
+    ]
+    if cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
+        trained = [
+            (f"{TRAINING}, {_place_label(runner, other)}", _training(runner, other, groups, partitions, config))
+            for runner, other in ((name, cell), *entry.protocol)
+        ]
+        protocol = [(label, compared) for label, compared in trained if compared] + protocol
     effects = _effects(axes, name, cell, groups)
     return Ours(name, cell, *effects, protocol)
 
 
-def _training(runs: pd.DataFrame | None, cell: IkdrCell, experiment: Config, partitions: Partitions) -> Compared | None:
+def _place_label(experiment: str, cell: IkdrCell) -> str:
+    return f"{experiment}, {cell.kernel}, {cell.method}"
+
+
+def _training(name: str, cell: IkdrCell, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:
     """Return the accuracy on the rows that were fitted to, beside the printed one."""
+    runs = groups.get((name, cell.dataset, cell.kernel, cell.method))
     if runs is None or _TRAINING_COLUMN not in runs or runs[_TRAINING_COLUMN].isna().all():
         return None
     trained = summarise("quality", runs, _TRAINING_COLUMN, percentage, unit="folds")
+    experiment = config["experiments"][name]
     spread = partitions.of(experiment, cell.dataset, cell.kernel, cell.method, _TRAINING_COLUMN)
     return Compared(trained, cell.published, spread.error if spread else None)
 

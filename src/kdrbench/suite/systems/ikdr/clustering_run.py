@@ -131,6 +131,10 @@ class ClusteringRun(ProjectionRun):
         return self._quality(self._clusters(projection, uses_degrees)), None
 
     def _clusters(self, projection: FloatArray, uses_degrees: bool) -> NDArray[Any]:
+        task = self._task()
+        if task.alternation.clusters == "kernel":
+            # The authors' k-means has no seed.
+            return cluster_rows(task.kernel_eigenvectors(self.kernel, projection), self.number)
         return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection))
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
