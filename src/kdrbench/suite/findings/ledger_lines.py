@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
@@ -57,6 +58,7 @@ TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
 Place = tuple[str, ...]
+_ALIGNED, _CENTRED = "aligned", "centred"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 _NOTHING, _LEARNED, _VON_NEUMANN = "none", "learned", "von_neumann"
@@ -221,6 +223,8 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
     for table in tables:
         for axes in published_numbers(**table):
             entry = found.get(tuple(axes.values()), _Found())
+            if (number := find_published(**axes)) and number.runs_of:
+                entry.protocol += found.get(tuple({**axes, "kernel": number.runs_of}.values()), _Found()).cells
             # Of several experiments one by the paper's protocol counts.
             cells = sorted(entry.cells, key=lambda pair: bool(pair[1].departure))
             yield axes, [_ours(axes, name, cell, groups, entry, partitions, config) for name, cell in cells]
@@ -237,10 +241,14 @@ def _ours(
     ]
     if cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
         trained = [
-            (f"{TRAINING}, {_place_label(runner, other)}", _training(runner, other, groups, partitions, config))
+            (runner, other, _training(runner, other, groups, partitions, config))
             for runner, other in ((name, cell), *entry.protocol)
         ]
-        protocol = [(label, compared) for label, compared in trained if compared] + protocol
+        protocol = [
+            (f"{TRAINING}, {_place_label(runner, other)}", replace(compared, published=cell.published))
+            for runner, other, compared in trained
+            if compared
+        ] + protocol
     effects = _effects(axes, name, cell, groups)
     return Ours(name, cell, *effects, protocol)
 
@@ -305,7 +313,20 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
                 key = (axes["dataset"], learner, variant)
                 there = [(name, rows, cells[key]) for name, rows, cells in groups if key in cells]
                 there.sort(key=lambda found: bool(found[2].departure))
-                yield axes, [Ours(name, cell, _gain(axes, cell, rows)) for name, rows, cell in there]
+                others = _centred(key, groups) if variant == _ALIGNED else []
+                yield axes, [Ours(name, cell, _gain(axes, cell, rows), protocol=others) for name, rows, cell in there]
+
+
+def _centred(key: tuple[str, str, str], groups: Sequence[tuple[str, Any, Any]]) -> list[tuple[str, Compared]]:
+    """Return accuracies with alignment of centred kernels, which the paper leaves open, beside those without."""
+    there = [
+        (name, cells[key], cells[*key[:2], _CENTRED]) for name, _, cells in groups if (*key[:2], _CENTRED) in cells
+    ]
+    return [
+        (f"{name}, centred alignment", Compared(cell.ours, aligned.published, cell.error))
+        for name, aligned, cell in there
+        if not cell.departure
+    ]
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> EffectFound:
