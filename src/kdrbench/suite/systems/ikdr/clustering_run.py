@@ -132,10 +132,12 @@ class ClusteringRun(ProjectionRun):
 
     def _clusters(self, projection: FloatArray, uses_degrees: bool) -> NDArray[Any]:
         task = self._task()
-        if task.alternation.clusters == "kernel":
-            # The authors' k-means has no seed.
-            return cluster_rows(task.kernel_eigenvectors(self.kernel, projection), self.number)
-        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection))
+        of_kernel = task.alternation.clusters == "kernel"
+        # The authors' k-means has no seed: it is drawn with what else is left to chance in their runs.
+        seed = self.number if of_kernel or self.cell.start == "completed" else 0
+        if of_kernel:
+            return cluster_rows(task.kernel_eigenvectors(self.kernel, projection), seed)
+        return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection), seed)
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
         sought = self._sought()
