@@ -88,9 +88,48 @@ def test_the_published_protocol_is_beside_ours(lines):
 
 def test_a_printed_training_accuracy_stands_beside_ours(lines):
     accuracy = found(lines, "face", "ism", "accuracy")
-    assert (accuracy.verdict, accuracy.protocol) == (Verdict.DIFFERS, f"100.0% \u00b1 0.0% ({TRAINING})")
+    assert (accuracy.verdict, accuracy.protocol) == (
+        Verdict.DIFFERS,
+        f"100.0% \u00b1 0.0% ({TRAINING}, four, gaussian, ism)",
+    )
     assert accuracy.protocol_verdict == "reproduced"
     assert "training rows" in accuracy.why
+
+
+def test_a_column_that_repeats_another_kernel_is_beside_its_runs():
+    # NeurIPS 2019, Table 4: the polynomial column of MNIST repeats the Gaussian one, -639 in thousands.
+    experiment = EXPERIMENT | {
+        "datasets": ["mnist"],
+        "components": {"mnist": 10},
+        "kernels": ["gaussian", "polynomial"],
+    }
+    rows = folds("mnist", "ism", cost=-639e3, quality=0.86, train_accuracy=0.99)
+    rows += [row | {"kernel": "polynomial", "cost": -5e10, "train_accuracy": 0.96} for row in rows]
+    lines = compare({"ikdr": pd.DataFrame(rows)}, {"run": ["four"], "experiments": {"four": experiment}})
+    of_polynomial = {line.metric: line for line in lines if line.kernel == "polynomial" and line.method == "ism"}
+    cost, accuracy = of_polynomial["cost"], of_polynomial["accuracy"]
+    assert (cost.protocol, cost.protocol_verdict) == (
+        "-639, in the unit of the print (four, gaussian, ism)",
+        "reproduced",
+    )
+    assert "99.0% \u00b1 0.0% (training accuracy, four, gaussian, ism)" in accuracy.protocol
+    assert accuracy.protocol_verdict.split("; ")[1] == "reproduced"
+
+
+def test_alignment_of_centred_kernels_is_beside_the_printed_alignment():
+    # KPCA trick, Table 3: AKDNE on Glass .67.
+    axes = {"experiment": "kpca", "dataset": "glass", "learner": "dne"}
+    accuracies = {"aligned": 0.63, "centred": 0.67}
+    rows = [
+        kpca_run(**axes, variant=variant, run=split, accuracy=accuracy, test_selected=None)
+        for variant, accuracy in accuracies.items()
+        for split in range(40)
+    ]
+    experiment = {"system": "kpca_trick", "published": {"paper": "kpca_trick"}, "splits": 40, "datasets": ["glass"]}
+    lines = compare({"kpca_trick": pd.DataFrame(rows)}, {"run": ["kpca"], "experiments": {"kpca": experiment}})
+    (line,) = [line for line in lines if line.dataset == "glass" and line.method == "akdne" and line.runs]
+    assert (line.verdict, line.protocol_verdict) == (Verdict.DIFFERS, "reproduced")
+    assert line.protocol == "0.67 \u00b1 0.00 (kpca, centred alignment)"
 
 
 def test_iterations_are_compared_with_the_printed_range(lines):

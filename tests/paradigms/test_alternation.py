@@ -377,3 +377,34 @@ def test_a_kernel_that_is_not_finite_is_refused(kernel, scale, evaluator):
         if scale == 1e120:
             with pytest.raises(InputError, match="not finite on these samples"):
                 degree_scaling(operator)
+
+
+def test_a_relative_first_embedding_is_that_of_the_centred_relative_gaussian():
+    features, _ = random_samples(0, 60)
+    distances = np.sort(np.linalg.norm(features[:, None] - features, axis=2), axis=1)[:, 1:50]
+    widths = np.sqrt(np.average(distances**2, axis=1, weights=1 / distances))
+    affinity = np.exp(-0.5 * np.linalg.norm(features[:, None] - features, axis=2) ** 2 / np.outer(widths, widths))
+    np.fill_diagonal(affinity, 0.0)
+    centring = np.eye(60) - 1 / 60
+    expected = np.linalg.eigh(centring @ affinity @ centring)[1][:, -3:]
+    task = ClusteringTask(features, Alternation(3, degrees="none", first="relative"))
+    found = task.first_step(Linear()).embedding
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)
+
+
+def test_a_relative_first_embedding_needs_fifty_distinct_samples():
+    task = ClusteringTask(
+        np.repeat(random_samples(0, 49)[0], 2, axis=0), Alternation(3, degrees="none", first="relative")
+    )
+    with pytest.raises(InputError, match="49 nearest neighbours need more distinct samples than that, got 49"):
+        task.first_step(Linear())
+
+
+def test_clusters_of_the_kernel_are_those_of_its_leading_eigenvectors():
+    features, _ = random_samples(0, 60)
+    clustering = clustered(features, Gaussian(2.0), 3, 2, degrees="none", clusters="kernel")
+    projected = features @ clustering.projection
+    affinity = np.exp(-(np.linalg.norm(projected[:, None] - projected, axis=2) ** 2) / 8)
+    np.fill_diagonal(affinity, 0.0)
+    expected = np.linalg.eigh(affinity)[1][:, -3:]
+    np.testing.assert_allclose(clustering.embedding @ clustering.embedding.T, expected @ expected.T, atol=1e-9)

@@ -103,6 +103,29 @@ def test_sm_takes_the_first_cayley_step_that_lowers_the_cost(kernel):
     np.testing.assert_allclose(span(found), span(expected), atol=1e-9)
 
 
+def test_ism_takes_the_multiquadric_of_unprojected_samples():
+    features, labels = wine()
+    problem = problem_of({"family": "multiquadric"})
+    distances = ((features[:, None] - features) ** 2).sum(axis=2)
+    weights = supervised_gamma(labels).dense() / np.sqrt(distances + 1)
+    surrogate = features.T @ (weights - np.diag(weights.sum(axis=1))) @ features
+    expected = np.linalg.eigh(surrogate)[1][:, -Q:]
+    np.testing.assert_allclose(span(solved(AuthorsISM(), problem).projection), span(expected), atol=1e-9)
+
+
+def test_a_completed_start_keeps_the_rank_of_the_surrogate_and_draws_the_others():
+    problem = problem_of(GAUSSIAN)
+    given, *drawn = (
+        make_start(name, problem, Q, np.random.default_rng(seed))
+        for name, seed in (("surrogate", 0), ("completed", 0), ("completed", 1))
+    )
+    for start in drawn:
+        np.testing.assert_allclose(start.T @ start, np.eye(Q), atol=1e-12)
+        # Three classes determine two directions.
+        np.testing.assert_allclose(span(start[:, :2]), span(given[:, :2]), atol=1e-9)
+    assert np.linalg.norm(span(drawn[0]) - span(drawn[1])) > 0.1
+
+
 def test_sm_ends_near_the_printed_cost():
     # ISM+, Table 5: -1627.8; the start beyond the two classes' directions is rounding there.
     problem = problem_of(GAUSSIAN)

@@ -77,15 +77,16 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Where ``paradigm="supervised"``, ``n_clusters`` is ignored, so that a search may change ``paradigm`` alone.
     paradigm_params : dict or None
         Supervised: ``target_kernel`` of continuous y, by default a Gaussian of median bandwidth. Others: ``degrees``,
-        ``centred``, ``rule``, ``tolerance``, ``max_rounds`` of :class:`kdrbench.paradigms.Alternation`.
+        ``centred``, ``rule``, ``tolerance``, ``max_rounds``, ... of :class:`kdrbench.paradigms.Alternation`.
     solver : str or dict
         A name of ``kdrbench list solvers``, by default ``ism_converged`` (certified to first and second order), or a
         file of one's own; or a method with options: ``{"method": "ism_safeguarded", "portfolio": 20}`` chooses the best
         of twenty starts. How rounds of a clustering end is said by ``paradigm_params`` alone.
-    start : {"surrogate", "identity", "random", "multistart"}, array of shape (n_components, n_features) or None
-        Starting point: eigenvectors of Phi_0, the first axes, a draw from ``random_state``, the best of ``n_init``
-        starts (Phi_0's and random ones), or orthonormal rows such as another fit's ``components_``. ``None`` is what
-        the solver's name says, else ``surrogate``, and for ``alternative`` the best of four starts.
+    start : {"surrogate", "completed", "identity", "random", "multistart"}, array (n_components, n_features) or None
+        Starting point: eigenvectors of Phi_0, those within its rank and random ones, the first axes, a draw from
+        ``random_state``, the best of ``n_init`` starts (Phi_0's and random ones), or orthonormal rows such as another
+        fit's ``components_``. ``None`` is what the solver's name says, else ``surrogate``, and for ``alternative`` the
+        best of four starts.
     n_init : int
         Starts of ``multistart``.
     tol : float or None

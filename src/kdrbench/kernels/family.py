@@ -293,6 +293,25 @@ def neighbour_distances(features: FloatArray, neighbour: int = 7) -> FloatArray:
     return distances
 
 
+def neighbourhood_widths(features: FloatArray, neighbours: int = 49) -> FloatArray:
+    """Return sigma_i (n entries): sigma_i^2 is the mean of d^2 over the nearest distinct samples with weights 1/d.
+
+    Source: the default kernel of the code of Wu et al. (github.com/endsley/HSIC_for_ML).
+
+    Raises ``TooFewSamplesError`` unless there are more than ``neighbours`` distinct samples.
+    """
+    from scipy.spatial import KDTree
+
+    distinct = np.unique(features, axis=0)
+    if len(distinct) <= neighbours:
+        raise TooFewSamplesError(
+            f"widths from the {neighbours} nearest neighbours need more distinct samples than that, got {len(distinct)}"
+        )
+    distances: FloatArray = KDTree(distinct).query(features, k=neighbours + 1)[0][:, 1:]
+    check_finite(float(distances.max()))
+    return np.asarray(np.sqrt(distances.sum(axis=1) / (1.0 / distances).sum(axis=1)))
+
+
 def projected_share(features: FloatArray, n_components: int) -> float:
     """Return sqrt(q/d): the distances of X W as a share of those of X (n x d), where X varies alike in all directions.
 

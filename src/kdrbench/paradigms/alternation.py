@@ -39,8 +39,8 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
-from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of
+from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
+from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of, spectral_embedding
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
@@ -67,7 +67,10 @@ class Alternation(Form):
     ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
     ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
     all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
-    it: so it may end after one round, as the runs of NeurIPS 2019 did.
+    it: so it may end after one round, as the runs of NeurIPS 2019 did. With ``relative`` it is that of the centred
+    Gaussian of :func:`.neighbourhood_widths`, whatever the kernel, as in the second version of their code.
+    ``clusters`` are found in the last U or, in that version, in the leading eigenvectors of the ``kernel`` itself,
+    without degrees and centring.
 
     Raises ``InputError`` for values that are not allowed.
     """
@@ -76,7 +79,8 @@ class Alternation(Form):
     tolerance: Annotated[float | None, optional(POSITIVE)] = None
     max_rounds: Annotated[int | None, optional(COUNT)] = None
     damp_after: Annotated[int, COUNT] = 10
-    first: Annotated[str, OneOf(("plain", "scaled"))] = "plain"
+    first: Annotated[str, OneOf(("plain", "scaled", "relative"))] = "plain"
+    clusters: Annotated[str, OneOf(("embedding", "kernel"))] = "embedding"
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -143,6 +147,8 @@ class ClusteringTask:
         degrees = Degrees(form.degrees != "none")
         if projection is None:
             unprojected: Kernel | Combination = kernel
+            if form.first == "relative":
+                unprojected = RelativeGaussian(neighbourhood_widths(self.features))
             if form.first == "scaled" and isinstance(kernel, Polynomial):
                 unprojected = replace(kernel, scale=1.0 / self.features.shape[1])
             gram = gram_operator(unprojected, self.features, asked, rank=_FIRST_RANK)
@@ -155,6 +161,11 @@ class ClusteringTask:
         if projection is None:
             self._begun = (kernel, first)
         return first
+
+    def kernel_eigenvectors(self, kernel: Kernel | Combination, projection: FloatArray) -> FloatArray:
+        """Return the k leading eigenvectors (n x k) of K_XW without degrees and centring."""
+        gram = gram_operator(kernel, self.features @ projection, self.evaluation or Evaluation())
+        return spectral_embedding(gram, self.n_classes, scaling=None, centred=False)[1]
 
     def first_problem(self, kernel: Kernel | Combination) -> Problem:
         """Return the problem of the first round, whose Phi_0 gives the start: U from the unprojected kernel, D = I."""
@@ -199,6 +210,8 @@ class ClusteringTask:
             exploration = getattr(solver, "exploration", solver)
             explored = self._alternate(papers, kernel, exploration, start, monitor, first)
             clustering = self._climbed(*explored, kernel, solver, monitor)
+        if form.clusters == "kernel":
+            clustering = replace(clustering, embedding=self.kernel_eigenvectors(kernel, clustering.projection))
         return Learned(
             clustering.projection,
             clustering.objective,

@@ -3,7 +3,8 @@
 They are here to trace printed numbers and not for use. The code differs from what the papers describe:
 
 - ISM with a polynomial kernel takes Phi with the diagonal of the kernel, which the cost leaves out. In the first
-  version Phi is that of the kernel of X with scale 1/d, so that one eigendecomposition is enough.
+  version Phi is that of the kernel of X with scale 1/d, so that one eigendecomposition is enough. With a multiquadric
+  it is so in both.
 - SM accepts any lower cost: lengths 2, 0.4, ... of the Cayley curve, without Wen and Yin's step lengths. With a
   polynomial kernel it follows q times the gradient of the cost with its diagonal.
 - GM is steepest descent on the Gaussian objective, whatever the kernel of the run, ended after 1000 seconds.
@@ -29,7 +30,7 @@ import numpy as np
 
 from kdrbench.evaluation import build_problem
 from kdrbench.extras import needed_for
-from kdrbench.kernels import Gaussian, Polynomial
+from kdrbench.kernels import Gaussian, Multiquadric, Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.kernels.median import median_distance
 from kdrbench.parameters import COUNT, FLAG, OneOf, check_parameters
@@ -73,7 +74,7 @@ def gaussian_of(problem: Problem) -> Gaussian:
 class AuthorsISM:
     """ISM with a polynomial kernel's diagonal in Phi; with ``version`` 1 from the kernel of X, else of XW.
 
-    Other kernels are iterated as :class:`.IterativeSpectralMethod` does.
+    The Phi of a multiquadric is that of X. Other kernels are iterated as :class:`.IterativeSpectralMethod` does.
     """
 
     version: Annotated[int, OneOf((1, 2))] = 2
@@ -85,7 +86,10 @@ class AuthorsISM:
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate from ``start``."""
-        if not isinstance(objective_of(problem).kernel, Polynomial):
+        kernel = objective_of(problem).kernel
+        if isinstance(kernel, Multiquadric):
+            return IterativeSpectralMethod(variant="published").run(problem, start, monitor)
+        if not isinstance(kernel, Polynomial):
             return IterativeSpectralMethod().run(problem, start, monitor)
         variant = "published_1_d" if self.version == 1 else "iterated"
         return IterativeSpectralMethod(variant=variant).run(with_diagonal(problem), start, monitor)

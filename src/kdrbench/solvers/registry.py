@@ -18,7 +18,7 @@ from kdrbench.methods import build_method, is_own
 from kdrbench.parameters import OneOf, check_value
 from kdrbench.problems import Problem, in_row_space
 from kdrbench.solvers.base import Solver
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, with_fixed_signs
+from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside, with_fixed_signs
 
 SOLVERS: dict[str, str] = {
     "dimension_growth": "kdrbench.solvers.dimension_growth:DimensionGrowth",
@@ -88,6 +88,8 @@ NAMED: Mapping[str, Mapping[str, Any]] = {
     "first_axes": {"method": "start_alone", "start": "identity"},
     **{name: {"method": name} for name in ("principal_axes", "discriminant_axes", "shuffled_labels")},
 }
+# Relative to the largest, eigenvalues of Phi_0 that are rounding.
+_NULL = 1e-10
 # What a definition says to whoever runs the solver, and not to the solver.
 _OF_RUNS = ("start", "starts", "rounds", "settings")
 
@@ -103,12 +105,25 @@ def build_solver(definition: Mapping[str, Any]) -> Solver:
     return solver
 
 
-def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+def _leading(problem: Problem, n_components: int) -> tuple[FloatArray, FloatArray]:
+    """Return the q largest eigenvalues of Phi_0, descending, and their eigenvectors (d x q)."""
     reduced = in_row_space(problem, np.zeros((problem.n_features, n_components)))
     if reduced is None:
-        return leading_eigenvectors(problem.initial_surrogate(), n_components)[1]
+        return leading_eigenvectors(problem.initial_surrogate(), n_components)
     smaller, space = reduced
-    return with_fixed_signs(space.lift(leading_eigenvectors(smaller.initial_surrogate(), n_components)[1]))
+    values, vectors = leading_eigenvectors(smaller.initial_surrogate(), n_components)
+    return values, with_fixed_signs(space.lift(vectors))
+
+
+def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    return _leading(problem, n_components)[1]
+
+
+def _completed(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
+    values, vectors = _leading(problem, n_components)
+    known = vectors[:, np.abs(values) > _NULL * np.abs(values).max(initial=0.0)]
+    drawn = rng.standard_normal((problem.n_features, n_components - known.shape[1]))
+    return orthonormalised(np.column_stack([known, outside(known, drawn)]))
 
 
 def _first_axes(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
@@ -120,6 +135,7 @@ def _random(problem: Problem, n_components: int, rng: np.random.Generator) -> Fl
 
 
 STARTS: dict[str, Callable[[Problem, int, np.random.Generator], FloatArray]] = {
+    "completed": _completed,
     "identity": _first_axes,
     "random": _random,
     "surrogate": _from_surrogate,
@@ -142,8 +158,9 @@ def eigengap_components(surrogate: FloatArray) -> int:
 def make_start(name: str, problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
     """Return an orthonormal d x q start.
 
-    ``surrogate``: the q most dominant eigenvectors of Phi_0 (NeurIPS 2019, section 3.2); ``identity``: the
-    first q axes; ``random``: QR of a Gaussian matrix drawn from ``rng``.
+    ``surrogate``: the q most dominant eigenvectors of Phi_0 (NeurIPS 2019, section 3.2); ``completed``: those of them
+    that its rank, k - 1 of k classes, determines, completed by a random orthonormal basis; ``identity``: the first q
+    axes; ``random``: QR of a Gaussian matrix drawn from ``rng``.
 
     Raises ``InputError`` for an unknown name and unless 1 <= q <= d.
     """

@@ -63,7 +63,7 @@ def test_too_few_whole_partitions_or_failed_runs_say_nothing(made):
 
 def test_other_folds_or_components_are_another_problem():
     frame = pd.DataFrame(rows())
-    for change in ({"folds": 5}, {"components": {"wine": 3}}):
+    for change in ({"folds": 5}, {"components": {"wine": 3}}, {"stratified": False}, {"scaling": "own"}):
         assert Partitions(frame, CONFIG).of(PRINTED | change, "wine", "gaussian", "ism", "cost") is None
 
 
@@ -79,3 +79,12 @@ def test_a_table_judges_by_them():
     assert verdict(Partitions(pd.DataFrame(rows()), CONFIG)) == "reproduced"
     assert verdict(Partitions(pd.DataFrame(rows([mean / 10 - 1179 for mean in MEANS])), CONFIG)) == "close"
     assert verdict(None) == "close"
+
+
+@pytest.mark.parametrize(("one_draw", "share"), [(True, (FOLDS + 1) / 2), (False, 1.0)])
+def test_a_printed_draw_is_compared_with_single_draws(one_draw, share):
+    table = {**TABLE, "setting": "unsupervised"} if one_draw else TABLE
+    experiment = PRINTED | {"published": table, "split": "subsets", "rows": {"wine": 100}, "solvers": ["ism"]}
+    drawn = pd.DataFrame([row | {"experiment": "e", "cost": row["cost"] / 50} for row in rows([-1310.0], 3.0)])
+    (cost,) = [cell for cell in compared_cells(drawn, experiment) if cell.metric == "cost"]
+    assert cost.error == pytest.approx(3.0 / 50 * np.sqrt(share / (FOLDS - 1)))

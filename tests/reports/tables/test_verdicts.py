@@ -46,6 +46,14 @@ def test_verdicts_of_costs():
         assert verdict_for(printed("-100", -100.0, stake=12.0), cell("cost", ours, 25.0), error) is verdict
 
 
+def test_a_wide_spread_of_single_draws_reproduces_nothing_far_away():
+    number = printed("-100", -100.0)
+    assert verdict_for(number, cell("cost", -104.9), 50.0) is Verdict.REPRODUCED
+    assert verdict_for(number, cell("cost", -105.1), 50.0) is Verdict.DIFFERS
+    of_folds = dataclasses.replace(number, std=60.0)
+    assert verdict_for(of_folds, cell("cost", -105.1), 50.0) is Verdict.REPRODUCED
+
+
 def test_close_is_a_quarter_of_what_is_at_stake():
     assert closeness(printed("95.5%", 0.955, stake=0.04), "quality") == pytest.approx(0.01)
     assert closeness(printed("95.5%", 0.955, stake=0.9), "quality") == 0.05

@@ -5,10 +5,12 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from kdrbench.datasets import load_dataset
+from kdrbench.paradigms import cluster_rows
 from kdrbench.solvers import IterationMonitor, build_solver, make_start
 from kdrbench.solvers.base import FEASIBILITY_BOUND
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import read_points
+from kdrbench.suite.systems.ikdr import clustering_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.scores import normalised_mutual_information
@@ -180,3 +182,24 @@ def test_subsets_are_repeated_draws_of_rows(files):
     assert [(record.run, record.n_train, record.n_test) for record in records] == [(n, 142, 0) for n in range(3)]
     assert len({record.cost for record in records}) == 3
     assert batch.definition["n_rows"] == 142
+
+
+@pytest.mark.parametrize(
+    ("changes", "seeds"),
+    [
+        ({"start": "completed"}, {0, 1}),
+        ({"paradigm_params": {"degrees": "none", "clusters": "kernel", "first": "relative"}}, {0, 1}),
+        ({}, {0}),
+    ],
+)
+def test_what_the_authors_leave_to_chance_is_drawn_with_k_means(files, monkeypatch, changes, seeds):
+    used = set()
+
+    def noted(embedding, seed=0):
+        used.add(seed)
+        return cluster_rows(embedding, seed)
+
+    monkeypatch.setattr(clustering_run, "cluster_rows", noted)
+    records = run(batch_of("ism", split="subsets", folds=2, rows={"wine": 178}, **changes), files)
+    assert {record.status for record in records} == {"converged"}
+    assert used == seeds

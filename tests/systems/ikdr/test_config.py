@@ -16,7 +16,7 @@ FAULTS = [
     (f"{TABLE}.components.wines", 4, f"{TABLE}.components: unknown data set 'wines'"),
     (f"{TABLE}.folds", 1, f"{TABLE}.folds is 1; it must be at least 2"),
     (f"{TABLE}.folds", 100, "largest class of data set 'wine' has 71 samples, so it must be at most that"),
-    (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of identity, random, surrogate"),
+    (f"{TABLE}.start", "phi", f"{TABLE}.start is 'phi'; it must be one of completed, identity, random, surrogate"),
     (f"{TABLE}.kernels", ["gausian"], f"{TABLE}.kernels: unknown kernel 'gausian'. Did you mean 'gaussian'"),
     (
         f"{TABLE}.solvers",
@@ -51,7 +51,11 @@ FAULTS = [
     ),
     ("baselines.svm_reference", {"method": "svm"}, "config: baselines.svm_reference: names that end in _reference"),
     ("kernels.none", {"family": "linear"}, "config: kernels.none: the name means that there is no kernel; choose"),
-    ("solvers.dg.start", "phi", "config: solvers.dg.start is 'phi'; it must be one of identity, random, surrogate"),
+    (
+        "solvers.dg.start",
+        "phi",
+        "config: solvers.dg.start is 'phi'; it must be one of completed, identity, random, surrogate",
+    ),
     ("solvers.dg.starts", 1, "config: solvers.dg.starts is 1; it must be at least 2"),
     ("solvers.dg.variant", "fast", "config: solvers.dg: unknown solver option variant 'fast'; allowed"),
     ("solvers.ism.tolerance", -1, "config: solvers.ism: solver option tolerance must be a finite number > 0"),

@@ -54,7 +54,9 @@ _PLAIN_S = 1.0
 @click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
 @click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
-@click.option("--start", type=NearChoice(["surrogate", "random", "identity"]), help="In place of the solver's own.")
+@click.option(
+    "--start", type=NearChoice(["surrogate", "completed", "random", "identity"]), help="In place of the solver's own."
+)
 @click.option("--unsupervised", is_flag=True, help="Cluster; labels are used for scoring alone.")
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")

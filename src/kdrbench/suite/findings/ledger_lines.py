@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
@@ -57,6 +58,7 @@ TRAINING = "training accuracy"
 _TRAINING_COLUMN = "train_accuracy"
 _QUALITY = frozenset(map(str, Metric))
 Place = tuple[str, ...]
+_ALIGNED, _CENTRED = "aligned", "centred"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 _NOTHING, _LEARNED, _VON_NEUMANN = "none", "learned", "von_neumann"
@@ -191,7 +193,7 @@ class _Found:
     """Our cells of a published number, and those by the published protocol."""
 
     cells: list[tuple[str, IkdrCell]] = field(default_factory=list)
-    protocol: list[tuple[str, Compared]] = field(default_factory=list)
+    protocol: list[tuple[str, IkdrCell]] = field(default_factory=list)
 
 
 def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
@@ -216,11 +218,13 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             if not by_protocol:
                 entry.cells.append((name, cell))
             elif cell.ours.mean is not None and not cell.departure:
-                entry.protocol.append((f"{name}, {cell.kernel}, {cell.method}", cell))
+                entry.protocol.append((name, cell))
     groups = dict(list(runs.groupby(["experiment", "dataset", "kernel", "method"])))
     for table in tables:
         for axes in published_numbers(**table):
             entry = found.get(tuple(axes.values()), _Found())
+            if (number := find_published(**axes)) and number.runs_of:
+                entry.protocol += found.get(tuple({**axes, "kernel": number.runs_of}.values()), _Found()).cells
             # Of several experiments one by the paper's protocol counts.
             cells = sorted(entry.cells, key=lambda pair: bool(pair[1].departure))
             yield axes, [_ours(axes, name, cell, groups, entry, partitions, config) for name, cell in cells]
@@ -231,22 +235,35 @@ def _ours(
 ) -> Ours:
     if cell.departure:
         return Ours(name, cell)
-    number = cell.published
-    protocol = [(label, Compared(other.ours, number, other.error)) for label, other in entry.protocol]
-    if number and number.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
-        trained = _training(
-            groups.get((name, cell.dataset, cell.kernel, cell.method)), cell, config["experiments"][name], partitions
-        )
-        protocol = [(TRAINING, trained), *protocol] if trained else protocol
+    protocol = [
+        (_place_label(runner, other), Compared(other.ours, cell.published, other.error))
+        for runner, other in entry.protocol
+    ]
+    if cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
+        trained = [
+            (runner, other, _training(runner, other, groups, partitions, config))
+            for runner, other in ((name, cell), *entry.protocol)
+        ]
+        protocol = [
+            (f"{TRAINING}, {_place_label(runner, other)}", replace(compared, published=cell.published))
+            for runner, other, compared in trained
+            if compared
+        ] + protocol
     effects = _effects(axes, name, cell, groups)
     return Ours(name, cell, *effects, protocol)
 
 
-def _training(runs: pd.DataFrame | None, cell: IkdrCell, experiment: Config, partitions: Partitions) -> Compared | None:
+def _place_label(experiment: str, cell: IkdrCell) -> str:
+    return f"{experiment}, {cell.kernel}, {cell.method}"
+
+
+def _training(name: str, cell: IkdrCell, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:
     """Return the accuracy on the rows that were fitted to, beside the printed one."""
+    runs = groups.get((name, cell.dataset, cell.kernel, cell.method))
     if runs is None or _TRAINING_COLUMN not in runs or runs[_TRAINING_COLUMN].isna().all():
         return None
     trained = summarise("quality", runs, _TRAINING_COLUMN, percentage, unit="folds")
+    experiment = config["experiments"][name]
     spread = partitions.of(experiment, cell.dataset, cell.kernel, cell.method, _TRAINING_COLUMN)
     return Compared(trained, cell.published, spread.error if spread else None)
 
@@ -296,7 +313,20 @@ def kpca_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
                 key = (axes["dataset"], learner, variant)
                 there = [(name, rows, cells[key]) for name, rows, cells in groups if key in cells]
                 there.sort(key=lambda found: bool(found[2].departure))
-                yield axes, [Ours(name, cell, _gain(axes, cell, rows)) for name, rows, cell in there]
+                others = _centred(key, groups) if variant == _ALIGNED else []
+                yield axes, [Ours(name, cell, _gain(axes, cell, rows), protocol=others) for name, rows, cell in there]
+
+
+def _centred(key: tuple[str, str, str], groups: Sequence[tuple[str, Any, Any]]) -> list[tuple[str, Compared]]:
+    """Return accuracies with alignment of centred kernels, which the paper leaves open, beside those without."""
+    there = [
+        (name, cells[key], cells[*key[:2], _CENTRED]) for name, _, cells in groups if (*key[:2], _CENTRED) in cells
+    ]
+    return [
+        (f"{name}, centred alignment", Compared(cell.ours, aligned.published, cell.error))
+        for name, aligned, cell in there
+        if not cell.departure
+    ]
 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> EffectFound:

@@ -60,7 +60,8 @@ class PublishedNumber:
     ``figure`` (drawn, not printed) or ``not_available``; ``why`` holds what is known of differences from a fresh run.
     ``stake`` is the range of the numbers that the table prints for the same data and metric, costs with the same
     kernel. ``fitted`` names what of our settings was chosen because it meets the printed numbers; ``protocol`` is
-    "training accuracy" where that is what the paper prints. ``scale`` is the unit in which it is printed.
+    "training accuracy" where that is what the paper prints. ``scale`` is the unit in which it is printed. ``runs_of``
+    names the kernel whose runs the print repeats, where it is not that of its column.
     """
 
     text: str
@@ -72,6 +73,7 @@ class PublishedNumber:
     fitted: str = ""
     protocol: str = ""
     scale: float = 1.0
+    runs_of: str = ""
 
     @property
     def rounding(self) -> float:
@@ -108,6 +110,7 @@ def _find(place: tuple[str, ...]) -> PublishedNumber | None:
         fitted="; ".join(rule["fitted"] for rule in rules if "fitted" in rule),
         protocol="; ".join(rule["protocol"] for rule in rules if "protocol" in rule),
         scale=scale,
+        runs_of="".join(rule.get("runs_of", "") for rule in rules),
     )
 
 

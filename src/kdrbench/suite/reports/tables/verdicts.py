@@ -4,7 +4,8 @@ Pages print the definitions, :data:`VERDICT_MEANINGS`; :func:`verdict_for` decid
 
 What a mean varies by when its runs are drawn again: over redrawn partitions of a cross validation, measured by runs of
 their own (:mod:`.partitions`); over random splits, subsets or draws, which are independent, their standard deviation
-over the square root of their number. One run on all rows does not vary.
+over the square root of their number. One run on all rows does not vary. Where a paper prints one draw, its own
+standard deviation is that of a draw, not of a mean.
 
 Source: Bengio and Grandvalet, "No unbiased estimator of the variance of K-fold cross-validation", JMLR 2004: the spread
 over the folds of one partition is no estimate of it.
@@ -22,7 +23,8 @@ from kdrbench.suite.reports.tables.published_numbers import PublishedNumber
 # What each verdict means, as pages print it.
 VERDICT_MEANINGS = {
     "reproduced": "within the rounding of the printed number, or within two standard errors of the difference, by how "
-    "the mean varies over redrawn partitions or draws",
+    "the mean varies over redrawn partitions or draws; where a single draw is printed, by how single draws vary, and "
+    "within 5 % (costs) or 0.05 (shares)",
     "close": "within a quarter of what is at stake, the range of the printed numbers beside it, and within 5 % "
     "(costs), 0.05 (shares) or a quarter (counts)",
     "not judged": "times in seconds, which belong to a machine; their ratios are judged as effects",
@@ -98,7 +100,11 @@ def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | No
         return Verdict.DIFFERS
     difference = abs(ours.mean - published.value)
     # Both means vary alike, so their difference has twice the variance.
-    allowed = max(_ERRORS * math.sqrt(2.0) * (error or 0.0), published.rounding)
+    allowed = _ERRORS * math.sqrt(2.0) * (error or 0.0)
+    if published.std is None:
+        # A spread of single draws may be wide enough to hold any number.
+        allowed = min(allowed, _widest(published, ours.metric))
+    allowed = max(allowed, published.rounding)
     if ours.at_least:
         return Verdict.DIFFERS if ours.mean - allowed > published.value else Verdict.STOPPED
     # A difference of just the rounding may come out larger by a rounding of its own.
@@ -109,6 +115,10 @@ def verdict_for(published: PublishedNumber | None, ours: Cell, error: float | No
 
 def closeness(published: PublishedNumber, metric: str) -> float:
     """Return how far a number may be off and be called close; 0 where nothing is printed beside it."""
-    size = abs(published.value or 0.0)
-    most = _CLOSE_SHARE if metric in _SHARES else (_CLOSE_COST if metric == "cost" else _CLOSE_COUNT) * size
-    return min(_SHARE_AT_STAKE * published.stake, most)
+    return min(_SHARE_AT_STAKE * published.stake, _widest(published, metric))
+
+
+def _widest(published: PublishedNumber, metric: str) -> float:
+    if metric in _SHARES:
+        return _CLOSE_SHARE
+    return (_CLOSE_COST if metric == "cost" else _CLOSE_COUNT) * abs(published.value or 0.0)

@@ -23,7 +23,7 @@ FEWEST_PARTITIONS = 5
 _TITLES = {"cost": "cost", "quality": "accuracy", "train_accuracy": "training accuracy"}
 # Of whose partitions a rival's mean varies as well, where its own were not drawn again: the same problems on the same
 # rows.
-_INSTEAD = "ism"
+_INSTEAD = ("ism", "ism_authors")
 # What makes the mean of another protocol another number, and what it is where nothing is said.
 _DRAWN: dict[str, Any] = {"folds": None, "stratified": True, "scaling": "training"}
 _DRAWN |= {"paradigm_params": {}, "evaluation": {}}
@@ -72,7 +72,7 @@ class Partitions:
 
         That of ISM on the same data and kernel where the method's own partitions were not redrawn.
         """
-        names = (_place(experiment, dataset, kernel, name, number) for name in (method, _INSTEAD))
+        names = (_place(experiment, dataset, kernel, name, number) for name in (method, *_INSTEAD))
         return next((self._spreads[name] for name in names if name in self._spreads), None)
 
 
@@ -82,8 +82,8 @@ def _place(experiment: Mapping[str, Any], dataset: str, kernel: str, method: str
         kernel,
         method,
         number,
-        str(experiment.get("folds")),
         str(experiment.get("components", {}).get(dataset)),
+        str([experiment.get(name, default) for name, default in _DRAWN.items()]),
     )
 
 

@@ -60,6 +60,7 @@ from kdrbench.suite.reports.tables.labels import (
     method_label,
 )
 from kdrbench.suite.reports.tables.published_numbers import (
+    PublishedNumber,
     check_published,
     find_published,
     printed_table,
@@ -153,7 +154,7 @@ def compared_cells(
                         IkdrCell(
                             ours=cell,
                             published=printed,
-                            error=_error(cell, (dataset, kernel, name), experiment, partitions),
+                            error=_error(cell, (dataset, kernel, name), experiment, partitions, printed),
                             departure=departs,
                             **axes,
                             metric=names[metric],
@@ -165,12 +166,23 @@ def compared_cells(
     return compared
 
 
-def _error(cell: Cell, place: tuple[str, str, str], experiment: Config, partitions: Partitions | None) -> float | None:
-    """Return the standard error of a cell's mean: by redrawn partitions, or of independent draws."""
+def _error(
+    cell: Cell,
+    place: tuple[str, str, str],
+    experiment: Config,
+    partitions: Partitions | None,
+    printed: PublishedNumber | None,
+) -> float | None:
+    """Return the standard error of a cell's mean: by redrawn partitions, or of independent draws.
+
+    Where one draw is printed, it is the root mean square of that of the mean and of the spread of single draws.
+    """
     if cell.mean is None or cell.std is None or cell.metric not in ("cost", "quality"):
         return None
     if split_of(experiment) is Split.SUBSETS and cell.counted > 1:
-        return cell.std / math.sqrt(cell.counted - 1)
+        of_one_draw = printed is not None and printed.std is None
+        share = (cell.counted + 1) / 2 if of_one_draw else 1.0
+        return cell.std * math.sqrt(share / (cell.counted - 1))
     if split_of(experiment) is not Split.FOLDS or partitions is None:
         return None
     spread = partitions.of(experiment, *place, cell.metric)
