@@ -131,7 +131,7 @@ def _check_lengths(path: Path, text: str, delimiter: str, quote: str) -> None:
 def has_header(path: Path, fields: pd.DataFrame) -> bool:
     """Return whether the first line names the columns: it does, unless each numeric column begins with a number.
 
-    Raises ``InputError`` where that cannot be told, as with columns named 0, 1, 2.
+    Raises ``InputError`` where the file does not show it, as with columns named 0, 1, 2.
     """
     first, *rest = fields.iloc[: _SAMPLE + 1].to_numpy(dtype=object).tolist()
     if not rest:

@@ -203,7 +203,7 @@ def few_iterations(records: Records, *, tables: Tables, fewer_than: int) -> Find
 
 
 def iterations_within(records: Records, *, tables: Tables, rivals: Sequence[str], least: int, most: int) -> Finding:
-    """Count the runs of rivals that took so many iterations.
+    """Count the runs of rivals that took ``least`` to ``most`` iterations.
 
     Runs that were stopped at the paper's limit have no such number, at an earlier one it is open; those that are lost
     count as outside.

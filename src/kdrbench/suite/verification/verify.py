@@ -59,13 +59,15 @@ def verify(
     most: int = MOST_SAMPLES,
     budget_s: float = 300.0,
     seed: int = 0,
+    sample: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Compare every row of a record with its definition, and with what is computed again from raw data.
 
     :meth:`.System.recompute` computes the numbers; above ``most`` training samples it forms no n x n arrays. Runs whose
     recomputation takes long (:meth:`.System.recompute_s`) are drawn by ``seed``, as many as ``budget_s`` seconds allow.
-    What is left out is counted by reason.
+    With ``sample``, keys are compared of every row and numbers of as many rows, which ``seed`` draws as well. What is
+    left out is counted by reason.
     ``mirror`` is where data are looked for first; a data set that cannot be had is a finding. ``progress`` is called
     after each batch with the number of those that are verified, and of all.
 
@@ -75,11 +77,23 @@ def verify(
     for system, rows in record.rows().items():
         total.add(_keys(record, system, rows, rows_of))
     batches = record.grid.batches()
-    wanted = {batch.dataset for batch in batches if _recomputes(batch.system) and rows_of[batch.path]}
+    undrawn = frozenset[str]() if sample is None else _undrawn(batches, rows_of, seed, sample)
+    wanted = {
+        batch.dataset
+        for batch in batches
+        if _recomputes(batch.system) and any(place not in undrawn for place, _ in rows_of[batch.path])
+    }
     missing = dict(_missing_data(record.grid, sorted(wanted), mirror))
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
-    seconds = {place: time_s for batch in batches for place, time_s in _long_runs(batch, rows_of[batch.path], most)}
-    left_out = frozenset(seconds) - within_budget(seconds.items(), seed, budget_s)
+    seconds = {
+        place: time_s
+        for batch in batches
+        for place, time_s in _long_runs(batch, rows_of[batch.path], most)
+        if place not in undrawn
+    }
+    beyond = f"runs that the budget did not reach, of more than {most} samples"
+    left_out = dict.fromkeys(frozenset(seconds) - within_budget(seconds.items(), seed, budget_s), beyond)
+    left_out |= dict.fromkeys(undrawn, "rows that were not drawn")
     jobs = [
         delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, left_out)
         for batch in batches
@@ -129,6 +143,17 @@ def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict
     return result
 
 
+def _undrawn(batches: Sequence[Batch], rows_of: Mapping[str, Placed], seed: int, sample: int) -> frozenset[str]:
+    """Return the places of all rows with numbers to compute again, without ``sample`` of them that ``seed`` draws."""
+    places = [place for batch in batches if _recomputes(batch.system) for place, _ in rows_of[batch.path]]
+    return frozenset(_shuffled(places, seed)[sample:])
+
+
+def _shuffled(places: Iterable[str], seed: int) -> list[str]:
+    """Return places in the order of the SHA-256 of seed/place."""
+    return sorted(places, key=lambda place: hashlib.sha256(f"{seed}/{place}".encode()).hexdigest())
+
+
 def _recomputes(system: str) -> bool:
     return type(build_system(system)).recompute is not System.recompute
 
@@ -153,7 +178,7 @@ def _loaded(name: str, definition: str, mirror: str | None) -> Dataset:
 
 
 def _recomputed(
-    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, left_out: frozenset[str]
+    record: Record, batch: Batch, rows: Placed, mirror: str | None, most: int, left_out: Mapping[str, str]
 ) -> Verification:
     """Return what was computed again of the rows of a batch."""
     result, system = Verification(), build_system(batch.system)
@@ -164,7 +189,7 @@ def _recomputed(
     arrays_of: dict[str, Mapping[int, Arrays]] = {}
     for place, row in rows:
         if place in left_out:
-            result.left_out[f"runs that the budget did not reach, of more than {most} samples"] += 1
+            result.left_out[left_out[place]] += 1
             continue
         trace_file = row["trace_file"]
         try:
@@ -191,9 +216,9 @@ def _long_runs(batch: Batch, rows: Placed, most: int) -> Iterator[tuple[str, flo
 
 def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:
     """Return places, each with its seconds, in the order of the SHA-256 of seed/place, as far as the budget goes."""
-    chosen, spent_s = set(), 0.0
-    for place, seconds in sorted(places, key=lambda one: hashlib.sha256(f"{seed}/{one[0]}".encode()).hexdigest()):
-        spent_s += seconds
+    chosen, spent_s, seconds = set(), 0.0, dict(places)
+    for place in _shuffled(seconds, seed):
+        spent_s += seconds[place]
         if spent_s > budget_s:
             break
         chosen.add(place)
