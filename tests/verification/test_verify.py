@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
+from kdrbench.datasets.prepared import load_defined
 from kdrbench.errors import DataError
 from kdrbench.suite.cli import main
 from kdrbench.suite.csv_files import read_csv
@@ -164,6 +165,22 @@ def test_of_many_samples_a_budget_of_runs_is_verified(record):
     assert nothing.left_out["runs that the budget did not reach, of more than 80 samples"] > 10
     last_digit(record, FOLD, "cost")
     assert "cost" in {finding.column for finding in verify(Record(record, own_code=True), most=80).findings}
+
+
+def test_a_sample_of_rows_is_verified_with_all_keys(record, monkeypatch):
+    found = verify(Record(record, own_code=True), sample=3)
+    others = verify(Record(record, own_code=True), sample=3, seed=1)
+    whole = verified(record)
+    assert (found.rows, found.findings) == (whole.rows, [])
+    assert 0 < found.numbers < whole.numbers / 3
+    undrawn = found.left_out["rows that were not drawn"]
+    assert undrawn == whole.rows - 3
+    assert (others.numbers, others.left_out) != (found.numbers, found.left_out)
+    # Data of rows that are not drawn are not read.
+    loaded = []
+    monkeypatch.setattr(verifying, "_loaded", lambda name, *_: loaded.append(name) or load_defined(name, {}))
+    verify(Record(record, own_code=True), sample=1)
+    assert len(set(loaded)) == 1
 
 
 def test_a_budget_chooses_by_the_seed_and_goes_as_far_as_it_can():

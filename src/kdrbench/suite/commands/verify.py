@@ -40,7 +40,10 @@ _PLAIN_S, _TERMINAL_S = 30.0, 0.2
 @configuration_name
 @processes
 @click.option("--budget-s", type=Number(0), default=300, show_default=True, help="For runs of over 5,000 samples.")
-@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws which of these, and runs of --rerun.")
+@click.option(
+    "--sample", type=Whole(1), default=None, help="Compute the numbers of this many random rows again, not of all."
+)
+@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Draws runs, rows and cells.")
 @click.option("--mirror", default=None, help="Folder or URL with the data (default: KDRBENCH_MIRROR).")
 @click.option("--own-code", is_flag=True, help="Import the solvers, kernels and data that its configuration names.")
 @click.option("--rerun", is_flag=True, help="Instead make random runs again, and compare them with their rows.")
@@ -61,6 +64,7 @@ def verify(
     name: str,
     jobs: int,
     budget_s: float,
+    sample: int | None,
     seed: int,
     mirror: str | None,
     own_code: bool,
@@ -83,13 +87,15 @@ def verify(
 
     if attest and not rerun:
         raise click.UsageError("--attest needs --rerun")
+    if rerun and sample is not None:
+        raise click.UsageError("--sample is of rows that are computed again; with --rerun give --cells")
     record = Record(*named_record(RECORD.convert(results, None, ctx), name), own_code)
     if rerun:
         least = _CELLS_OF_A_COMPONENT if attest else 0
         folder = attested_folder(results, name) if attest else None
         findings = _rerun(record, folder, as_json, n_cells=cells, seed=seed, limit_s=time_s, least=least, mirror=mirror)
     else:
-        findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed)
+        findings = _recompute(record, as_json, mirror=mirror, n_jobs=jobs, budget_s=budget_s, seed=seed, sample=sample)
     sys.exit(1 if findings else 0)
 
 
