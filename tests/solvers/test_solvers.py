@@ -87,7 +87,7 @@ def test_bad_starts_are_refused(start, message):
     [
         ("surrogate", 7, "cannot project 6 features to 7 components"),
         ("random", 0, "cannot project 6 features to 0 components"),
-        ("phi", 2, "unknown start 'phi'; allowed: identity, random, surrogate"),
+        ("phi", 2, "unknown start 'phi'; allowed: completed, identity, random, surrogate"),
     ],
 )
 def test_starts_that_cannot_be_made_are_refused(name, count, message):

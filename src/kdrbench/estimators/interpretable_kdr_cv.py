@@ -119,7 +119,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     >>> from kdrbench.estimators import InterpretableKDRCV
     >>> X, y = load_wine(return_X_y=True)
     >>> InterpretableKDRCV(n_components=[1, 2, 3], selection="one_standard_error").fit(X, y).n_components_
-    3
+    2
     """
 
     n_components: Annotated[int | Sequence[int] | None, _COUNTS] = None

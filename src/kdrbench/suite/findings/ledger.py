@@ -23,8 +23,8 @@ from kdrbench.suite.findings.ledger_lines import (
     ikdr_lines,
     kpca_lines,
     low_rank_lines,
-    text_lines,
 )
+from kdrbench.suite.findings.ledger_text import text_lines
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
 from kdrbench.suite.reports.tables.labels import (
     METRIC_TITLES,

@@ -1,7 +1,6 @@
 """The lines of the ledger: each published number beside ours, with two verdicts, reasons and the published protocol.
 
-Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effects; papers also say things in words,
-curves or orders of growth: iterations, exponents of time, a drawn figure.
+Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effects.
 """
 
 from __future__ import annotations
@@ -12,25 +11,20 @@ from typing import Any
 
 import pandas as pd
 
-from kdrbench.status import Status
 from kdrbench.suite.findings.effects import Effect, EffectFound, difference_of_cells, effect_of, our_difference
-from kdrbench.suite.findings.outcome import steady_times
-from kdrbench.suite.reports.protocol import comparable, departure, departures_in_words
-from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
+from kdrbench.suite.reports.protocol import departure
+from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, summarise
 from kdrbench.suite.reports.tables.labels import CONVERGED
-from kdrbench.suite.reports.tables.numbers import agreement, percentage
+from kdrbench.suite.reports.tables.numbers import percentage
 from kdrbench.suite.reports.tables.published_numbers import (
-    PublishedNumber,
     find_published,
-    numbers_of,
     printed_table,
     published_numbers,
 )
 from kdrbench.suite.reports.tables.significance import interval_of
 from kdrbench.suite.reports.tables.verdicts import Compared, Verdict
 from kdrbench.suite.systems.ikdr.partitions import Partitions
-from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, size_series
 from kdrbench.suite.systems.ikdr.tables import IkdrCell, compared_cells, published_axes
 from kdrbench.suite.systems.kpca_trick.cells import (
     METRIC,
@@ -40,7 +34,6 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     TABLES,
     KpcaCell,
     kpca_cells,
-    kpca_published_wdl,
 )
 from kdrbench.suite.systems.kpca_trick.config import VARIANTS
 from kdrbench.suite.systems.low_rank import tables as low_rank
@@ -62,15 +55,6 @@ _ALIGNED, _CENTRED = "aligned", "centred"
 # Rows by experiment, data set, kernel and method.
 _Groups = Mapping[tuple[Hashable, ...], pd.DataFrame]
 _NOTHING, _LEARNED, _VON_NEUMANN = "none", "learned", "von_neumann"
-# Of an exponent: what an interval may miss the printed one by, and what is called close.
-_NEAR, _CLOSE, _WIDEST = 0.1, 0.25, 1.0
-# Shares of runs within a range of iterations.
-_NEARLY_ALL, _HALF = 0.9, 0.5
-_AXES = {"exponent_n": "n_train", "exponent_d": "n_features", "exponent_q": "n_components"}
-_UNLIKE = (Verdict.CLOSE, Verdict.DIFFERS)
-_OF_CELLS = "a count of the table's cells; what is known of their differences is said of each"
-# Papers, and experiments of ours whose runs decide what their text says.
-_TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -369,153 +353,3 @@ def _effect(axes: Axes, source: low_rank.Source, cells: dict[tuple[str, ...], lo
         return EffectFound()
     difference = difference_of_cells(source.cell, theirs.cell, axes["metric"])
     return effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])
-
-
-def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[Comparison]:
-    """Yield a line for each such statement of a paper of which an experiment is run."""
-    if KPCA_TRICK in tables:
-        yield from _counts(tables[KPCA_TRICK], config)
-    if IKDR not in tables:
-        return
-    runs = tables[IKDR]
-    by_protocol, left_out = comparable(runs, config)
-    for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
-        if names := _printed_experiments(axes["paper"], config):
-            yield _iterations_line(axes, runs, by_protocol, names, left_out)
-    for axes in (*numbers_of("ismplus", "4"), *numbers_of("neurips2019", "complexity")):
-        if any(is_scaling(name) for name in experiments_of(config, IKDR)):
-            yield _line(axes, *_exponent(axes, by_protocol, config))
-    for axes in numbers_of("neurips2019", "figure 1a"):
-        for name in _drawn(config):
-            yield _line(axes, *_drawn_clusters(axes, runs[runs["experiment"] == name], name))
-
-
-def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
-    """Yield how often each version with a kernel is above, level with and below the plain learner."""
-    for name in experiments_of(config, KPCA_TRICK):
-        cells = kpca_cells(runs[runs["experiment"] == name], config)
-        for counts in kpca_published_wdl(cells):
-            axes = {"paper": PAPER, "table": TABLES[counts.learner], "setting": SETTING, "dataset": "all"}
-            axes |= {"kernel": counts.variant, "method": counts.name, "metric": "win_draw_lose"}
-            complete = counts.n_cells == counts.n_printed
-            verdict = _of_counts(counts.printed, counts.ours) if complete else Verdict.NOT_RUN
-            departs = next((cell.departure for cell in cells.values() if cell.departure), "")
-            words = counts.ours if complete else f"{counts.ours} of {counts.n_cells} data sets"
-            line = _line(axes, words, None, counts.n_cells, verdict, name)
-            why = _OF_CELLS if verdict in _UNLIKE else line.why
-            line = replace(line, published=counts.printed, why=why)
-            yield replace(line, verdict=Verdict.NOT_COMPARABLE, why=departs) if departs else line
-
-
-def _of_counts(printed: str, ours: str) -> Verdict:
-    """Close is a data set more or less in each count."""
-    most = max(abs(int(first) - int(second)) for first, second in zip(printed.split("/"), ours.split("/"), strict=True))
-    return Verdict.REPRODUCED if most == 0 else Verdict.CLOSE if most == 1 else Verdict.DIFFERS
-
-
-def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
-    empty = comparison(axes, None, first=True)
-    why = "" if runs else empty.why
-    if verdict in _UNLIKE:
-        number = find_published(**axes)
-        why = number.why if number and number.why else UNEXPLAINED
-    return replace(empty, ours=words, mean=mean, runs=runs, verdict=verdict, why=why, experiment=experiment)
-
-
-def _printed_experiments(paper: str, config: Config) -> list[str]:
-    """Return the supervised experiments that make a printed table of a paper."""
-    chosen = []
-    for name in experiments_of(config, IKDR):
-        experiment = config["experiments"][name]
-        table = printed_table(experiment)
-        if table and table["paper"] == paper and not experiment["published"].get("protocol"):
-            chosen.append(name)
-    return [name for name in chosen if config["experiments"][name]["paradigm"] == "supervised"]
-
-
-def _iterations(axes: Axes, runs: pd.DataFrame, names: list[str]) -> tuple[str, float | None, int, Verdict, str]:
-    number = find_published(**axes)
-    ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
-    counts = ended.loc[ended["status"] != str(Status.FAILED), "iterations"].dropna()
-    # What was stopped took at least as many, and ends nowhere within.
-    own_end = ended.loc[counts.index, "status"] == str(Status.CONVERGED)
-    if counts.empty or number is None:
-        return "", None, 0, Verdict.NOT_RUN, ""
-    inside = int((counts.between(*_ends(number)) & own_end).sum())
-    share = inside / len(counts)
-    verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
-    words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
-    return words, float(counts.median()), len(counts), verdict, ", ".join(names)
-
-
-def _iterations_line(
-    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
-) -> Comparison:
-    line = _line(axes, *_iterations(axes, kept, names))
-    if line.runs and (why := _left_out_of(axes, runs, kept, names, left_out)):
-        return replace(line, verdict=Verdict.NOT_COMPARABLE, why=why)
-    if not line.runs and (other := _line(axes, *_iterations(axes, runs, names))).runs:
-        return replace(other, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out))
-    return line
-
-
-def _left_out_of(
-    axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
-) -> str:
-    """Say why cells of the method were left out, so that the quick ones alone are there; empty where none was."""
-    there, others = (rows[rows["experiment"].isin(names) & (rows["method"] == axes["method"])] for rows in (runs, kept))
-    skipped = there[there["status"] == str(Status.SKIPPED)]
-    if _places(there) <= _places(others) - _places(skipped):
-        return ""
-    reasons = [reason for reason in left_out if reason[0] in names and f"{axes['method']} on " in reason[1]]
-    if len(skipped):
-        reasons.append((", ".join(skipped["experiment"].unique()), "runs were not made, since the budget was used up"))
-    return departures_in_words(reasons or [reason for reason in left_out if reason[0] in names])
-
-
-def _places(rows: pd.DataFrame) -> set[tuple[str, str]]:
-    return set(zip(rows["dataset"], rows["kernel"], strict=True))
-
-
-def _ends(number: PublishedNumber) -> tuple[float, float]:
-    """Return the ends of a printed range, which ``value`` and ``std`` hold."""
-    return number.value or 0.0, number.std or 0.0
-
-
-def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
-    """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
-    series = [
-        each
-        for each in size_series(steady_times(runs), config)
-        if (each.axis, each.evaluation, each.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
-    ]
-    law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)
-    if law is None or number is None or number.value is None:
-        return "", None, 0, Verdict.NOT_RUN, "scaling"
-    words = f"{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})"
-    return words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling"
-
-
-def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
-    # An interval that holds every exponent shows none.
-    if law.high - law.low > _WIDEST:
-        return Verdict.NOT_JUDGED
-    if law.low - _NEAR <= printed <= law.high + _NEAR:
-        return Verdict.REPRODUCED
-    return Verdict.CLOSE if law.low - _CLOSE <= printed <= law.high + _CLOSE else Verdict.DIFFERS
-
-
-def _drawn(config: Config) -> list[str]:
-    """Return the experiments that draw a figure of the paper."""
-    published = {name: config["experiments"][name].get("published", {}) for name in experiments_of(config, IKDR)}
-    return [name for name, place in published.items() if place.get("figure") == "1a"]
-
-
-def _drawn_clusters(axes: Axes, runs: pd.DataFrame, name: str) -> tuple[str, float | None, int, Verdict, str]:
-    """Return how clusters agree with the labelling that is sought, where there is one; a picture has no verdict."""
-    of_data = runs[(runs["dataset"] == axes["dataset"]) & (runs["status"] != str(Status.FAILED))]
-    known = of_data["quality"].dropna()
-    if of_data.empty:
-        return "", None, 0, Verdict.NOT_RUN, name
-    words = f"{Metric.NMI.upper()} {agreement(float(known.max()))} with what is sought" if len(known) else "drawn"
-    return words, float(known.max()) if len(known) else None, len(of_data), Verdict.NOT_JUDGED, name
