@@ -182,6 +182,25 @@ def test_jobs_of_another_split_supersede_runs_of_one_that_was_shared(tmp_path):
     assert commits_of(place / "layers/2") == {"first/ism": "", "first/gm": "new"}
 
 
+def test_a_layer_holds_the_runs_that_were_made_again(tmp_path):
+    place, path = tmp_path / "record", "runs/first/cheap.jsonl"
+    first, second = with_jobs(tmp_path / "one", "auto"), with_jobs(tmp_path / "two", "auto", git_commit="new")
+    assert kdrbench("pack", first, "--out", place).exit_code == 0
+    before, after = ((folder / path).read_text().splitlines() for folder in (first, second))
+    again = [json.loads(line)["method"] == "gm" and json.loads(line)["run"] == 1 for line in after]
+    mixed = [new if is_again else old for old, new, is_again in zip(before, after, again, strict=True)]
+    (second / path).write_text("".join(f"{line}\n" for line in mixed))
+    assert "1 row of 1 job" in add(second, place, "1").stdout
+    names = [line["name"] for line in record_at(place).parts[1].rows("arrays/first.csv")]
+    assert names
+    assert all(name.startswith("wine/gaussian/gm/") and name.endswith("_1") for name in names)
+    with opened(place) as folder:
+        rows = read_csv(folder / "ikdr.csv")
+        assert [(row["method"], row["run"]) for row in rows if row["git_commit"] == "new"] == [("gm", "1")]
+        assert len(rows) == len(after)
+        assert set(arrays_in(folder / "findings/first/cheap.npz")) == set(arrays_in(first / "findings/first/cheap.npz"))
+
+
 def test_runs_that_are_asked_for_no_more_are_left_out(record, tmp_path):
     config = two_experiments()
     config["experiments"]["first"] |= {"solvers": ["ism", "dg"]}

@@ -1,6 +1,6 @@
 """A packed record as its base and the layers over it, and the jobs that each folder of it holds.
 
-A layer holds the jobs whose rows were measured after those below, and the files that changed. It is never written
+A layer holds the runs whose rows were measured after those below, and the files that changed. It is never written
 again: of each run the rows of the newest layer count, and with them its points and arrays. What a layer's manifest says
 of an experiment holds for the record as of that layer. Its list ``dropped`` names what of those below the configuration
 no longer asks for: experiments, and runs as EXPERIMENT/CELL/RUN.
@@ -53,8 +53,7 @@ class Job:
 
     def without(self, runs: Collection[Run]) -> Job:
         """Return the job without these runs."""
-        named = {name: _ARRAY.fullmatch(name) for name in self.arrays}
-        gone = {name for name, found in named.items() if found and (found["cell"], int(found["run"])) in runs}
+        gone = arrays_of(self.arrays, runs)
         return Job(
             [record for record in self.records if run_of(record) not in runs],
             [line for line in self.lines if (line["cell"], line["run"]) not in runs],
@@ -64,6 +63,12 @@ class Job:
     def joined(self, other: Job) -> Job:
         """Return the job with the runs of another."""
         return Job(self.records + other.records, self.lines + other.lines, self.arrays | other.arrays)
+
+
+def arrays_of(arrays: Arrays, runs: Collection[Run]) -> Arrays:
+    """Return the arrays that some runs left."""
+    named = {name: _ARRAY.fullmatch(name) for name in arrays}
+    return {name: arrays[name] for name, found in named.items() if found and (found["cell"], int(found["run"])) in runs}
 
 
 Jobs = dict[str, Job]

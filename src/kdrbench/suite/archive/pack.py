@@ -12,7 +12,7 @@ from kdrbench.errors import DamagedError, InputError, counted, in_words
 from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
-from kdrbench.suite.archive.layers import Jobs, PackedRecord, read_rows, rows_of, without
+from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
 from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_traces
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
@@ -62,7 +62,7 @@ _COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "
 
 @dataclass
 class _Experiment:
-    """What is packed of an experiment: its ``fresh`` jobs, those ``below``, runs ``dropped`` of them, and counts."""
+    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, runs ``dropped`` of them, counts."""
 
     fresh: dict[str, list[Record]]
     below: Jobs
@@ -147,7 +147,7 @@ class Packing:
             writer.add(name, content)
 
     def _experiment(self, writer: Writer, name: str, places: Places) -> _Experiment:
-        """Write the jobs of an experiment that have ended, and are not below; count nothing where there are none."""
+        """Write the runs of an experiment's ended jobs that are not below; count nothing where there are none."""
         experiment, bundles = self.grid.config["experiments"][name], self.grid.bundles(name)
         if experiment["system"] not in SYSTEMS:
             raise InputError(
@@ -167,7 +167,7 @@ class Packing:
         return made
 
     def _compared(self, name: str, bundles: Sequence[Bundle]) -> _Experiment:
-        """Return the jobs that have ended and are not below, and those below that they do not supersede."""
+        """Return the runs of ended jobs that are not below, and the jobs below without the runs that they supersede."""
         ended = {bundle.path: records for bundle, records in self._ended(bundles)}
         if self.below is None or name not in self.below.manifest["experiments"]:
             return _Experiment(ended, {}, [])
@@ -177,21 +177,19 @@ class Packing:
         there = {row.axes for row in rows_of(jobs)}
         # A row that a layer has superseded is no newer one where it is still in the results.
         known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
-        fresh = {
-            path: records
-            for path, records in ended.items()
-            if any(row.axes not in there or _measured(row) not in known for row in records)
-        }
-        newer = {run_of(row) for records in fresh.values() for row in records}
+        rows = [row for records in ended.values() for row in records]
+        newer = {run_of(row) for row in rows if row.axes not in there or _measured(row) not in known}
+        fresh = {path: [row for row in records if run_of(row) in newer] for path, records in ended.items()}
+        fresh = {path: records for path, records in fresh.items() if records}
         return _Experiment(fresh, without(jobs, newer | set(gone)), [run for run in gone if run not in newer])
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
         arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), {}
         for path, records in made.fresh.items():
-            files = JobFiles.of(self.results, path)
-            jobs[path] = records, _points(files.traces)
-            arrays.add(path, arrays_in(files.findings) or {})
+            files, runs = JobFiles.of(self.results, path), set(map(run_of, records))
+            jobs[path] = records, {run: points for run, points in _points(files.traces).items() if run in runs}
+            arrays.add(path, arrays_of(arrays_in(files.findings) or {}, runs))
         beside = {path: (job.records, job.points) for path, job in made.below.items()}
         drawn = not is_redrawn(self.grid.config["experiments"][name])
         write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn, whole=self.whole)

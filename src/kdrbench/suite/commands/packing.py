@@ -65,7 +65,7 @@ def pack(
     Jobs that have not ended are left out, and counted. Traces are thinned by less than can be seen, projections are in
     float32, and of large ones the first runs of a cell are stored. The same results give the same bytes.
 
-    With --layer the record in --out stays as it is. Jobs whose rows it lacks come into a folder below it, which is
+    With --layer the record in --out stays as it is. Runs whose rows it lacks come into a folder below it, which is
     read with it: of each run the newest rows count.
 
     With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
