@@ -25,7 +25,8 @@ def test_scikit_learns_own_checks(estimator, check):
     [
         NCA(),
         DNE(),
-        pytest.param(LMNN(tol=0.1, max_iter=500), marks=pytest.mark.whole),
+        # Not with `tol`, which proves an optimum over all maps: these checks set n_components themselves.
+        pytest.param(LMNN(max_iter=500), marks=pytest.mark.whole),
         pytest.param(DNE(n_components=1), marks=pytest.mark.whole),
     ],
     ids=str,

@@ -82,10 +82,18 @@ def _python() -> Iterator[Answer]:
 
 
 def _packages(what: str, modules: Sequence[str], install: str, *, needed: bool = False) -> Answer:
-    missing = [name for name in modules if find_spec(name) is None]
+    missing = [name for name in modules if not _is_there(name)]
     named = dict.fromkeys(name for module in modules for name in packages_distributions().get(module, [module]))
     found = [f"{name} {version(name)}" for name in named] if not missing else [f"not there: {', '.join(missing)}"]
     return Answer(what, not missing, ", ".join(found), f"pip install '{install}'", needed=needed)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # Its package is missing, or an importer refuses it.
+        return False
 
 
 def _threads() -> Iterator[Answer]:
