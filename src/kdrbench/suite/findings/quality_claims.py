@@ -17,7 +17,6 @@ from kdrbench.suite.findings.claim_rows import (
     Coverage,
     Lane,
     OwnCell,
-    PrintedTable,
     Records,
     decided_in_lanes,
     decided_on,
@@ -39,12 +38,11 @@ from kdrbench.suite.findings.finding import (
     smallest_shown,
     undecided,
 )
-from kdrbench.suite.findings.solver_claims import pairs_of
+from kdrbench.suite.findings.solver_claims import Tables, pairs_of
 from kdrbench.suite.reports.protocol import printed_components
 from kdrbench.suite.reports.records import Metric
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 
-Tables = Sequence[PrintedTable]
 LOST = "for missing or failed runs"
 # Half a unit of the last digit that the papers print of a share.
 LEVEL = 5e-4
