@@ -3,17 +3,15 @@
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 
 from kdrbench import __version__
 from kdrbench.evaluation import EVALUATORS
 from kdrbench.solvers import STARTS
 from kdrbench.suite.commands.options import read_configs
-from kdrbench.suite.experiments.config import checked, load_grid
+from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.system import IKDRSystem
-from support.configs import whole_config
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,14 +35,6 @@ def test_schema_and_code_name_the_same_choices():
     assert sections["solvers"]["additionalProperties"]["properties"]["start"]["enum"] == sorted(STARTS)
     assert properties["split"]["enum"] == list(Split)
     assert properties["evaluation"]["properties"]["evaluator"]["enum"] == list(EVALUATORS)
-
-
-@pytest.mark.slow("plans every experiment")
-def test_the_table_of_experiments_is_that_of_the_configuration():
-    text = (ROOT / "docs" / "experiments.md").read_text()
-    said = {name: int(runs) for name, runs in re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", text, re.M)}
-    grid = load_grid(whole_config())
-    assert said == {name: sum(len(batch.runs) for batch in grid.batches(name)) for name in grid.experiments}
 
 
 def test_the_version_is_repeated_only_where_it_must_be():
