@@ -7,7 +7,7 @@ import pytest
 
 from kdrbench.lowrank import LowRankStatus, Stopping, diagonal, draw_pairs, learn, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.newton import _step
+from kdrbench.lowrank.learn import _step
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
 

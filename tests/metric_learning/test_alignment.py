@@ -7,7 +7,6 @@ from kdrbench.metric_learning import (
     SamplePairs,
     align,
     aligned_kernel,
-    alignment_target,
     gaussian_grid,
     scaled_gaussian,
 )
@@ -27,14 +26,6 @@ def normalised(grams):
 def target_by_loops(labels):
     p = len(set(labels.tolist()))
     return np.array([[1.0 if a == b else -1.0 / (p - 1) for b in labels] for a in labels])
-
-
-def test_the_target_is_the_papers():
-    labels = np.array([0, 1, 2, 0, 1])
-    np.testing.assert_allclose(alignment_target(labels), target_by_loops(labels))
-    # For two classes it is yy'.
-    signs = np.array([1.0, -1.0, 1.0])
-    np.testing.assert_array_equal(alignment_target((signs > 0).astype(int)), np.outer(signs, signs))
 
 
 @pytest.mark.parametrize(("seed", "centred"), [(0, False), (1, True)])

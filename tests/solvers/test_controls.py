@@ -6,11 +6,11 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from kdrbench.errors import InputError
-from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
-from support.helpers import KERNELS, random_projection, random_samples, small_problem
+from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem
 
 
 def run(method, problem=None, n_components=2, **options):

@@ -1,4 +1,4 @@
-"""What the solvers need of a divergence: its dual function and derivatives, and one pass of exact projections.
+"""Residuals of the constraints, and whether a pass of exact projections is machine code.
 
 Passes may be machine code. numba (the extra ``compiled``) is loaded at the first compiled sweep, which takes a few
 tenths of a second, and compiles each loop once for all later processes. ``auto`` therefore leaves a solve to numpy
@@ -9,10 +9,9 @@ takes the same path.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
@@ -20,66 +19,17 @@ from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 
 
-class State(Protocol):
-    """The matrix X that some duals give, in the form its divergence works with."""
-
-    def root(self) -> FloatArray:
-        """Return R with X = R R', r x r."""
-        ...
-
-
-class Divergence(Protocol):
-    """A divergence on a :class:`ReducedProblem`. ``duals`` are m values, X(mu) the minimiser of the Lagrangian."""
-
-    problem: ReducedProblem
-    # Whether a sweep costs no more than a Newton step.
-    cheap_sweeps: bool
-
-    def at(self, duals: FloatArray) -> State | None:
-        """Return X(mu), or ``None`` where it does not exist or overflows."""
-        ...
-
-    def dual(self, duals: FloatArray, state: State) -> float:
-        """Return the dual objective."""
-        ...
-
-    def value(self, state: State) -> float:
-        """Return D(X, X0)."""
-        ...
-
-    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
-        """Return minus the Hessian of the dual objective over the ``free`` duals."""
-        ...
-
-    def bounds(self, duals: FloatArray) -> FloatArray:
-        """Return the bounds, moved by what the slack allows at these duals."""
-        ...
-
-    def slack_cost(self, duals: FloatArray) -> float:
-        """Return what the moved bounds add to the primal objective."""
-        ...
-
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Project onto each constraint in turn; ``state`` and ``duals`` change in place.
-
-        Returns ``False``, midway, where X is so near to being singular or infinite that rounding prevents more.
-        """
-        ...
-
-
-def values_of(problem: ReducedProblem, state: State) -> FloatArray:
-    """Return tr(X A_i), m values."""
-    rows = problem.vectors @ state.root()
+def values_of(problem: ReducedProblem, root: FloatArray) -> FloatArray:
+    """Return tr(X A_i), m values, for X = R R' with ``root`` R (r x r)."""
+    rows = problem.vectors @ root
     return problem.sum_by_constraint(np.einsum("ij,ij->i", rows, rows))
 
 
-def kkt_residual(divergence: Divergence, duals: FloatArray, values: FloatArray) -> tuple[float, float]:
-    """Return the KKT residual and the largest relative violation, as :class:`LearnedKernel` defines them."""
-    return residual_of(divergence.problem, duals, values - divergence.bounds(duals))
-
-
 def residual_of(problem: ReducedProblem, duals: FloatArray, excess: FloatArray) -> tuple[float, float]:
-    """Return the same from ``excess``, by how much each tr(X A_i) is above its bound."""
+    """Return the KKT residual and the largest relative violation, as :class:`LearnedKernel` defines them.
+
+    ``excess``: by how much each tr(X A_i) is above its bound.
+    """
     if not len(problem):
         return 0.0, 0.0
     gap = excess / problem.scale
@@ -106,7 +56,8 @@ class InnerLoop:
 
         ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
         """
-        if asked is False or (asked == "auto" and not self._pays(rank, progress)):
+        pays = rank <= self.largest_rank and progress.projections >= self.pays_after
+        if asked is False or (asked == "auto" and not pays):
             return None
         try:
             from kdrbench.lowrank import compiled
@@ -118,6 +69,3 @@ class InnerLoop:
                 ) from error
             return None
         return getattr(compiled, f"{self.name}_sweep")
-
-    def _pays(self, rank: int, progress: Progress) -> bool:
-        return rank <= self.largest_rank and progress.projections >= self.pays_after

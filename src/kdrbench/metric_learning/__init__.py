@@ -1,6 +1,5 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
-from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
 from kdrbench.metric_learning.dne import DNE, KDNESolution, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
     RANK_TOLERANCE,
@@ -18,6 +17,9 @@ from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn
 from kdrbench.metric_learning.nca import NCA, nca_objective
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
+    Alignment,
+    align,
+    aligned_kernel,
     best_of,
     cross_validated_kernel,
     fold_parts,
@@ -44,7 +46,6 @@ __all__ = [
     "SamplePairs",
     "align",
     "aligned_kernel",
-    "alignment_target",
     "best_of",
     "build_learner",
     "cross_validated_kernel",

@@ -1,8 +1,8 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask, FirstStep, Learned
+from kdrbench.paradigms.alternation import Alternation, ClusteringTask, FirstStep
 from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round
+from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective, Round
 from kdrbench.paradigms.task import (
     PARADIGMS,
     SupervisedTask,
@@ -11,7 +11,6 @@ from kdrbench.paradigms.task import (
     expert_scores,
     given_labellings,
     learn_from_all,
-    regression_problem,
     supervised_problem,
 )
 
@@ -33,7 +32,6 @@ __all__ = [
     "expert_scores",
     "given_labellings",
     "learn_from_all",
-    "regression_problem",
     "spectral_embedding",
     "supervised_problem",
 ]

@@ -45,13 +45,11 @@ from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, clim
 from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
-from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+from kdrbench.solvers import Monitor, Solver, Status, solve
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled
 
 # The rank of the first embedding's factor, where a tolerance allows one: it is a start only.
 _FIRST_RANK = 200
-
-
 # The papers' own stopping: the change of eigenvalues, and a cap that their alternations seldom reach.
 _SETTLED, _PAPERS_ROUNDS = 0.01, 20
 _STATIONARY, _MOST_ROUNDS = 1e-6, 500
@@ -84,23 +82,6 @@ class Alternation(Form):
 
     def __post_init__(self) -> None:
         check_parameters(self)
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A learned projection (d x q), its objective, how it ended, and the ``problem`` it is a solution of.
-
-    ``iterations`` are the solver's, over all rounds of a clustering; ``result`` is that of the last round.
-    """
-
-    projection: FloatArray
-    objective: float
-    status: Status
-    message: str
-    iterations: int
-    problem: Problem
-    result: SolverResult
-    clustering: Clustering | None = None
 
 
 @dataclass(frozen=True)
@@ -172,13 +153,15 @@ class ClusteringTask:
         gamma = gamma_of(self.first_step(kernel).embedding, self.guidance, None)
         return build_problem(TraceObjective(self.features, kernel, gamma), self.evaluation)
 
-    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
+    def learn(
+        self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor
+    ) -> Clustering:
         """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
         return self._learned(kernel, solver, start, monitor, self.first_step(kernel))
 
     def resumed(
         self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
-    ) -> Learned:
+    ) -> Clustering:
         """Go on with an alternation whose last W (d x q), of some of the samples, is ``projection``."""
         return self._learned(kernel, solver, projection, monitor, self.first_step(kernel, projection))
 
@@ -201,7 +184,7 @@ class ClusteringTask:
 
     def _learned(
         self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor, first: FirstStep
-    ) -> Learned:
+    ) -> Clustering:
         solver, form = getattr(solver, "alone", solver), self.alternation
         if form.rule == "eigenvalues":
             clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)
@@ -211,17 +194,8 @@ class ClusteringTask:
             explored = self._alternate(papers, kernel, exploration, start, monitor, first)
             clustering = self._climbed(*explored, kernel, solver, monitor)
         if form.clusters == "kernel":
-            clustering = replace(clustering, embedding=self.kernel_eigenvectors(kernel, clustering.projection))
-        return Learned(
-            clustering.projection,
-            clustering.objective,
-            clustering.status,
-            clustering.message,
-            sum(round_.iterations for round_ in clustering.rounds),
-            clustering.problem,
-            clustering.result,
-            clustering,
-        )
+            return replace(clustering, embedding=self.kernel_eigenvectors(kernel, clustering.projection))
+        return clustering
 
     def _climbed(
         self,
@@ -298,11 +272,8 @@ class ClusteringTask:
                 break
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:
             status, message = result.status, f"in the last round: {result.message}"
-        used = degrees.in_use
-        clustering = Clustering(
-            projection, embedding, gamma, objective, tuple(rounds), status, message, problem, result, used
-        )
-        return clustering, projections
+        outcome = (projection, objective, status, message, problem, result)
+        return Clustering(*outcome, embedding, gamma, tuple(rounds), degrees.in_use), projections
 
     def _check(self) -> None:
         n_samples = len(self.features)

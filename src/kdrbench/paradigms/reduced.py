@@ -245,7 +245,29 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Clustering:
+class Learned:
+    """A learned projection (d x q), its objective, how it ended, the ``problem`` it solves, and the solver's result."""
+
+    projection: FloatArray
+    objective: float
+    status: Status
+    message: str
+    problem: Problem
+    result: SolverResult
+
+    @property
+    def iterations(self) -> int:
+        """The solver's iterations, over all rounds of a clustering."""
+        return self.result.iterations
+
+    @property
+    def clustering(self) -> Clustering | None:
+        """Itself where it is a clustering."""
+        return self if isinstance(self, Clustering) else None
+
+
+@dataclass(frozen=True)
+class Clustering(Learned):
     """The outcome of an alternation.
 
     ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
@@ -254,16 +276,15 @@ class Clustering:
     D^-1/2 did not exist or was not requested.
     """
 
-    projection: FloatArray
     embedding: FloatArray
     gamma: FactoredGamma
-    objective: float
     rounds: tuple[Round, ...]
-    status: Status
-    message: str
-    problem: Problem
-    result: SolverResult
     uses_degrees: bool
+
+    @property
+    def iterations(self) -> int:
+        """The solver's iterations over all rounds."""
+        return sum(round_.iterations for round_ in self.rounds)
 
     @cached_property
     def labels(self) -> NDArray[Any]:

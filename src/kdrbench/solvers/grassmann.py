@@ -35,9 +35,8 @@ from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, OneOf
 from kdrbench.problems import PassStoppedError, Problem, evaluated_as, value_and_gradient_of
-from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.callbacks import SearchEnded
-from kdrbench.solvers.escape import Rival
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
     orthonormalised,

@@ -21,14 +21,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import COUNT
 from kdrbench.problems import Problem, value_and_gradient_of
-from kdrbench.solvers.escape import rounding_of
-from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite
+from kdrbench.solvers.base import Rival, SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite, rounding_of
+from kdrbench.solvers.monitor import Monitor
 
 # Given W and a tangent g at W, returns M^-1 g; symmetric and positive definite on tangents.
 Preconditioner = Callable[[FloatArray, FloatArray], FloatArray]
@@ -161,3 +164,27 @@ class _Memory:
         for step, change, product in self.pairs:
             image = image + (weights.pop() - float(np.vdot(change, image)) / product) * step
         return image
+
+
+@dataclass(frozen=True)
+class RiemannianLBFGS(Rival):
+    """Steps until relative stationarity ``tolerance``, at most ``max_iterations``, with the last ``memory`` pairs."""
+
+    memory: Annotated[int, COUNT] = 10
+    monotone: ClassVar[bool] = True
+
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start), memory=self.memory)
+        steps = 0
+        while search.stationarity > self.tolerance:
+            if not monitor.keep_going(search.point):
+                return SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
+            if steps == self.max_iterations:
+                message = f"stationarity was {search.stationarity:.1e} after {steps} iterations"
+                return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
+            if not search.step():
+                message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
+                return SolverOutcome(search.point, Status.STALLED, message)
+            steps += 1
+        message = f"relative stationarity at most {self.tolerance:g}"
+        return SolverOutcome(search.point, Status.CONVERGED, message)

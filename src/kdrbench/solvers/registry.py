@@ -26,9 +26,9 @@ SOLVERS: dict[str, str] = {
     "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
-    "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
-    "riemannian_lbfgs": "kdrbench.solvers.first_order:RiemannianLBFGS",
-    "scipy_lbfgs": "kdrbench.solvers.first_order:ScipyLBFGS",
+    "ism_safeguarded": "kdrbench.solvers.safeguarded:SafeguardedISM",
+    "riemannian_lbfgs": "kdrbench.solvers.limited_memory:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.callbacks:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # The rules of the first author's code, to trace printed numbers and not for use.
