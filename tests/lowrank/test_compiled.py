@@ -18,7 +18,7 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.divergence import InnerLoop
+from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.result import Progress
 from support.lowrank_cases import TIGHT, feasible_problem
 from support.numerics import constraints_in_order

@@ -5,7 +5,6 @@ import pytest
 
 from kdrbench.lowrank import DIVERGENCES, Stopping, diagonal, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.learn import search_conflict
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
@@ -34,7 +33,7 @@ def test_the_dual_is_the_lagrangian_and_has_its_derivatives(kind, slack):
             return divergence.dual(at, divergence.at(at))
 
         def gradient(at, divergence=divergence):
-            return divergence.bounds(at) - values_of(divergence.problem, divergence.at(at).root())
+            return divergence.bounds(at) - divergence.problem.values(divergence.at(at).root())
 
         # D(X) + slack's cost + sum mu_i (xi_i - tr(X A_i)) at the X and xi that minimise it.
         lagrangian = divergence.value(state) + divergence.slack_cost(duals) + duals @ gradient(duals)
@@ -87,7 +86,7 @@ def test_the_residual_is_the_smaller_of_slack_and_dual():
         ([0.0, 0.4, 7.0], [-2.0, -0.2, 0.5], 0.8, 0.8),
         ([0.0, 0.4, 7.0], [2.0, 0.0, -1.8], 0.9, 0.9),
     ):
-        found = residual_of(problem, np.array(duals), np.array(excess))
+        found = problem.residual(np.array(duals), np.array(excess))
         assert found == (pytest.approx(residual), pytest.approx(violation))
 
 

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.lowrank import diagonal, join, learn_kernel, rank_one, similarities, squared_distances
-from kdrbench.lowrank.reduced import (
-    in_conflict,
-    out_of_reach,
-    reduce_problem,
-    trace_bound,
-    with_trace,
-)
+from kdrbench.lowrank.reduced import in_conflict, out_of_reach, reduce_problem, trace_bound, with_trace
 from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
 
 

@@ -5,15 +5,7 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import minimize
 
-from kdrbench.lowrank import (
-    SOLVERS,
-    LowRankStatus,
-    definite_boost,
-    diagonal,
-    join,
-    learn_kernel,
-    squared_distances,
-)
+from kdrbench.lowrank import SOLVERS, LowRankStatus, definite_boost, diagonal, join, learn_kernel, squared_distances
 from support.lowrank_cases import TIGHT, dense_matrices, divergence_of, feasible_problem, minimiser, outside_range
 
 

@@ -59,22 +59,6 @@ def test_the_aligned_kernel_is_the_combination_with_a_trace_of_n():
     assert len(kernel.terms) == (found.weights > 0).sum()
 
 
-def test_degenerate_families_are_said():
-    grams, labels, _ = grams_of()
-    found = align(grams, labels)
-    # Bandwidths of 300 and 1000 are one kernel for rounding, those of 0.01 and 0.02 are the identity.
-    assert found.rank < 21
-    one = align(grams[:3], labels)
-    assert one.identity_share == pytest.approx(1.0)
-    assert one.rank == 1
-    twins = align([grams[8], grams[8], grams[12]], labels)
-    alone = align([grams[8], grams[12]], labels)
-    assert (twins.rank, alone.rank) == (2, 2)
-    assert twins.alignment == pytest.approx(alone.alignment, rel=1e-12)
-    assert alone.identity_share == 0.0
-    assert align([grams[0], grams[12]], labels).identity_share == align([grams[0], grams[12]], labels).weights[0]
-
-
 def test_what_cannot_be_aligned_is_refused():
     grams, labels, pairs = grams_of(12)
     with pytest.raises(InputError, match="needs at least one kernel of 12 x 12 samples; got shapes"):

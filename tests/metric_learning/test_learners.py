@@ -3,8 +3,9 @@ import pytest
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from kdrbench.errors import InputError
-from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, nca_objective, squared_distances
+from kdrbench.metric_learning import DNE, LMNN, NCA, dne_weights, learn_map, squared_distances
 from kdrbench.metric_learning.learner import inverse_scale, target_neighbours
+from kdrbench.metric_learning.nca import nca_objective
 from kdrbench.metric_learning.neighbours import distance_rows
 from support.helpers import random_samples
 from support.metric_definitions import dne_weights_by_loops, nca_by_loops

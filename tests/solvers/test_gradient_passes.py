@@ -8,12 +8,7 @@ from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian, Multiquadric
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from kdrbench.solvers.approach import (
-    History,
-    accelerate,
-    approach_through,
-    corrected,
-)
+from kdrbench.solvers.approach import History, accelerate, approach_through, corrected
 from kdrbench.solvers.geometry.certificate import certify
 from kdrbench.solvers.geometry.stiefel import orthonormalised, relative_stationarity, subspace_turn
 from support.helpers import random_projection

@@ -19,11 +19,46 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import IntArray
-from kdrbench.lowrank.divergence import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
+
+    numba (the extra ``compiled``) is loaded at the first compiled sweep, which takes a few tenths of a second, and
+    compiles each loop once for all later processes. So ``auto`` leaves a solve to numpy until its projections have cost
+    about as much: after ``pays_after`` of them, at ranks up to ``largest_rank``. It counts projections and not seconds,
+    so that the same problem always takes the same path.
+    """
+
+    name: str
+    pays_after: int
+    largest_rank: int
+
+    def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
+        """Return the compiled sweep if this sweep is to use it, else ``None``.
+
+        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
+        """
+        pays = rank <= self.largest_rank and progress.projections >= self.pays_after
+        if asked is False or (asked == "auto" and not pays):
+            return None
+        try:
+            from kdrbench.lowrank import compiled
+        except ImportError as error:
+            if asked is True:
+                raise InputError(
+                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
+                    "'auto' or False for the same results from numpy"
+                ) from error
+            return None
+        return getattr(compiled, f"{self.name}_sweep")
+
 
 _COMPILED = InnerLoop("burg", pays_after=100_000, largest_rank=256)
 

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
-from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.learn import change_of, collected
 from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem, with_trace
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
@@ -68,8 +67,8 @@ def definite_boost(
         progress.sweeps += 1
         progress.dual_change = change_of(duals[:-1], before[:-1])
         if progress.dual_change < stopping.tolerance:
-            excess = values_of(boosting.problem, state.root()) - boosting.bounds(duals)
-            residual, _ = residual_of(boosting.problem, duals, excess)
+            excess = boosting.problem.values(state.root()) - boosting.bounds(duals)
+            residual, _ = boosting.problem.residual(duals, excess)
             if residual <= stopping.kkt_tolerance:
                 status = LowRankStatus.CONVERGED
                 break

@@ -27,7 +27,6 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.burg import Burg
 from kdrbench.lowrank.constraints import Constraints
-from kdrbench.lowrank.divergence import residual_of, values_of
 from kdrbench.lowrank.reduced import (
     ReducedProblem,
     checked_factor,
@@ -107,8 +106,8 @@ def cyclic(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
 
 
 def _residual(divergence: Divergence, duals: FloatArray, state: Any) -> tuple[float, float]:
-    problem = divergence.problem
-    return residual_of(problem, duals, values_of(problem, state.root()) - divergence.bounds(duals))
+    problem: ReducedProblem = divergence.problem
+    return problem.residual(duals, problem.values(state.root()) - divergence.bounds(duals))
 
 
 def _no_solution(divergence: Divergence, duals: FloatArray, growth: FloatArray, progress: Progress) -> bool:
@@ -135,8 +134,8 @@ def newton(divergence: Divergence, stopping: Stopping, progress: Progress) -> tu
         return duals, LowRankStatus.CONVERGED
     progress.dual_change = np.inf
     while True:
-        gradient = divergence.bounds(duals) - values_of(problem, state.root())
-        residual, _ = residual_of(problem, duals, -gradient)
+        gradient = divergence.bounds(duals) - problem.values(state.root())
+        residual, _ = problem.residual(duals, -gradient)
         stopping.watch(progress.sweeps, divergence.dual(duals, state), residual)
         if residual <= stopping.kkt_tolerance and (
             progress.dual_change < stopping.tolerance or residual <= _EXACT or not duals.any()

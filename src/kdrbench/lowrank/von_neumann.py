@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.divergence import InnerLoop
+from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.trace_step import Projection, Spectrum, divided_differences, projection_step

@@ -1,11 +1,9 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
-from kdrbench.metric_learning.dne import DNE, KDNESolution, dne_weights, kdne
+from kdrbench.metric_learning.dne import DNE, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
-    RANK_TOLERANCE,
     AnyKernel,
     KernelMap,
-    KernelPCA,
     KPCATrick,
     SamplePairs,
     fit_in_coordinates,
@@ -13,8 +11,8 @@ from kdrbench.metric_learning.kernel_pca import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
-from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
-from kdrbench.metric_learning.nca import NCA, nca_objective
+from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective, lmnn_optimum
+from kdrbench.metric_learning.nca import NCA
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
     Alignment,
@@ -22,7 +20,6 @@ from kdrbench.metric_learning.selection import (
     aligned_kernel,
     best_of,
     cross_validated_kernel,
-    fold_parts,
     gaussian_grid,
     polynomial_grid,
     stratified_folds,
@@ -33,15 +30,10 @@ __all__ = [
     "LEARNERS",
     "LMNN",
     "NCA",
-    "RANK_TOLERANCE",
     "Alignment",
     "AnyKernel",
-    "KDNESolution",
     "KPCATrick",
     "KernelMap",
-    "KernelPCA",
-    "LMNNObjective",
-    "LMNNOptimum",
     "Learner",
     "SamplePairs",
     "align",
@@ -51,14 +43,12 @@ __all__ = [
     "cross_validated_kernel",
     "dne_weights",
     "fit_in_coordinates",
-    "fold_parts",
     "gaussian_grid",
     "kdne",
     "kernel_pca",
     "learn_map",
     "lmnn_objective",
     "lmnn_optimum",
-    "nca_objective",
     "nearest",
     "polynomial_grid",
     "predict_by_neighbours",

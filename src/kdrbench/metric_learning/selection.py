@@ -18,8 +18,6 @@ from kdrbench.parameters import check_value, whole
 
 # The 21 that the paper prints: .01 .025 .05 .075 .1 and so on for each power of ten, to 1000.
 SIGMAS = (*(float(f"{step}e{power}") for power in range(-2, 3) for step in (1, 2.5, 5, 7.5)), 1000.0)
-# A base kernel whose other entries are below this share of its diagonal distinguishes no samples.
-_NEAR_IDENTITY = 1e-6
 # Kernels of some rows with some columns: one array for each kernel.
 _KernelBlocks = Callable[[slice, slice], list[FloatArray]]
 # Entries of each kernel that a QR decomposition takes at a time, so that they stay in the second-level cache.
@@ -117,17 +115,10 @@ def cross_validated_kernel(
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Weights v >= 0 of trace-normalised kernels, what they reach, and how far they are determined.
-
-    ``alignment`` is the cosine between sum_k v_k K_k and the target. ``rank`` is that of the kernels as vectors:
-    below their number the weights are not unique, and only the combination is. ``identity_share`` is the share of the
-    combination's trace that nearly diagonal kernels bring: near 1, every sample is as far from all others.
-    """
+    """Weights v >= 0 of trace-normalised kernels, and the cosine between sum_k v_k K_k and the target."""
 
     weights: FloatArray
     alignment: float
-    rank: int
-    identity_share: float
 
 
 def _target(codes: IntArray, rows: slice, columns: slice) -> FloatArray:
@@ -164,7 +155,7 @@ def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False
 
 def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple[Alignment, FloatArray]:
     """Return the alignment of kernels that come in blocks, and their traces; memory O(n)."""
-    traces, means, nearly = _summary(kernels, len(codes))
+    traces, means = _summary(kernels, len(codes))
     if not (np.isfinite(traces).all() and traces.min() > 0):
         raise InputError(f"kernel {int(traces.argmin())} has the trace {traces.min():.6g}; it must be > 0")
     counts = np.bincount(codes)[codes]
@@ -188,32 +179,28 @@ def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple
             # The triangle of all entries is that of the triangles of their parts.
             entries = np.vstack([triangle, vectors[:, begin : begin + _ENTRIES].T])
             triangle = np.asarray(np.linalg.qr(entries, mode="r"))
-    weights, rank = _nonnegative(triangle[:, :-1], triangle[:, -1])
+    weights = _nonnegative(triangle[:, :-1], triangle[:, -1])
     share = weights / weights.sum()
     fitted = triangle[:, :-1] @ share
     reached = float(fitted @ triangle[:, -1] / np.linalg.norm(fitted) / np.linalg.norm(triangle[:, -1]))
-    return Alignment(share, reached, rank, float(share[nearly].sum())), traces
+    return Alignment(share, reached), traces
 
 
-def _summary(kernels: _KernelBlocks, n_samples: int) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Return of each kernel its trace, the means of its rows, and whether it distinguishes no samples."""
+def _summary(kernels: _KernelBlocks, n_samples: int) -> tuple[FloatArray, FloatArray]:
+    """Return of each kernel its trace and the means of its rows."""
     n_kernels = len(kernels(slice(0, 1), slice(0, 1)))
-    traces, means, (on, off) = np.zeros(n_kernels), np.zeros((n_kernels, n_samples)), np.zeros((2, n_kernels))
+    traces, means = np.zeros(n_kernels), np.zeros((n_kernels, n_samples))
     for rows in row_blocks(n_samples):
         for number, block in enumerate(kernels(rows, slice(rows.start, n_samples))):
-            rest, width = np.abs(block), rows.stop - rows.start
-            on[number] = max(on[number], np.diagonal(rest).max())
-            np.fill_diagonal(rest, 0.0)
-            off[number] = max(off[number], rest.max())
+            width = rows.stop - rows.start
             traces[number] += np.trace(block)
             means[number, rows] += block.sum(axis=1)
             means[number, rows.stop :] += block[:, width:].sum(axis=0)
-    means /= n_samples
-    return traces, means, off <= _NEAR_IDENTITY * on
+    return traces, means / n_samples
 
 
-def _nonnegative(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, int]:
-    """Return the minimiser of |columns v - target| over v >= 0, and the columns' rank."""
+def _nonnegative(columns: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the minimiser of |columns v - target| over v >= 0."""
     from scipy.optimize import nnls
 
     norms = np.linalg.norm(columns, axis=0)
@@ -227,7 +214,7 @@ def _nonnegative(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, i
         )
     weights, _ = nnls(units, target, maxiter=100 * len(norms))
     scaled: FloatArray = weights / np.where(norms > 0, norms, 1.0)
-    return scaled, int(np.linalg.matrix_rank(units, rtol=1e-12))
+    return scaled
 
 
 def aligned_kernel(

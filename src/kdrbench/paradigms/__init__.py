@@ -1,8 +1,8 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask, FirstStep
-from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective, Round
+from kdrbench.paradigms.alternation import Alternation, ClusteringTask
+from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective
 from kdrbench.paradigms.task import (
     PARADIGMS,
     SupervisedTask,
@@ -19,11 +19,8 @@ __all__ = [
     "Alternation",
     "Clustering",
     "ClusteringTask",
-    "FirstStep",
-    "Guidance",
     "Learned",
     "ReducedObjective",
-    "Round",
     "SupervisedTask",
     "Task",
     "build_task",

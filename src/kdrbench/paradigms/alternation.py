@@ -153,18 +153,6 @@ class ClusteringTask:
         gamma = gamma_of(self.first_step(kernel).embedding, self.guidance, None)
         return build_problem(TraceObjective(self.features, kernel, gamma), self.evaluation)
 
-    def learn(
-        self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor
-    ) -> Clustering:
-        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
-        return self._learned(kernel, solver, start, monitor, self.first_step(kernel))
-
-    def resumed(
-        self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
-    ) -> Clustering:
-        """Go on with an alternation whose last W (d x q), of some of the samples, is ``projection``."""
-        return self._learned(kernel, solver, projection, monitor, self.first_step(kernel, projection))
-
     def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
         """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
 
@@ -182,9 +170,20 @@ class ClusteringTask:
             asked = replace(asked, evaluator="low_rank")
         return ClusteringTask(self.features[rows], alternation, guidance, asked), restricted_to(kernel, rows)
 
-    def _learned(
-        self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor, first: FirstStep
+    def learn(
+        self,
+        kernel: Kernel | Combination,
+        solver: Solver,
+        start: FloatArray,
+        monitor: MakeMonitor,
+        *,
+        resumed: bool = False,
     ) -> Clustering:
+        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
+
+        An alternation that is ``resumed`` had this W last, of some of the samples.
+        """
+        first = self.first_step(kernel, start if resumed else None)
         solver, form = getattr(solver, "alone", solver), self.alternation
         if form.rule == "eigenvalues":
             clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)

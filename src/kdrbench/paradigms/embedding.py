@@ -66,7 +66,8 @@ def largest_eigenpairs(
         form[:grown, size:grown] = basis[:, :grown].T @ image
         form[size:grown, :size] = form[:size, size:grown].T
         size = grown
-        values, vectors = _descending(form[:size, :size])
+        ascending, vectors = np.linalg.eigh(0.5 * (form[:size, :size] + form[:size, :size].T))
+        values, vectors = ascending[::-1], vectors[:, ::-1]
         ritz = basis[:, :size] @ vectors[:, :width]
         residual = images[:, :size] @ vectors[:, :width] - ritz * values[:width]
         open_ = np.linalg.norm(residual, axis=0) > tolerance * np.abs(values).max()
@@ -87,11 +88,6 @@ def _guesses(start: FloatArray | None, n_rows: int, width: int) -> FloatArray:
     guesses = np.empty((n_rows, 0)) if start is None else start[:, :width]
     random = np.random.default_rng(0).standard_normal((n_rows, width - guesses.shape[1]))
     return np.hstack([guesses, random])
-
-
-def _descending(form: FloatArray) -> tuple[FloatArray, FloatArray]:
-    values, vectors = np.linalg.eigh(0.5 * (form + form.T))
-    return values[::-1], vectors[:, ::-1]
 
 
 def _orthonormal(columns: FloatArray, basis: FloatArray | None = None) -> FloatArray:

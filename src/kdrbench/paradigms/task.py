@@ -17,9 +17,9 @@ Source: the ratio (1 - lambda_{k+1}) / (1 - lambda_k) of Peng, Sun, Zanetti, "Pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,14 @@ from kdrbench.solvers import Solver, make_start, solve
 
 Parameters = Mapping[str, Any]
 _SETTINGS = frozenset(field.name for field in fields(Alternation))
+# The parameters of each paradigm.
+_ALLOWED: Mapping[str, frozenset[str]] = {
+    "supervised": frozenset({"target_kernel"}),
+    "unsupervised": _SETTINGS,
+    "semi_supervised": _SETTINGS | {"mu"},
+    "alternative": _SETTINGS | {"mu"},
+}
+PARADIGMS = OneOf(tuple(sorted(_ALLOWED)))
 # Narrower ones set outliers apart; wider steps lose what is followed from one to the next.
 FRACTIONS = (0.5, 0.35, 0.25, 0.177, 0.125, 0.105, 0.0884, 0.0743, 0.0625, 0.0526)
 _RANDOM = 4
@@ -93,7 +101,8 @@ def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
         if not answered.any() or np.ptp(column[answered]) == 0.0:
             raise InputError(f"column {place} of the expert scores has no two different answers")
     means = np.nanmean(columns, axis=0)
-    return Guidance(_positive(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
+    check_value("mu", mu, POSITIVE)
+    return Guidance(float(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
 
 
 def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
@@ -106,12 +115,8 @@ def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
 
     Raises ``InputError`` unless mu is finite and positive, and as :func:`kdrbench.problems.one_hot_columns`.
     """
-    return Guidance(-_positive(mu), one_hot_columns(labels))
-
-
-def _positive(mu: float) -> float:
     check_value("mu", mu, POSITIVE)
-    return float(mu)
+    return Guidance(-float(mu), one_hot_columns(labels))
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ def learn_from_all(
     compared = [compared_task.learn(compared_kernel, tried, start, monitor) for start in points]
     compared.sort(key=lambda outcome: -outcome.objective)
     if isinstance(task, ClusteringTask) and some is not None:
-        return task.resumed(kernel, chosen, compared[0].projection, monitor), compared
+        return task.learn(kernel, chosen, compared[0].projection, monitor, resumed=True), compared
     return compared[0], compared
 
 
@@ -199,13 +204,14 @@ def build_task(
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
     check_value("paradigm", paradigm, PARADIGMS)
-    build, allowed = _BUILDERS[paradigm]
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
-    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(allowed))
+    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(_ALLOWED[paradigm]))
     if known is None and paradigm != "unsupervised":
         raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
-    return replace(build(features, known, parameters), evaluation=evaluation)
+    if paradigm == "supervised":
+        return replace(_supervised(features, known, parameters), evaluation=evaluation)
+    return replace(_clustering(paradigm, cast("FloatArray", features), known, parameters), evaluation=evaluation)
 
 
 def _supervised(features: FloatArray | Samples, known: Any, parameters: Parameters) -> SupervisedTask:
@@ -222,36 +228,21 @@ def _supervised(features: FloatArray | Samples, known: Any, parameters: Paramete
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])
 
 
-def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    # The papers' form: degrees in the embedding only.
-    return ClusteringTask(features, _alternation({"degrees": "embedding", **parameters}))
-
-
-def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    guidance = expert_scores(known, parameters.get("mu", 1.0))
-    return ClusteringTask(features, _alternation(parameters), (guidance,))
-
-
-def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    guidance = given_labellings(known, parameters.get("mu", 1.0))
-    labels = np.asarray(known)
-    n_classes = len(np.unique(labels if labels.ndim == 1 else labels[:, 0]))
-    return ClusteringTask(features, _alternation({"n_clusters": n_classes, **parameters}), (guidance,))
-
-
-def _alternation(parameters: Parameters) -> Alternation:
-    if "n_clusters" not in parameters:
+def _clustering(paradigm: str, features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
+    """Return an alternation with what is known as a term of its objective."""
+    mu, settings = parameters.get("mu", 1.0), {name: value for name, value in parameters.items() if name != "mu"}
+    guidance: tuple[Guidance, ...] = ()
+    if paradigm == "unsupervised":
+        # The papers' form: degrees in the embedding only.
+        settings = {"degrees": "embedding", **settings}
+    elif paradigm == "semi_supervised":
+        guidance = (expert_scores(known, mu),)
+    else:
+        guidance, labels = (given_labellings(known, mu),), np.asarray(known)
+        settings = {"n_clusters": len(np.unique(labels if labels.ndim == 1 else labels[:, 0])), **settings}
+    if "n_clusters" not in settings:
         raise InputError("this paradigm needs its number of clusters: give n_clusters, an integer >= 2")
-    return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
-
-
-_BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]] = {
-    "supervised": (_supervised, frozenset({"target_kernel"})),
-    "unsupervised": (_unsupervised, _SETTINGS),
-    "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
-    "alternative": (_alternative, _SETTINGS | {"mu"}),
-}
-PARADIGMS = OneOf(tuple(sorted(_BUILDERS)))
+    return ClusteringTask(features, Alternation(**settings), guidance)
 
 
 class Bandwidth(NamedTuple):

@@ -111,7 +111,9 @@ def accelerate(
         if best.stationarity <= tolerance or waited == _PATIENCE or not keep_going(best.point):
             break
         exactly = corrected(surrogate, current.point, 0.5 * current.gradient)
-        step = _shifted_step(exactly, current.point, shift)
+        if shift:
+            exactly += shift * (current.point @ current.point.T)
+        step = leading_eigenvectors(exactly, start.shape[1])[1]
         point = step if shift else history.extrapolated(current.point, step)
         reached = evaluated(problem, point)
         if fell(reached.value, best.value, slack):
@@ -144,11 +146,6 @@ def correction(point: FloatArray, missing: FloatArray) -> FloatArray:
     crossed = missing @ point.T
     inner = point.T @ missing
     return np.asarray(crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T)
-
-
-def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> FloatArray:
-    shifted = surrogate + shift * (point @ point.T) if shift else surrogate
-    return leading_eigenvectors(shifted, point.shape[1])[1]
 
 
 def fell(value: float, before: float, slack: float = 0.0) -> bool:

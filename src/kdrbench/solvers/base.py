@@ -12,12 +12,12 @@ import numpy as np
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
-from kdrbench.problems import PassStoppedError, Problem, TraceObjective, explanation_of, in_row_space, is_approximable
+from kdrbench.problems import PassStoppedError, Problem, TraceObjective, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import BY_METHODS, Status
 
-__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
+__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "solve"]
 
 # Of a rival: best effort to a common accuracy, or the defaults of its paper or its authors' code.
 VARIANTS = OneOf(("converged", "published"))
@@ -127,7 +127,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=explanation_of(problem, first.shape[1]),
+        evaluation=problem.explain(first.shape[1]) if is_approximable(problem) else type(problem).__name__,
         lowest=outcome.lowest,
     )
 

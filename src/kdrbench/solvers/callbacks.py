@@ -22,12 +22,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import Rival, SolverOutcome, Status
-from kdrbench.solvers.geometry.stiefel import (
-    orthonormalised,
-    outside,
-    relative_stationarity,
-    require_finite,
-)
+from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity, require_finite
 from kdrbench.solvers.monitor import Monitor
 
 
@@ -51,8 +46,7 @@ class Search:
         point, value, gradient = self._at(variables)
         # R is q x q and upper triangular; its diagonal never shrinks, for the gradient is orthogonal to the span of V.
         upper = point.T @ variables.reshape(point.shape)
-        slope: FloatArray = -np.linalg.solve(upper, outside(point, gradient).T).T
-        return -value, slope.ravel()
+        return -value, np.asarray(-np.linalg.solve(upper, outside(point, gradient).T).T, dtype=np.float64).ravel()
 
     def callback(self, variables: FloatArray) -> None:
         """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
