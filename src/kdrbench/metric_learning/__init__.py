@@ -16,7 +16,6 @@ from kdrbench.metric_learning.nca import NCA
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
     Alignment,
-    align,
     aligned_kernel,
     best_of,
     cross_validated_kernel,
@@ -36,7 +35,6 @@ __all__ = [
     "KernelMap",
     "Learner",
     "SamplePairs",
-    "align",
     "aligned_kernel",
     "best_of",
     "build_learner",

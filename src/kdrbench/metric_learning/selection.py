@@ -127,32 +127,6 @@ def _target(codes: IntArray, rows: slice, columns: slice) -> FloatArray:
     return np.asarray(np.where(codes[rows, None] == codes[columns], 1.0, -1.0 / (n_classes - 1)))
 
 
-def align(grams: Sequence[FloatArray], codes: IntArray, *, centred: bool = False) -> Alignment:
-    """Return the weights whose combination of kernels K_k (n x n) is most aligned with the labels.
-
-        max_v  <K, T> / (|K| |T|),   K = sum_k v_k K_k / (tr K_k / n),   v >= 0,  tr K = n
-
-    Its direction solves the quadratic program min_v v'Mv - 2 v'b over v >= 0 with M_kl = <K_k, K_l> and
-    b_k = <K_k, T>, which is the non-negative least squares problem min |sum_k v_k K_k - T|. It is solved from the
-    triangle of a QR decomposition of the kernels as vectors: M would square their condition.
-
-    With ``centred``, kernels and target are centred in the inner products. Learners see centred kernels only, and the
-    uncentred alignment also rewards what centring takes away: where classes are made of many clusters, as the 102
-    molecules of Musk2, its kernel may be worse than none.
-
-    Source: Chatpatanasiri et al. 2010, Eqs. 9 to 12; Cristianini et al. 2002; centred: Cortes, Mohri, Rostamizadeh,
-    JMLR 13, 2012.
-
-    Raises ``InputError`` without kernels, for one without trace, and when no kernel is positively aligned (b <= 0).
-    """
-    if not grams or any(gram.shape != (len(codes),) * 2 for gram in grams):
-        raise InputError(
-            f"alignment needs at least one kernel of {len(codes)} x {len(codes)} samples; got shapes "
-            f"{[gram.shape for gram in grams]}"
-        )
-    return _aligned(lambda rows, columns: [gram[rows, columns] for gram in grams], codes, centred=centred)[0]
-
-
 def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple[Alignment, FloatArray]:
     """Return the alignment of kernels that come in blocks, and their traces; memory O(n)."""
     traces, means = _summary(kernels, len(codes))
@@ -218,15 +192,25 @@ def _nonnegative(columns: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def aligned_kernel(
-    kernels: Sequence[Kernel],
-    pairs: SamplePairs,
-    labels: NDArray[np.generic],
-    *,
-    centred: bool = False,
+    kernels: Sequence[Kernel], pairs: SamplePairs, labels: NDArray[np.generic], *, centred: bool = False
 ) -> tuple[Combination, Alignment]:
-    """Return the combination of ``kernels`` that :func:`align` finds on ``pairs`` of the training samples, and how.
+    """Return the combination of ``kernels`` that is most aligned with the labels on training samples, and how.
 
-    Kernels are computed in blocks of rows and none is kept. Raises ``InputError`` as :func:`align`.
+        max_v  <K, T> / (|K| |T|),   K = sum_k v_k K_k / (tr K_k / n),   v >= 0,  tr K = n
+
+    Its direction solves the quadratic program min_v v'Mv - 2 v'b over v >= 0 with M_kl = <K_k, K_l> and
+    b_k = <K_k, T>, which is the non-negative least squares problem min |sum_k v_k K_k - T|. It is solved from the
+    triangle of a QR decomposition of the kernels as vectors: M would square their condition. Kernels are computed in
+    blocks of rows of ``pairs`` and none is kept.
+
+    With ``centred``, kernels and target are centred in the inner products. Learners see centred kernels only, and the
+    uncentred alignment also rewards what centring takes away: where classes are made of many clusters, as the 102
+    molecules of Musk2, its kernel may be worse than none.
+
+    Source: Chatpatanasiri et al. 2010, Eqs. 9 to 12; Cristianini et al. 2002; centred: Cortes, Mohri, Rostamizadeh,
+    JMLR 13, 2012.
+
+    Raises ``InputError`` without kernels, for one without trace, and when no kernel is positively aligned (b <= 0).
     """
     codes = class_codes(labels)
     if not kernels:

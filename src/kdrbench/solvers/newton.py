@@ -62,6 +62,8 @@ _MOST_INNER = 200
 _SINGULAR = 1e-12
 # A stationary W is a saddle where its smallest curvature, over |W'G|, is below minus this.
 CURVATURE_TOLERANCE = 1e-6
+# What a solver needs beside its own oracles to find the smallest curvature.
+ORACLES = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
 # How often a step is halved.
 _HALVINGS = 30
 

@@ -115,7 +115,7 @@ class SafeguardedISM:
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
-    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
+    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach")
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
