@@ -124,14 +124,6 @@ def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
         assert trace.tried[1] == pytest.approx(0.5 * (first + limit))
 
 
-@pytest.mark.parametrize("limit", [2.0, -2.0])
-def test_a_first_iterate_beyond_the_duals_limit_is_half_of_it(limit):
-    trace = MisjudgedTrace(0.25 * limit, 1.0)
-    alpha, _ = _newton(trace, float(np.arctan(-trace.root)), limit, 0.1)
-    assert trace.tried[0] == 0.5 * limit
-    assert alpha == pytest.approx(trace.root, abs=2e-9)
-
-
 @pytest.mark.parametrize("size", [1, 3, 80])
 def test_spectra_of_one_and_two_rows_are_the_full_matrix_ones(size):
     rng = np.random.default_rng(size)

@@ -1,7 +1,7 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask
-from kdrbench.paradigms.embedding import cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.alternation import ClusteringTask
+from kdrbench.paradigms.embedding import Alternation, cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective
 from kdrbench.paradigms.task import (
     PARADIGMS,

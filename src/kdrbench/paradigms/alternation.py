@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated
 
 import numpy as np
 
@@ -40,9 +39,8 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
 from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
-from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of, spectral_embedding
+from kdrbench.paradigms.embedding import Alternation, Degrees, Guidance, gamma_of, spectral_embedding
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
-from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
 from kdrbench.solvers import Monitor, Solver, Status, solve
@@ -56,32 +54,6 @@ _STATIONARY, _MOST_ROUNDS = 1e-6, 500
 # The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
 MakeMonitor = Callable[[], Monitor]
-
-
-@dataclass(frozen=True)
-class Alternation(Form):
-    """A form of the objective and how its alternation ends: its ``rule``, ``tolerance`` and largest number of rounds.
-
-    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
-    ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
-    all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
-    it: so it may end after one round, as the runs of NeurIPS 2019 did. With ``relative`` it is that of the centred
-    Gaussian of :func:`.neighbourhood_widths`, whatever the kernel, as in the second version of their code.
-    ``clusters`` are found in the last U or, in that version, in the leading eigenvectors of the ``kernel`` itself,
-    without degrees and centring.
-
-    Raises ``InputError`` for values that are not allowed.
-    """
-
-    rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
-    tolerance: Annotated[float | None, optional(POSITIVE)] = None
-    max_rounds: Annotated[int | None, optional(COUNT)] = None
-    damp_after: Annotated[int, COUNT] = 10
-    first: Annotated[str, OneOf(("plain", "scaled", "relative"))] = "plain"
-    clusters: Annotated[str, OneOf(("embedding", "kernel"))] = "embedding"
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
 
 @dataclass(frozen=True)

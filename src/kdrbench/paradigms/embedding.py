@@ -15,7 +15,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import DenseGram, HollowGram
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, OneOf
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import FactoredGamma
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, require_finite, with_fixed_signs
 
@@ -201,15 +201,35 @@ class Guidance:
 
 
 @dataclass(frozen=True)
-class Form:
-    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred.
+class Alternation:
+    """The form of a clustering's objective, and how its alternation ends: ``rule``, ``tolerance``, number of rounds.
 
+    ``degrees`` enter in ``both`` steps, the ``embedding`` only, or ``none``; ``centred`` says whether its matrix is.
     One cluster has an embedding in one dimension, and all samples are of it.
+
+    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
+    ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
+    all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
+    it: so it may end after one round, as the runs of NeurIPS 2019 did. With ``relative`` it is that of the centred
+    Gaussian of :func:`.neighbourhood_widths`, whatever the kernel, as in the second version of their code.
+    ``clusters`` are found in the last U or, in that version, in the leading eigenvectors of the ``kernel`` itself,
+    without degrees and centring.
+
+    Raises ``InputError`` for values that are not allowed.
     """
 
     n_clusters: Annotated[int, COUNT]
     degrees: Annotated[str, OneOf(_DEGREES)] = "both"
     centred: Annotated[bool, FLAG] = True
+    rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
+    tolerance: Annotated[float | None, optional(POSITIVE)] = None
+    max_rounds: Annotated[int | None, optional(COUNT)] = None
+    damp_after: Annotated[int, COUNT] = 10
+    first: Annotated[str, OneOf(("plain", "scaled", "relative"))] = "plain"
+    clusters: Annotated[str, OneOf(("embedding", "kernel"))] = "embedding"
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
     def embedding(
         self, gram: HollowGram, scaling: FloatArray | None, asked: Evaluation, start: FloatArray | None = None

@@ -37,8 +37,8 @@ from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import (
+    Alternation,
     Degrees,
-    Form,
     Guidance,
     cluster_rows,
     degree_scaling,
@@ -81,7 +81,7 @@ class ReducedObjective:
 
     def __init__(
         self,
-        form: Form,
+        form: Alternation,
         features: FloatArray,
         kernel: Kernel | Combination,
         guidance: Sequence[Guidance] = (),
@@ -156,7 +156,7 @@ class ReducedObjective:
         return self._last
 
 
-def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> FactoredGamma:
+def _reduced_gamma(point: _Point, form: Alternation, guidance: Sequence[Guidance]) -> FactoredGamma:
     """Return Gamma_R in factors."""
     scaling, held = point.scaling, form.held(point.scaling)
     base = gamma_of(point.embedding, guidance, held)
@@ -175,7 +175,7 @@ def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> F
     return FactoredGamma(np.hstack([factor for factor, _ in parts]), np.concatenate([weights for _, weights in parts]))
 
 
-def _slope_of_scaling(point: _Point, form: Form, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
+def _slope_of_scaling(point: _Point, form: Alternation, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
     """Return the gradient of R in the diagonal of N, K held: of the terms with N, and of <U Z' + Z U', A>."""
     columns = [without_means(embedding, form.centred) for embedding in (point.embedding, turn)]
     slope = 2.0 * _slope_of_product(point, *columns)
@@ -194,7 +194,7 @@ def _slope_of_product(point: _Point, left: FloatArray, right: FloatArray) -> Flo
     return np.asarray(slope)
 
 
-def _change_of_embedding(point: _Point, form: Form) -> FloatArray:
+def _change_of_embedding(point: _Point, form: Alternation) -> FloatArray:
     """Return Z (n x k), zero where its equations have no solution: at a tie of eigenvalues U has no derivative."""
     gram, scaling, basis = point.gram, point.scaling, point.embedding
 

@@ -29,8 +29,8 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask, MakeMonitor
-from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.alternation import ClusteringTask, MakeMonitor
+from kdrbench.paradigms.embedding import Alternation, Guidance, cluster_rows, degree_scaling, spectral_embedding
 from kdrbench.paradigms.reduced import Learned, ReducedObjective
 from kdrbench.parameters import POSITIVE, OneOf, check_names, check_value
 from kdrbench.problems import (
