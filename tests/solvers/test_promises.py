@@ -109,19 +109,6 @@ def test_ism_knows_that_an_unchanged_surrogate_changes_nothing():
     np.testing.assert_allclose(np.abs(result.projection), np.eye(6, 2), atol=1e-12)
 
 
-def test_safeguarded_ism_counts_newton_steps_and_says_its_end():
-    problem, start = small_problem(), random_projection()
-    for most in (1, 2):
-        solver = build_solver({"method": "ism_safeguarded", "max_exploration": 1, "max_iterations": most})
-        result = solve(solver, problem.fresh(), start, Noted())
-        assert (result.status, result.counters["hessian"]) == (Status.MAX_ITERATIONS, most)
-        assert f"after {most} steps" in result.message
-    for steps in (0, 1, 2):
-        stopped = solve(build_solver({"method": "ism_safeguarded"}), problem.fresh(), start, IterationMonitor(steps))
-        assert stopped.status is Status.MAX_ITERATIONS
-        assert stopped.message == f"stopped after {steps} iterations"
-
-
 def test_exploration_ends_where_two_iterates_take_turns():
     class Turning(Quadratic):
         """Phi sends the first axis to the second and the second to the first."""
