@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity, require_finite
@@ -80,16 +79,15 @@ class SearchEnded(Exception):  # noqa: N818 - not an error: the only way out of 
 
 @dataclass(frozen=True)
 class ScipyLBFGS(Rival):
-    """L-BFGS-B that ends at relative stationarity ``tolerance``, with the last ``memory`` pairs."""
+    """L-BFGS-B that ends at relative stationarity ``tolerance``, with the last ten pairs, scipy's default."""
 
-    memory: Annotated[int, COUNT] = 10
     imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
 
     def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         from scipy.optimize import minimize
 
         search = Search(problem, start, monitor, self.tolerance)
-        options = {"maxfun": sys.maxsize, "maxcor": self.memory, "ftol": 0.0, "gtol": 0.0}
+        options = {"maxfun": sys.maxsize, "ftol": 0.0, "gtol": 0.0}
         settings = {"jac": True, "method": "L-BFGS-B", "callback": search.callback}
         left, reached = self.max_iterations, -np.inf
         try:
