@@ -38,7 +38,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "DG, not polished": {"method": "dimension_growth", "polish": False},
     "SM, converged": {"method": "stiefel_cayley"},
     "GM, converged": {"method": "grassmann_trust_region"},
-    "GM, converged, autograd": {"method": "grassmann_trust_region", "derivatives": "autograd"},
     "CG, converged": {"method": "grassmann_conjugate_gradient"},
     "R-LBFGS, converged": {"method": "riemannian_lbfgs"},
     "scipy L-BFGS, converged": {"method": "scipy_lbfgs"},

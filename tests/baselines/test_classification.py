@@ -143,34 +143,3 @@ def test_nmi_on_cancer_is_that_of_table_6():
         assert nmi(clusters(name, features, 2, 2), labels) == pytest.approx(0.862, abs=0.0005)
     # Without centring it is missed.
     assert nmi(clusters("spectral_clustering", features, 2, 2, centred=False), labels) == pytest.approx(0.840, abs=5e-4)
-
-
-def affinity_by_hand(features, distances_of, *, centred):
-    n = len(features)
-
-    def distances(rows):
-        return np.array([[np.linalg.norm(a - b) for b in rows] for a in rows])
-
-    sigma = np.median(distances(features))
-    kernel = np.exp(-(distances(distances_of) ** 2) / (2 * sigma**2))
-    degrees = kernel.sum(axis=1)
-    affinity = kernel / np.sqrt(np.outer(degrees, degrees))
-    centring = np.eye(n) - 1 / n if centred else np.eye(n)
-    return centring @ affinity @ centring
-
-
-@pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("name", CLUSTERINGS)
-def test_clusters_split_the_rows_of_the_leading_eigenvectors(name, centred):
-    features, _ = standardised_wine()
-    features = features[::3]
-    left, values, _ = np.linalg.svd(features - features.mean(axis=0), full_matrices=False)
-    distances_of = features if name == "spectral_clustering" else left[:, :2] * values[:2]
-    vectors = np.linalg.eigh(affinity_by_hand(features, distances_of, centred=centred))[1][:, -3:]
-    rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = clusters(name, features, 3, 2, centred=centred)
-    means = np.array([rows[found == cluster].mean(axis=0) for cluster in range(3)])
-    # What k-means promises: every row lies nearest to the mean of its own cluster.
-    nearest = ((rows[:, None, :] - means) ** 2).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(found, nearest)
-    assert len(set(found)) == 3

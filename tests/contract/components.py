@@ -40,22 +40,22 @@ def modules() -> dict[str, str]:
         **{f"baseline/{name}": place.partition(":")[0] for name, place in BASELINES.items()},
         **{f"learner/{name}": place.partition(":")[0] for name, place in LEARNERS.items()},
         **{f"divergence/{name}": f"kdrbench.lowrank.{name}" for name in DIVERGENCES},
-        **{
-            f"projection/{name}": f"kdrbench.lowrank.{'newton' if name == 'newton' else 'learn'}"
-            for name in PROJECTIONS
-        },
+        **{f"projection/{name}": "kdrbench.lowrank.learn" for name in PROJECTIONS},
         **{f"reducer/{name}": "kdrbench.reduction.methods" for name in REDUCERS},
         **{f"figure/{number}": f"{_SYSTEMS}.kpca_figures.run" for number in (2, 3, 4, 5)},
         **{f"splits/{name}": f"{_SYSTEMS}.ikdr.folds" for name in ("folds", "none", "subsets")},
         **{f"rounds/{name}": "kdrbench.paradigms.alternation" for name in ("published", "joint")},
-        **{f"selection/{name}": "kdrbench.metric_learning.selection" for name in ("plain", "cross_validated")},
+        **{
+            f"selection/{name}": "kdrbench.metric_learning.selection"
+            for name in ("plain", "cross_validated", "aligned")
+        },
     }
     return named | _SINGLE
 
 
+_SELECTION = "kdrbench.metric_learning.selection"
 _SINGLE = {
     "evaluation/dask": "kdrbench.samples.dask_engine",
-    "selection/aligned": "kdrbench.metric_learning.alignment",
     "boosting/definite_boost": "kdrbench.lowrank.definite_boost",
     "splits/kpca_trick": f"{_SYSTEMS}.kpca_trick.split",
     "splits/league": f"{_SYSTEMS}.league.fold_run",

@@ -31,7 +31,7 @@ from kdrbench.lowrank import (
 from kdrbench.metric_learning import (
     DNE,
     SamplePairs,
-    align,
+    aligned_kernel,
     build_learner,
     cross_validated_kernel,
     gaussian_grid,
@@ -136,9 +136,7 @@ def _chosen_kernels() -> dict[str, Any]:
     features, codes = samples()
     pairs, grid = SamplePairs(features, features), gaussian_grid(6)[6:12] + polynomial_grid(3)
     chosen, accuracies = cross_validated_kernel(grid, DNE(), pairs, codes, np.random.default_rng(1), n_folds=3)
-    weights = [
-        align([pairs.gram(kernel) for kernel in grid], codes, centred=centred).weights for centred in (False, True)
-    ]
+    weights = [aligned_kernel(grid, pairs, codes, centred=centred)[1].weights for centred in (False, True)]
     return {"chosen": grid.index(chosen), "accuracies": accuracies, "aligned": weights[0], "centred": weights[1]}
 
 

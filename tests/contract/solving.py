@@ -99,7 +99,6 @@ CANARIES = [
     *(_steps_canary(name, family, variant="published") for name in VARIED for family in ("gaussian", NARROW)),
     *(_steps_canary("ism", "polynomial", variant=variant) for variant in ("published", "published_1_d")),
     *(_steps_canary("ism", family) for family in ("linear", "squared")),
-    _steps_canary("grassmann_trust_region", "gaussian", derivatives="autograd"),
     _steps_canary("ism_safeguarded", "gaussian", portfolio=3, seed=1),
     *(_steps_canary(name, "gaussian") for name in CONTROLS),
     *(_steps_canary(name, family) for name in AUTHORS for family in ("gaussian", "polynomial")),

@@ -154,9 +154,6 @@ def test_tangent_spaces_too_large_to_form_the_hessian(case):
     model = InterpretableKDR(3, kernel="gaussian" if params else kernel, kernel_params=params)
     certified(model, features, labels)
     assert model.result_.counters["hessian"] == 0
-    needed = model.certificate_.eigengap_needed
-    # Products for Theorem 1 are limited: what is not found is said.
-    assert np.isfinite(needed) or model.certificate_.theorem_1.startswith("not evaluated")
 
 
 @pytest.mark.parametrize("factor", [1e-8, 1.0, 1e4])

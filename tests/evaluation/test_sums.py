@@ -18,10 +18,10 @@ from kdrbench.evaluation.weights import weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Pairing, Polynomial, RelativeGaussian, Term, gram_matrix, terms_of
 from kdrbench.kernels.bounded_factor import bounded_factor, pivoted_cholesky
 from kdrbench.kernels.combination import kernel_values
-from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.samples.passes import run_pass
-from support.helpers import KERNELS, random_projection, random_samples, small_problem
+from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem
 
 SAMPLES = np.random.default_rng(0).standard_normal((30, 3))
 

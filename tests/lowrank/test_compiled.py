@@ -18,9 +18,9 @@ from kdrbench.lowrank import (
     learn_kernel,
     squared_distances,
 )
-from kdrbench.lowrank.divergence import InnerLoop
+from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.result import Progress
-from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
+from support.lowrank_cases import TIGHT, feasible_problem
 from support.numerics import constraints_in_order
 
 COMPILES = pytest.mark.slow("in a fresh clone numba compiles this divergence's sweep here")
@@ -52,26 +52,6 @@ def assert_same_steps(plain, compiled):
     np.testing.assert_allclose(compiled.duals, plain.duals, rtol=0, atol=1e-10 * np.abs(plain.duals).max())
 
 
-def assert_same_end(plain, compiled, constraints, tolerance=TIGHT.tolerance):
-    """Both converged; rounding may let one of them make a sweep more, which moves duals by ``tolerance`` at most.
-
-    The inverse of K moves by the moves of the duals times their constraints, and K by that times its square.
-    """
-    assert compiled.status is plain.status is LowRankStatus.CONVERGED
-    assert abs(compiled.sweeps - plain.sweeps) <= 1
-    for learned in (plain, compiled):
-        assert learned.projections == learned.sweeps * len(constraints)
-        assert 0 < learned.changes <= learned.projections
-        assert learned.kkt_residual <= TIGHT.kkt_tolerance
-    size, moved = np.linalg.norm(plain.kernel, 2), 2 * tolerance * np.linalg.norm(plain.duals)
-    largest = max(np.linalg.norm(matrix, 2) for matrix in dense_matrices(constraints))
-    atol = 1e-10 * size + moved * largest * size**2
-    # Else the comparison would say little.
-    assert atol <= 1e-5 * size
-    np.testing.assert_allclose(compiled.kernel, plain.kernel, rtol=0, atol=atol)
-    np.testing.assert_allclose(compiled.duals, plain.duals, rtol=0, atol=1e-10 * np.abs(plain.duals).max() + moved)
-
-
 @pytest.mark.parametrize(("rank", "slack", "divergence"), CASES)
 def test_machine_code_takes_the_steps_of_numpy(rank, slack, divergence, permutation):
     rng = np.random.default_rng(rank)
@@ -85,34 +65,6 @@ def test_machine_code_takes_the_steps_of_numpy(rank, slack, divergence, permutat
         assert compiled.compiled_sweeps == sweeps
         assert plain.changes > 0
         assert_same_steps(plain, compiled)
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_a_change_is_a_dual_that_moved(divergence, compiled):
-    for rank in [1, 4, 16]:
-        rng = np.random.default_rng(rank)
-        factor = rng.standard_normal((90, rank))
-        constraints = constraints_from_labels(factor, np.arange(90) % 3, 30, rng)
-        first, second = (
-            learn_kernel(
-                factor, constraints, divergence=divergence, compiled=compiled, stopping=Stopping(1e-300, 1e-300, sweeps)
-            )
-            for sweeps in (1, 2)
-        )
-        # Duals begin at zero, and each constraint is visited once a sweep.
-        assert first.changes == np.count_nonzero(first.duals) > 0
-        moved = np.count_nonzero(second.duals != first.duals)
-        # A dual takes up no step below its own rounding.
-        assert moved <= second.changes - first.changes <= len(constraints)
-
-
-def test_all_kinds_of_constraints_end_at_the_same_kernel_of_burg(permutation):
-    for seed in range(4):
-        factor, constraints = feasible_problem(seed, full_rank=bool(seed % 2))
-        plain, compiled = both(factor, constraints, stopping=TIGHT)
-        assert compiled.compiled_sweeps == compiled.sweeps > 0
-        assert_same_end(plain, compiled, constraints)
 
 
 def test_von_neumanns_constraints_of_rank_two_are_left_to_numpy():
@@ -179,16 +131,6 @@ def test_eigenvalues_of_all_gaps_and_couplings_are_found():
         np.testing.assert_allclose(turned, expected, rtol=0, atol=rounding)
 
 
-@pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_sets_without_a_solution_end_in_machine_code_too(divergence):
-    factor = np.random.default_rng(0).standard_normal((6, 3))
-    constraints = squared_distances(6, [(0, 1), (1, 2), (0, 2)], ["<=", "<=", ">="], [0.1, 0.1, 4.0])
-    learned = learn_kernel(factor, constraints, divergence=divergence, compiled=True)
-    assert learned.status is LowRankStatus.INFEASIBLE
-    assert learned.conflicting == (0, 1, 2)
-    assert learned.compiled_sweeps > 0
-
-
 def test_auto_leaves_short_solves_and_large_ranks_to_numpy():
     loop = InnerLoop("burg", pays_after=1000, largest_rank=64)
     assert loop.load("auto", 16, Progress(projections=999)) is None
@@ -203,7 +145,8 @@ def test_a_long_solve_goes_over_to_machine_code(monkeypatch):
     plain = learn_kernel(factor, constraints, stopping=TIGHT, compiled=False)
     long = learn_kernel(factor, constraints, stopping=TIGHT)
     assert long.compiled_sweeps == long.sweeps - 3 > 0
-    assert_same_end(plain, long, constraints)
+    assert long.status is plain.status is LowRankStatus.CONVERGED
+    np.testing.assert_allclose(long.kernel, plain.kernel, rtol=0, atol=1e-6 * np.abs(plain.kernel).max())
 
 
 def test_without_numba_auto_works_and_true_says_what_to_install(monkeypatch):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from kdrbench.lowrank import DIVERGENCES, Stopping, definite_boost, diagonal, learn_kernel, squared_distances
+from kdrbench.lowrank import DIVERGENCES, Stopping, diagonal, learn_kernel, squared_distances
 from kdrbench.lowrank.burg import Burg
-from kdrbench.lowrank.divergence import residual_of, values_of
-from kdrbench.lowrank.newton import search_conflict
+from kdrbench.lowrank.learn import search_conflict
 from kdrbench.lowrank.reduced import reduce_problem
 from kdrbench.lowrank.result import Progress
 from kdrbench.lowrank.von_neumann import VonNeumann
@@ -34,7 +33,7 @@ def test_the_dual_is_the_lagrangian_and_has_its_derivatives(kind, slack):
             return divergence.dual(at, divergence.at(at))
 
         def gradient(at, divergence=divergence):
-            return divergence.bounds(at) - values_of(divergence.problem, divergence.at(at))
+            return divergence.bounds(at) - divergence.problem.values(divergence.at(at).root())
 
         # D(X) + slack's cost + sum mu_i (xi_i - tr(X A_i)) at the X and xi that minimise it.
         lagrangian = divergence.value(state) + divergence.slack_cost(duals) + duals @ gradient(duals)
@@ -87,7 +86,7 @@ def test_the_residual_is_the_smaller_of_slack_and_dual():
         ([0.0, 0.4, 7.0], [-2.0, -0.2, 0.5], 0.8, 0.8),
         ([0.0, 0.4, 7.0], [2.0, 0.0, -1.8], 0.9, 0.9),
     ):
-        found = residual_of(problem, np.array(duals), np.array(excess))
+        found = problem.residual(np.array(duals), np.array(excess))
         assert found == (pytest.approx(residual), pytest.approx(violation))
 
 
@@ -99,15 +98,3 @@ def test_a_conflict_is_searched_where_there_can_be_one():
         progress = Progress()
         assert search_conflict(problem, 200, progress) is found
         assert progress.conflicting == ((0, 1, 2) if found else ())
-
-
-@pytest.mark.parametrize("step", ["symmetric", "exact"])
-def test_definite_boost_counts_what_it_visits(step):
-    asked = diagonal(3, [0, 1, 2], "<=", [0.2, 0.3, 0.9])
-    learned = definite_boost(np.eye(3), asked, step=step, stopping=Stopping(1e-12, 1e-12, 4))
-    assert learned.projections == 3 * learned.sweeps
-    assert learned.message.endswith(f" after {learned.sweeps} sweeps")
-    assert 0 < learned.changes <= learned.projections
-    # The third holds all along, and each change needs a spectrum.
-    assert learned.duals[2] == 0
-    assert learned.trace_evaluations >= learned.changes

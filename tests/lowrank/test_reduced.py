@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from kdrbench.lowrank import diagonal, join, learn_kernel, rank_one, similarities, squared_distances
-from kdrbench.lowrank.reduced import (
-    in_conflict,
-    out_of_reach,
-    reduce_problem,
-    trace_bound,
-    with_trace,
-)
+from kdrbench.lowrank.reduced import in_conflict, out_of_reach, reduce_problem, trace_bound
 from support.lowrank_cases import TIGHT, dense_matrices, feasible_problem
 
 
@@ -40,21 +34,6 @@ def test_values_and_units_are_those_of_dense_matrices(full_rank, orthonormal):
             assert problem.scale[number] == pytest.approx(abs(bound) + size if both else bound, rel=1e-9)
             unit = np.trace(absolute) if orthonormal else problem.scale[number]
             assert problem.dual_unit[number] == pytest.approx(unit, rel=1e-9)
-
-
-def test_a_constraint_on_the_trace_is_added_and_taken_away():
-    problem = reduced(*feasible_problem(1, full_rank=False), orthonormal=True)
-    traced = with_trace(problem, 7.0, 4)
-    assert (traced.traced, len(traced), traced.n_given) == (True, len(problem) + 1, len(problem))
-    matrix = np.arange(9.0).reshape(3, 3) @ np.arange(9.0).reshape(3, 3).T
-    rows = traced.vectors @ matrix
-    assert traced.sum_by_constraint(np.einsum("ij,ij->i", rows, traced.vectors))[-1] == pytest.approx(np.trace(matrix))
-    assert (traced.bounds[-1], traced.initial[-1]) == (7.0, pytest.approx(problem.spectrum.sum()))
-    assert (traced.turned[-1], traced.numbers[-1], traced.lower[-1], traced.upper[-1]) == (1.0, 4, -np.inf, np.inf)
-    assert traced.untraced is problem
-    none = reduced(np.eye(3), diagonal(3, [0], "<=", 1.0).take([]))
-    assert none.sum_by_constraint(np.zeros(0)).shape == (0,)
-    assert trace_bound(none, np.zeros(0)) == 0.0
 
 
 @pytest.mark.parametrize("orthonormal", [False, True])

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from kdrbench.lowrank import trace_step
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.trace_step import Projection, _newton, projection_step
+from kdrbench.lowrank.trace_step import Projection, _newton, divided_differences, projection_step, spectrum_of
 
 
 def projection(seed, signs, factor, *, dual=0.0, lower=-np.inf, upper=np.inf, slack=np.inf):
@@ -98,28 +97,6 @@ def test_traces_near_the_largest_and_smallest_number_are_met():
         assert turned + largest == pytest.approx(asked_for, abs=1e-9)
 
 
-@pytest.mark.parametrize("slack", [np.inf, 0.5])
-def test_the_first_iterate_is_that_of_golden_and_thompson(monkeypatch, slack):
-    tried = []
-
-    def noted(logs, rows, signs, alpha):
-        tried.append(alpha)
-        return spectrum_of(logs, rows, signs, alpha)
-
-    spectrum_of = trace_step.spectrum_of
-    monkeypatch.setattr(trace_step, "spectrum_of", noted)
-    for factor in (1e-3, 0.5, 2.0, 1e3):
-        for seed in range(5):
-            del tried[:]
-            asked = projection(seed, [1.0], factor, slack=slack)
-            step, _ = projection_step(asked, Progress())
-            # log(b / g(0)) = alpha |w|^2, and the slack moves log b by -alpha / gamma.
-            assert tried[0] == pytest.approx(np.log(factor) / (np.sum(asked.rows**2) + 1 / slack), rel=1e-12)
-            if factor > 1:
-                # The trace is nowhere above its bound, so that the step to the right is no longer than needed.
-                assert 0 < tried[0] <= step * (1 + 1e-12)
-
-
 class MisjudgedTrace:
     """A trace whose level meets the target at ``root``, and whose slope is said to be another."""
 
@@ -147,9 +124,24 @@ def test_where_newton_leaves_its_bracket_it_is_doubled_or_halved(slope, limit):
         assert trace.tried[1] == pytest.approx(0.5 * (first + limit))
 
 
-@pytest.mark.parametrize("limit", [2.0, -2.0])
-def test_a_first_iterate_beyond_the_duals_limit_is_half_of_it(limit):
-    trace = MisjudgedTrace(0.25 * limit, 1.0)
-    alpha, _ = _newton(trace, float(np.arctan(-trace.root)), limit, 0.1)
-    assert trace.tried[0] == 0.5 * limit
-    assert alpha == pytest.approx(trace.root, abs=2e-9)
+@pytest.mark.parametrize("size", [1, 3, 80])
+def test_spectra_of_one_and_two_rows_are_the_full_matrix_ones(size):
+    rng = np.random.default_rng(size)
+    diagonal, rows = 3 * rng.standard_normal(size), rng.standard_normal((2, size))
+    for signs in (np.array([1.0, -1.0]), np.ones(1)):
+        found = spectrum_of(diagonal, rows[: len(signs)], signs, 0.3)
+        matrix = np.diag(diagonal) + 0.3 * (rows[: len(signs)].T * signs) @ rows[: len(signs)]
+        np.testing.assert_allclose(matrix @ found.basis, found.basis * found.values, atol=1e-10)
+        np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(size), atol=1e-12)
+        np.testing.assert_allclose(found.turned, rows[: len(signs)] @ found.basis, atol=1e-10)
+
+
+def test_divided_differences_of_exp_near_and_far():
+    logs = np.array([0.0, 1e-9, 1e-4, 2.0, -800.0])
+    found = divided_differences(logs)
+    assert found[0, 1] == pytest.approx(1.0, abs=1e-8)
+    assert found[0, 2] == pytest.approx(np.expm1(1e-4) / 1e-4, rel=1e-12)
+    assert found[0, 3] == pytest.approx(np.expm1(2.0) / 2, rel=1e-14)
+    assert found[0, 4] == pytest.approx(1 / 800)
+    assert divided_differences(np.array([0.0, 5e-8]))[0, 1] == pytest.approx(np.expm1(5e-8) / 5e-8, rel=1e-14)
+    np.testing.assert_array_equal(found, found.T)

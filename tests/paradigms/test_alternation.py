@@ -1,10 +1,8 @@
 """Clustering paradigms on data whose answer is known or published."""
 
-import os
 import tracemalloc
 import warnings
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,41 +44,6 @@ def clustered(features, kernel, n_clusters, q, guidance=(), method="ism", evalua
 
 def kernel_on(features, name):
     return KERNELS[name] if name != "gaussian" else Gaussian(median_distance(features))
-
-
-def read(file):
-    return np.loadtxt(Path(os.environ["KDRBENCH_MIRROR"], "authors-synthetic", file), delimiter=",")
-
-
-def two_views(name):
-    """Features, the given labels and the hidden ones."""
-    if name == "moons":
-        return tuple(read(f"moon_400x4{part}.csv") for part in ("", "_original_label", "_alt_label"))
-    labels = [read(f"Four_gaussian_label_{view}.csv").argmax(axis=1) for view in (2, 1)]
-    return read("Four_gaussian_3D.csv"), *labels
-
-
-@pytest.mark.needs("mirror")
-@pytest.mark.parametrize(("q", "method"), [(2, "ism"), (3, "ism_safeguarded")])
-@pytest.mark.parametrize(("data", "kernel"), [("moons", "gaussian"), ("gaussians", "gaussian"), ("gaussians", "poly")])
-def test_the_hidden_labelling_is_found(data, kernel, q, method):
-    features, given, hidden = two_views(data)
-    features = standardised(features)
-    narrow = Gaussian(0.1 * median_distance(features))
-    chosen = narrow if kernel == "gaussian" else Polynomial(degree=3, offset=1.0, scale=1 / q)
-    found = clustered(features, chosen, 2, q, [given_labellings(given)], method)
-    assert agreement(found.labels, hidden) == pytest.approx(1.0, abs=0.005)
-    assert agreement(found.labels, given) == pytest.approx(0.0, abs=0.005)
-    assert found.uses_degrees
-
-
-@pytest.mark.needs("mirror")
-def test_without_guidance_the_given_labelling_is_found():
-    # Else the test above would show nothing: the hidden labelling is not what clustering finds by itself.
-    features, given, hidden = two_views("gaussians")
-    found = clustered(standardised(features), Polynomial(degree=3, offset=1.0, scale=0.5), 2, 2)
-    assert agreement(found.labels, given) > 0.95
-    assert agreement(found.labels, hidden) < 0.05
 
 
 @pytest.mark.parametrize(
@@ -347,18 +310,6 @@ def test_ties_and_continua_give_the_largest_eigenvalues(entries):
     values, vectors = largest_eigenpairs(diagonal(entries), 200, 4, tolerance=1e-8)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(values, np.sort(entries)[::-1][:4], atol=1e-7 * np.abs(entries).max())
-
-
-@pytest.mark.parametrize("kernel", [Linear(), Squared(), Polynomial(degree=2), Multiquadric(), Gaussian(1e-3)])
-def test_more_clusters_than_ranks_do_not_break_it(kernel):
-    samples = np.repeat(random_samples(n_samples=40)[0][:, :1], 8, axis=0)
-    expected, _ = spectral_embedding(dense(kernel, samples), 6, scaling=None, centred=True)
-    for evaluator in ("panels", "factored"):
-        operator = gram_operator(kernel, samples, Evaluation(evaluator=evaluator))
-        values, vectors = spectral_embedding(operator, 6, scaling=None, centred=True)
-        # Beyond the rank are the entries of the removed diagonal, too close for 60 products to separate.
-        np.testing.assert_allclose(values, expected, atol=1e-4 * np.abs(expected).max())
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-10)
 
 
 @pytest.mark.parametrize(

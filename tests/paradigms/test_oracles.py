@@ -22,11 +22,10 @@ from kdrbench.paradigms import (
     ClusteringTask,
     expert_scores,
     given_labellings,
-    regression_problem,
     supervised_problem,
 )
 from kdrbench.solvers import IterationMonitor, build_solver
-from support.helpers import random_projection, random_samples
+from support.helpers import random_projection, random_samples, regression_problem
 
 N = 24
 FEATURES, LABELS = random_samples(n_samples=N)

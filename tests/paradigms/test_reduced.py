@@ -21,26 +21,6 @@ def kernel_of(family, features):
     return Gaussian(median_distance(features)) if family == "gaussian" else Polynomial(3, 1.0, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("family", "settings"),
-    [("gaussian", {}), ("gaussian", {"centred": False}), ("gaussian", {"degrees": "none"}), ("polynomial", {})],
-)
-def test_the_reduced_objective_is_the_alternations_each_round(family, settings):
-    features = wine()
-    chosen = kernel_of(family, features)
-    evaluation = Evaluation()
-    for rounds in (1, 2, 3):
-        parameters = {"n_clusters": 3, "max_rounds": rounds, "tolerance": 1e-12, **settings}
-        task = build_task("unsupervised", parameters, features, None, evaluation=evaluation)
-        start = make_start("surrogate", task.first_problem(chosen), 4, np.random.default_rng(0))
-        learned = task.learn(chosen, build_solver({"method": "ism"}), start, IterationMonitor)
-        used = learned.clustering.uses_degrees
-        reduced = ReducedObjective(task.alternation, features, chosen, uses_degrees=used)
-        assert reduced.value(learned.projection) == pytest.approx(learned.objective, rel=1e-10)
-        assert np.abs(reduced.embedding(learned.projection).T @ learned.clustering.embedding).max() > 0.99
-        assert reduced.fresh() is reduced
-
-
 def known_of(classes, paradigm):
     if paradigm == "alternative":
         return classes % 2

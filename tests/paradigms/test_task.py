@@ -10,7 +10,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.kernels import Gaussian, Multiquadric, RelativeGaussian
 from kdrbench.kernels.family import pairing_values
 from kdrbench.paradigms import alternation, build_task, learn_from_all
-from kdrbench.paradigms.embedding import Form, Guidance, gamma_of
+from kdrbench.paradigms.embedding import Alternation, Guidance, gamma_of
 from kdrbench.solvers import IterationMonitor, Status, build_solver
 from kdrbench.solvers.base import SolverOutcome
 from support.helpers import random_projection
@@ -58,7 +58,7 @@ def test_a_solver_draws_starts_only_where_it_has_one(paradigm, n_starts, expecte
 @pytest.mark.parametrize("degrees", ["both", "none"])
 @pytest.mark.parametrize("with_degrees", [True, False])
 def test_half_of_doubled_samples_has_the_same_balance_of_terms(degrees, with_degrees):
-    rng, form = np.random.default_rng(0), Form(2, degrees)
+    rng, form = np.random.default_rng(0), Alternation(2, degrees)
     features, embedding = rng.standard_normal((12, 3)), np.linalg.qr(rng.standard_normal((12, 2)))[0]
     term = Guidance(-0.7, np.tile(rng.standard_normal((12, 2)), (2, 1)), with_degrees)
 

@@ -17,13 +17,6 @@ def test_equals_the_definition():
     np.testing.assert_allclose(supervised_gamma(LABELS).dense(), gamma_by_loops(LABELS), atol=1e-15)
 
 
-def test_several_label_columns_add_up():
-    other = np.array([0, 0, 1, 1, 0, 1, 0, 1])
-    both = supervised_gamma(np.column_stack([LABELS, other])).dense()
-    expected = supervised_gamma(LABELS).dense() + supervised_gamma(other).dense()
-    np.testing.assert_allclose(both, expected, atol=1e-14)
-
-
 def labels_of(seed):
     """Names of classes in one to three columns, at least two classes in each."""
     rng = np.random.default_rng(seed)

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.problems import (
-    Counters,
-    Problem,
-    approximation_of,
-    hessian_of,
-    is_approximable,
-    value_and_gradient_of,
-)
+from kdrbench.problems import Counters, Problem, approximation_of, hessian_of, is_approximable, value_and_gradient_of
 from kdrbench.solvers import SOLVERS, IterationMonitor, Status, build_solver, make_start, solve
 from support.helpers import random_projection, small_problem
 
-MEMBERS = [name for name in (*Problem.__annotations__, *vars(Problem)) if not name.startswith("_")]
+# Value and gradient are asked for apart.
+MEMBERS = {*Problem.__annotations__, *vars(Problem)} - {"value_and_gradient"}
 PLAIN = sorted({*SOLVERS} - {"ism_2018"})
 
 
@@ -49,42 +43,10 @@ def test_every_solver_solves_it_as_it_solves_a_full_one(method):
     assert values[1] == pytest.approx(values[0], rel=1e-9)
 
 
-class WithoutBothAtOnce(PlainProblem):
-    """Has a value and a gradient, each by itself."""
-
-    def __getattr__(self, name):
-        if name == "value_and_gradient":
-            raise AttributeError(name)
-        return super().__getattr__(name)
-
-
-@pytest.mark.parametrize(
-    "definition",
-    [
-        *({"method": method} for method in PLAIN),
-        {"method": "stiefel_cayley", "variant": "published"},
-        {"method": "dimension_growth", "variant": "published"},
-        {"method": "stiefel_cayley", "escape": True},
-    ],
-    ids=str,
-)
-def test_value_and_gradient_together_change_no_iterate(definition):
-    full = small_problem("gaussian" if "variant" in definition else "polynomial")
-    apart = WithoutBothAtOnce(full.fresh())
-    start = make_start("random", full, 2, np.random.default_rng(0))
-    results = [solve(build_solver(definition), one, start, IterationMonitor()) for one in (full.fresh(), apart)]
-    np.testing.assert_allclose(results[1].projection, results[0].projection, rtol=0, atol=1e-14)
-    assert results[0].iterations == results[1].iterations
-    together, alone = (result.counters for result in results)
-    assert alone["value_gradient"] == 0
-    assert alone["value"] == together["value"] + together["value_gradient"]
-    assert alone["gradient"] == together["gradient"] + together["value_gradient"]
-
-
 def test_value_and_gradient_together_count_as_one():
     full, point = small_problem(), random_projection()
     assert (full.counters, full.counters.total) == (Counters(0, 0, 0, 0, 0, 0), 0)
-    apart = WithoutBothAtOnce(full.fresh())
+    apart = PlainProblem(full.fresh())
     results = [value_and_gradient_of(problem, point) for problem in (full, apart)]
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-12)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)

@@ -14,7 +14,7 @@ from kdrbench.paradigms import supervised_problem
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry import certificate, curvature
 from kdrbench.solvers.geometry.certificate import certify
-from kdrbench.solvers.geometry.tangents import Tangents, largest_outside
+from kdrbench.solvers.geometry.curvature import Tangents, largest_outside
 from support.helpers import KERNELS, random_projection, random_samples
 
 CONSTANT = {

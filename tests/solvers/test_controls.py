@@ -6,11 +6,11 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from kdrbench.errors import InputError
-from kdrbench.paradigms import regression_problem, supervised_problem
+from kdrbench.paradigms import supervised_problem
 from kdrbench.problems import Counters
 from kdrbench.solvers import CONTROLS, IterationMonitor, Status, build_solver, solve
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, subspace_turn
-from support.helpers import KERNELS, random_projection, random_samples, small_problem
+from support.helpers import KERNELS, random_projection, random_samples, regression_problem, small_problem
 
 
 def run(method, problem=None, n_components=2, **options):
@@ -65,16 +65,15 @@ def test_discriminant_axes_need_classes():
 
 def test_shuffled_labels_are_maximised_and_the_true_ones_are_not():
     features, labels = random_samples()
-    shuffled, start = run("shuffled_labels", max_iterations=3)
+    shuffled, start = run("shuffled_labels")
     dealt = supervised_problem(features, labels[np.random.default_rng(0).permutation(len(labels))], KERNELS["gaussian"])
     expected = start
-    for _ in range(3):
+    for _ in range(20):
         expected = leading_eigenvectors(dealt.surrogate(expected), 2)[1]
-    # Three eigendecompositions of surrogates that differ by rounding.
+    # Eigendecompositions of surrogates that differ by rounding.
     assert subspace_turn(expected, shuffled.projection) < 1e-10
     problem = small_problem()
     assert problem.value(shuffled.projection) < problem.value(run("ism")[0].projection)
-    assert not np.array_equal(shuffled.projection, run("shuffled_labels", seed=1, max_iterations=3)[0].projection)
 
 
 @pytest.mark.parametrize("method", ["principal_axes", "authors_dg"])

@@ -10,11 +10,10 @@ from kdrbench.solvers.geometry.stiefel import feasibility_error
 from support.helpers import random_projection, small_problem
 
 RIVALS = ["dimension_growth", "stiefel_cayley", "grassmann_trust_region"]
-# Each method, the published variants of the rivals, and GM by autograd.
+# Each method, and the published variants of the rivals.
 SOLVERS = {
     **{method: {"method": method} for method in METHODS},
     **{f"{method}, published": {"method": method, "variant": "published"} for method in RIVALS},
-    "grassmann_trust_region, autograd": {"method": "grassmann_trust_region", "derivatives": "autograd"},
 }
 
 

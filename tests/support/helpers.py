@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from kdrbench.datasets import Standardiser, load_dataset
+from kdrbench.evaluation import build_problem
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Pairing, Polynomial, Squared, build_kernel
 from kdrbench.paradigms import supervised_problem
+from kdrbench.problems import TraceObjective, target_gamma
 from kdrbench.solvers import IterationMonitor
 from support.numerics import feature_order, in_order
 
@@ -29,6 +31,11 @@ def authors_cancer():
     features = np.loadtxt(folder / "breast_30.00_validation.csv", delimiter=",")
     labels = np.loadtxt(folder / "breast_30.00_label_validation.csv", delimiter=",")
     return Standardiser.fit(features).transform(features), labels
+
+
+def regression_problem(features, targets, kernel, target_kernel):
+    """max_W Tr(H K_y H K_XW) with the diagonal of K dropped, for continuous targets."""
+    return build_problem(TraceObjective(features, kernel, target_gamma(targets, target_kernel)))
 
 
 def random_samples(seed=0, n_samples=40, n_features=6, n_classes=3):

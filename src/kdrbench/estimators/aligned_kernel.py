@@ -14,8 +14,8 @@ from kdrbench.estimators.metric_learners import of_alignment
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
-from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.neighbours import row_blocks
+from kdrbench.metric_learning.selection import check_single_kernels
 from kdrbench.parameters import FLAG, Either, Instance, OneOf
 
 _CANDIDATES = Either((OneOf(("gaussian", "polynomial")), Instance((list, tuple), "a list of kernels")))

@@ -27,7 +27,7 @@ from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
-from kdrbench.paradigms.bandwidth import doubts, searched_bandwidth
+from kdrbench.paradigms.task import doubts, searched_bandwidth
 from kdrbench.parameters import OPTIONS, Either, Instance, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
 from kdrbench.progress import FitProgress

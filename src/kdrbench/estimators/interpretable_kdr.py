@@ -55,7 +55,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         to 5000 of them, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"projected"`` (the default of
         supervised learning) is sqrt(q/d) times it, what distances of projected samples are about; ``"0.5 projected"``
         and ``"0.1 median"`` are shares. ``"search"`` chooses one for clusters, whose default is ``"median"``
-        (:mod:`kdrbench.paradigms.bandwidth`), takes sixty alternations and needs no ``start``.
+        (:func:`kdrbench.paradigms.task.searched_bandwidth`), takes sixty alternations and needs no ``start``.
     degree, gamma, coef0 : int, float, float or None
         Of a polynomial, (gamma x'y + coef0)^degree; by default 3, 1 / n_components and 1.
     kernel_params : dict or None

@@ -39,8 +39,8 @@ from kdrbench.metric_learning import (
     polynomial_grid,
     scaled_gaussian,
 )
-from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
+from kdrbench.metric_learning.selection import check_single_kernels
 from kdrbench.parameters import Instance, OneOf, check_names, check_value, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")

@@ -6,14 +6,12 @@ from kdrbench.lowrank.constraints import (
     diagonal,
     join,
     rank_one,
-    rank_two,
     relative_distances,
     similarities,
     squared_distances,
 )
-from kdrbench.lowrank.correlation import factor_of, higham_correlation, nearest_correlation
+from kdrbench.lowrank.correlation import factor_of, higham_correlation, kmeans_on_factor, nearest_correlation
 from kdrbench.lowrank.definite_boost import definite_boost
-from kdrbench.lowrank.kernel_kmeans import kmeans_on_factor
 from kdrbench.lowrank.learn import DIVERGENCES, SOLVERS, learn_kernel
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Stopping
 from kdrbench.lowrank.sampling import centred_factor, constraints_from_labels, draw_pairs, isometry_constraints
@@ -39,7 +37,6 @@ __all__ = [
     "learn_kernel",
     "nearest_correlation",
     "rank_one",
-    "rank_two",
     "relative_distances",
     "similarities",
     "squared_distances",

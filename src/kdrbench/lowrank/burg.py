@@ -19,11 +19,46 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import IntArray
-from kdrbench.lowrank.divergence import InnerLoop, State
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """A compiled sweep: its ``name`` in :mod:`.compiled`, and where ``auto`` uses it.
+
+    numba (the extra ``compiled``) is loaded at the first compiled sweep, which takes a few tenths of a second, and
+    compiles each loop once for all later processes. So ``auto`` leaves a solve to numpy until its projections have cost
+    about as much: after ``pays_after`` of them, at ranks up to ``largest_rank``. It counts projections and not seconds,
+    so that the same problem always takes the same path.
+    """
+
+    name: str
+    pays_after: int
+    largest_rank: int
+
+    def load(self, asked: bool | str, rank: int, progress: Progress) -> Any | None:
+        """Return the compiled sweep if this sweep is to use it, else ``None``.
+
+        ``asked``: ``True``, ``False`` or ``auto``. Raises ``InputError`` when it is ``True`` and numba is missing.
+        """
+        pays = rank <= self.largest_rank and progress.projections >= self.pays_after
+        if asked is False or (asked == "auto" and not pays):
+            return None
+        try:
+            from kdrbench.lowrank import compiled
+        except ImportError as error:
+            if asked is True:
+                raise InputError(
+                    f"compiled=True needs numba ({error}): pip install 'kdrbench[compiled]', or set compiled to "
+                    "'auto' or False for the same results from numpy"
+                ) from error
+            return None
+        return getattr(compiled, f"{self.name}_sweep")
+
 
 _COMPILED = InnerLoop("burg", pays_after=100_000, largest_rank=256)
 
@@ -40,9 +75,10 @@ class BurgState:
 
 
 class Burg:
-    """Burg's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
+    """Burg's divergence on a reduced problem. ``duals`` are m values, X(mu) the minimiser of the Lagrangian."""
 
     orthonormal = False
+    # Whether a sweep costs no more than a Newton step.
     cheap_sweeps = True
 
     def __init__(self, problem: ReducedProblem, compiled: bool | str = "auto") -> None:
@@ -59,20 +95,20 @@ class Burg:
             return None
         return BurgState(np.asfortranarray(solve_triangular(lower, np.eye(len(lower)), lower=True).T))
 
-    def dual(self, duals: FloatArray, state: State) -> float:
+    def dual(self, duals: FloatArray, state: BurgState) -> float:
         """Return log det(I - sum mu_i A_i) + sum mu_i b_i, with slack gamma sum log(1 + mu_i b_i / gamma)."""
         # The factor is triangular only when it comes from ``at``, so its determinant is taken as a general one.
-        return -2 * float(np.linalg.slogdet(state.root())[1]) + self._bound_term(duals)
+        return -2 * float(np.linalg.slogdet(state.factor)[1]) + self._bound_term(duals)
 
-    def value(self, state: State) -> float:
+    def value(self, state: BurgState) -> float:
         """Return tr X - log det X - r."""
-        factor = state.root()
+        factor = state.factor
         return float(np.sum(factor**2) - 2 * np.linalg.slogdet(factor)[1] - len(factor))
 
-    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+    def curvature(self, duals: FloatArray, state: BurgState, free: NDArray[np.bool_]) -> FloatArray:
         """Return tr(X A_i X A_j) = sum of (u_k' X u_l)^2 with signs, and what the slack adds to the diagonal."""
         problem = self.problem
-        rows = problem.vectors @ state.root()
+        rows = problem.vectors @ state.factor
         squares = (rows @ rows.T) ** 2 * problem.signs[:, None] * problem.signs
         starts = problem.starts[:-1]
         summed = np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)
@@ -100,10 +136,13 @@ class Burg:
         inside = duals * problem.bounds / problem.slack
         return float(problem.slack * np.log1p(inside).sum()) if (inside > -1).all() else -math.inf
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
-        """Project onto each constraint in turn, in machine code or in numpy."""
+    def sweep(self, state: BurgState, duals: FloatArray, progress: Progress) -> bool:
+        """Project onto each constraint in turn, in machine code or in numpy; ``state`` and ``duals`` change in place.
+
+        Returns ``False``, midway, where X is so near to being singular or infinite that rounding prevents more.
+        """
         problem, counts = self.problem, np.zeros(2, dtype=np.int64)
-        columns, vectors = state.root().T, problem.vectors
+        columns, vectors = state.factor.T, problem.vectors
         tables = (problem.signs, problem.starts, problem.bounds, problem.lower, problem.upper)
         compiled = _COMPILED.load(self._compiled, problem.rank, progress)
         # Entries of lists are quicker to read.

@@ -21,8 +21,6 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, check_value
 
 IntArray = NDArray[np.int64]
-# An eigenvalue of A below this share of the largest one is rounding.
-_RANK = 1e-12
 
 
 class Sense(StrEnum):
@@ -153,31 +151,6 @@ def rank_one(vectors: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike)
     m = len(rows)
     names = tuple(f"z'Kz of vector {number}" for number in range(m))
     return Constraints(csr_array(rows), np.ones(m), np.arange(m), _senses(senses, m), _bounds(bounds, m), names)
-
-
-def rank_two(matrices: ArrayLike, senses: str | Sequence[str], bounds: ArrayLike) -> Constraints:
-    """Constrain tr(KA) for symmetric ``matrices`` A (m x n x n) of rank one or two, of any signature."""
-    stack = np.asarray(matrices, dtype=np.float64)
-    if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or not np.isfinite(stack).all():
-        raise InputError(f"matrices of constraints must be m x n x n arrays of finite numbers, got shape {stack.shape}")
-    m = len(stack)
-    vectors, signs, owner = [], [], []
-    for number, matrix in enumerate(stack):
-        if np.abs(matrix - matrix.T).max() > _RANK * np.abs(matrix).max():
-            raise InputError(f"matrix {number} of the constraints is not symmetric; give (A + A') / 2")
-        values, basis = np.linalg.eigh(matrix)
-        kept = np.flatnonzero(np.abs(values) > len(values) * _RANK * np.abs(values).max())
-        if len(kept) not in (1, 2):
-            raise InputError(
-                f"matrix {number} of the constraints has rank {len(kept)}; only ranks one and two are allowed"
-            )
-        vectors.append((basis[:, kept] * np.sqrt(np.abs(values[kept]))).T)
-        signs.append(np.sign(values[kept]))
-        owner.append(np.full(len(kept), number))
-    names = tuple(f"tr(KA) of matrix {number}" for number in range(m))
-    rows = csr_array(np.concatenate(vectors))
-    relations, bound = _senses(senses, m), _bounds(bounds, m)
-    return Constraints(rows, np.concatenate(signs), np.concatenate(owner), relations, bound, names)
 
 
 _Term = tuple[IntArray, float, IntArray, float]

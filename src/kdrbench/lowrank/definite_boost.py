@@ -24,14 +24,11 @@ from numpy.typing import ArrayLike
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.lowrank.constraints import Constraints
-from kdrbench.lowrank.divergence import State, kkt_residual, values_of
-from kdrbench.lowrank.learn import collected
-from kdrbench.lowrank.newton import change_of
+from kdrbench.lowrank.learn import change_of, collected
 from kdrbench.lowrank.reduced import ReducedProblem, checked_factor, reduce_problem, with_trace
 from kdrbench.lowrank.result import LearnedKernel, LowRankStatus, Progress, Stopping
-from kdrbench.lowrank.spectrum import Spectrum, spectrum_of
-from kdrbench.lowrank.trace_step import Projection
-from kdrbench.lowrank.von_neumann import VonNeumann, own_state
+from kdrbench.lowrank.trace_step import Projection, Spectrum, spectrum_of
+from kdrbench.lowrank.von_neumann import VonNeumann, VonNeumannState
 from kdrbench.parameters import OneOf, check_value
 
 STEPS = ("own_range", "symmetric", "exact")
@@ -70,7 +67,8 @@ def definite_boost(
         progress.sweeps += 1
         progress.dual_change = change_of(duals[:-1], before[:-1])
         if progress.dual_change < stopping.tolerance:
-            residual, _ = kkt_residual(boosting, duals, values_of(boosting.problem, state))
+            excess = boosting.problem.values(state.root()) - boosting.bounds(duals)
+            residual, _ = boosting.problem.residual(duals, excess)
             if residual <= stopping.kkt_tolerance:
                 status = LowRankStatus.CONVERGED
                 break
@@ -91,12 +89,11 @@ class _Boosting(VonNeumann):
         super().__init__(problem, compiled=False)
         self._kind = step
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+    def sweep(self, state: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         """Take one step along each constraint in turn; ``state`` and ``duals`` change in place."""
-        current = own_state(state)
         for number in range(self.problem.n_given):
-            if self.project(current, number, duals, progress):
-                self.project_onto_trace(current, duals)
+            if self.project(state, number, duals, progress):
+                self.project_onto_trace(state, duals)
         return True
 
     def step(self, projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:

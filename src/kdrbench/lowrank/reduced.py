@@ -185,6 +185,25 @@ class ReducedProblem:
         combined: FloatArray = (self.vectors.T * weights) @ self.vectors
         return combined
 
+    def values(self, root: FloatArray) -> FloatArray:
+        """Return tr(X A_i), m values, for X = R R' with ``root`` R (r x r)."""
+        rows = self.vectors @ root
+        return self.sum_by_constraint(np.einsum("ij,ij->i", rows, rows))
+
+    def residual(self, duals: FloatArray, excess: FloatArray) -> tuple[float, float]:
+        """Return the KKT residual and the largest relative violation, as :class:`LearnedKernel` defines them.
+
+        ``excess``: by how much each tr(X A_i) is above its bound.
+        """
+        if not len(self):
+            return 0.0, 0.0
+        gap = excess / self.scale
+        relative = duals * self.dual_unit
+        # A step along the dual gradient that the allowed signs stop: zero only at an optimum.
+        moved = np.minimum(np.maximum(relative - gap, self.lower), self.upper)
+        missed = np.where(self.lower == 0, -gap, np.where(self.upper == 0, gap, np.abs(gap)))
+        return float(np.abs(moved - relative).max()), max(0.0, float(missed.max()))
+
     def clip(self, duals: FloatArray) -> FloatArray:
         """Return the nearest duals of the allowed signs."""
         clipped: FloatArray = np.minimum(np.maximum(duals, self.lower), self.upper)

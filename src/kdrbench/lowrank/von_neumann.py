@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.lowrank.divergence import InnerLoop, State
+from kdrbench.lowrank.burg import InnerLoop
 from kdrbench.lowrank.reduced import ReducedProblem
 from kdrbench.lowrank.result import Progress
-from kdrbench.lowrank.spectrum import Spectrum, divided_differences
-from kdrbench.lowrank.trace_step import Projection, projection_step
+from kdrbench.lowrank.trace_step import Projection, Spectrum, divided_differences, projection_step
 
 # exp of more than this overflows when squared.
 _LARGEST = 300.0
@@ -42,7 +41,7 @@ class VonNeumannState:
 
 
 class VonNeumann:
-    """Von Neumann's divergence on a reduced problem; see :class:`kdrbench.lowrank.divergence.Divergence`."""
+    """Von Neumann's divergence on a reduced problem, with the methods of :class:`kdrbench.lowrank.burg.Burg`."""
 
     orthonormal = True
     cheap_sweeps = False
@@ -64,7 +63,7 @@ class VonNeumann:
         logs, basis = np.linalg.eigh(logarithm)
         return None if logs[-1] > _LARGEST else VonNeumannState(basis, logs)
 
-    def dual(self, duals: FloatArray, state: State) -> float:
+    def dual(self, duals: FloatArray, state: VonNeumannState) -> float:
         """Return tr X0 - tr X(mu) + sum mu_i b_i, with slack gamma sum b_i (1 - exp(-mu_i / gamma))."""
         problem = self.problem
         traces = float(problem.spectrum.sum() - np.sum(state.root() ** 2))
@@ -72,20 +71,19 @@ class VonNeumann:
             return traces + float(duals @ problem.bounds)
         return traces - float(problem.slack * problem.bounds @ np.expm1(-duals / problem.slack))
 
-    def value(self, state: State) -> float:
+    def value(self, state: VonNeumannState) -> float:
         """Return tr(X log X - X log X0 - X + X0)."""
-        eigen = own_state(state)
-        spectrum = np.exp(eigen.logs)
-        against = np.sum((eigen.basis**2 * spectrum) * self._logs[:, None])
-        return float(spectrum @ eigen.logs - against - spectrum.sum() + self.problem.spectrum.sum())
+        spectrum = np.exp(state.logs)
+        against = np.sum((state.basis**2 * spectrum) * self._logs[:, None])
+        return float(spectrum @ state.logs - against - spectrum.sum() + self.problem.spectrum.sum())
 
-    def curvature(self, duals: FloatArray, state: State, free: NDArray[np.bool_]) -> FloatArray:
+    def curvature(self, duals: FloatArray, state: VonNeumannState, free: NDArray[np.bool_]) -> FloatArray:
         """Return sum_kl c_kl (q_k' A_i q_l)(q_k' A_j q_l), c the divided differences of exp at the eigenvalues."""
-        problem, eigen = self.problem, own_state(state)
-        rows = problem.vectors @ eigen.basis
+        problem = self.problem
+        rows = problem.vectors @ state.basis
         products = problem.signs[:, None, None] * rows[:, :, None] * rows[:, None, :]
         summed = np.add.reduceat(products, problem.starts[:-1], axis=0)[free]
-        scaled = (summed * np.sqrt(divided_differences(eigen.logs))).reshape(len(summed), -1)
+        scaled = (summed * np.sqrt(divided_differences(state.logs))).reshape(len(summed), -1)
         curvature: FloatArray = scaled @ scaled.T
         if problem.slack != math.inf:
             curvature = curvature + np.diag(self.bounds(duals)[free] / problem.slack)
@@ -104,13 +102,12 @@ class VonNeumann:
         moved = self.bounds(duals)
         return float(problem.slack * np.sum(-moved * duals / problem.slack - moved + problem.bounds))
 
-    def sweep(self, state: State, duals: FloatArray, progress: Progress) -> bool:
+    def sweep(self, state: VonNeumannState, duals: FloatArray, progress: Progress) -> bool:
         """Project onto each constraint in turn, in machine code or in numpy; onto the trace, if one is asked, last."""
-        current = own_state(state)
-        done = self._sweep_given(current, duals, progress)
+        done = self._sweep_given(state, duals, progress)
         if done and self.problem.traced:
             progress.projections += 1
-            progress.changes += int(self.project_onto_trace(current, duals) != 0)
+            progress.changes += int(self.project_onto_trace(state, duals) != 0)
         return done
 
     def project_onto_trace(self, current: VonNeumannState, duals: FloatArray) -> float:
@@ -170,10 +167,3 @@ class VonNeumann:
     def step(self, projection: Projection, progress: Progress) -> tuple[float, Spectrum | None]:
         """Return the step of a dual and the spectrum there, ``None`` where nothing moves."""
         return projection_step(projection, progress)
-
-
-def own_state(state: State) -> VonNeumannState:
-    """Return the state, which must be one of von Neumann's divergence."""
-    if not isinstance(state, VonNeumannState):
-        raise TypeError(f"von Neumann's divergence works on its own states, got {type(state).__name__}")
-    return state

@@ -1,12 +1,9 @@
 """Learners of Mahalanobis distances, their kernel versions by the KPCA trick, and the choice of the kernel."""
 
-from kdrbench.metric_learning.alignment import Alignment, align, aligned_kernel, alignment_target
-from kdrbench.metric_learning.dne import DNE, KDNESolution, dne_weights, kdne
+from kdrbench.metric_learning.dne import DNE, dne_weights, kdne
 from kdrbench.metric_learning.kernel_pca import (
-    RANK_TOLERANCE,
     AnyKernel,
     KernelMap,
-    KernelPCA,
     KPCATrick,
     SamplePairs,
     fit_in_coordinates,
@@ -14,13 +11,14 @@ from kdrbench.metric_learning.kernel_pca import (
     scaled_gaussian,
 )
 from kdrbench.metric_learning.learner import LEARNERS, Learner, build_learner, learn_map
-from kdrbench.metric_learning.lmnn import LMNN, LMNNObjective, LMNNOptimum, lmnn_objective, lmnn_optimum
-from kdrbench.metric_learning.nca import NCA, nca_objective
+from kdrbench.metric_learning.lmnn import LMNN, lmnn_objective, lmnn_optimum
+from kdrbench.metric_learning.nca import NCA
 from kdrbench.metric_learning.neighbours import nearest, predict_by_neighbours, squared_distances
 from kdrbench.metric_learning.selection import (
+    Alignment,
+    aligned_kernel,
     best_of,
     cross_validated_kernel,
-    fold_parts,
     gaussian_grid,
     polynomial_grid,
     stratified_folds,
@@ -31,33 +29,24 @@ __all__ = [
     "LEARNERS",
     "LMNN",
     "NCA",
-    "RANK_TOLERANCE",
     "Alignment",
     "AnyKernel",
-    "KDNESolution",
     "KPCATrick",
     "KernelMap",
-    "KernelPCA",
-    "LMNNObjective",
-    "LMNNOptimum",
     "Learner",
     "SamplePairs",
-    "align",
     "aligned_kernel",
-    "alignment_target",
     "best_of",
     "build_learner",
     "cross_validated_kernel",
     "dne_weights",
     "fit_in_coordinates",
-    "fold_parts",
     "gaussian_grid",
     "kdne",
     "kernel_pca",
     "learn_map",
     "lmnn_objective",
     "lmnn_optimum",
-    "nca_objective",
     "nearest",
     "polynomial_grid",
     "predict_by_neighbours",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -139,6 +139,23 @@ def inverse_scale(features: FloatArray) -> float:
     if not math.isfinite(scale):
         raise InputError(f"features differ by {largest:.3g} at most, which is too small to scale; give larger units")
     return scale
+
+
+def descend(
+    value_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    tolerance: float | None = None,
+    **options: float,
+) -> tuple[FloatArray, int]:
+    """Return A after L-BFGS on an objective of A from ``start`` (D x d), and its iterations."""
+    from scipy.optimize import minimize
+
+    def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = value_and_gradient(flat.reshape(start.shape))
+        return value, gradient.ravel()
+
+    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", tol=tolerance, options=options)
+    return minimum.x.reshape(start.shape), int(minimum.nit)
 
 
 def leading_axes(centred: FloatArray, n_components: int | None) -> FloatArray:

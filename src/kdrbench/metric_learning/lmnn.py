@@ -15,6 +15,7 @@ from kdrbench.metric_learning.learner import (
     LaplacianProduct,
     checked_classes,
     class_order,
+    descend,
     inverse_scale,
     leading_axes,
     target_neighbours,
@@ -208,9 +209,8 @@ class LMNN:
     def descend(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[FloatArray, int]:
         """Return A and the iterations taken."""
         objective, scale = self.scaled_objective(features, labels)
-        projection, iterations = descend(
-            objective, leading_axes(objective.features, self.n_components), self.max_iterations
-        )
+        start, most = leading_axes(objective.features, self.n_components), self.max_iterations
+        projection, iterations = descend(objective.value_and_gradient, start, maxiter=most, maxfun=20 * most)
         return scale * projection, iterations
 
     def scaled_objective(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[LMNNObjective, float]:
@@ -272,13 +272,15 @@ def _minimise(
     max_iterations: int,
 ) -> tuple[FloatArray, int]:
     """Return A after descents, each but the first from where a direction was added, and their iterations."""
-    projection, iterations = descend(objective, start, max_iterations, precise=True)
+    # Until rounding stops it.
+    options = {"maxiter": max_iterations, "maxfun": 20 * max_iterations, "ftol": 0.0, "gtol": 0.0, "maxcor": 30}
+    projection, iterations = descend(objective.value_and_gradient, start, **options)
     for _ in range(_ESCAPES):
         value = objective.value_and_gradient(projection)[0]
         wider = _with_lacking_direction(objective, projection)
         if wider is None:
             break
-        projection, more = descend(objective, wider, max_iterations, precise=True)
+        projection, more = descend(objective.value_and_gradient, wider, **options)
         iterations += more
         if objective.value_and_gradient(projection)[0] > value * (1 - 0.1 * tolerance):
             break
@@ -298,27 +300,3 @@ def _with_lacking_direction(objective: LMNNObjective, projection: FloatArray) ->
         if objective.value_and_gradient(wider)[0] < value:
             return wider
     return None
-
-
-def descend(
-    objective: LMNNObjective,
-    start: FloatArray,
-    max_iterations: int,
-    *,
-    precise: bool = False,
-) -> tuple[FloatArray, int]:
-    """Return A after L-BFGS on the objective from ``start`` (D x d), and its iterations.
-
-    ``precise``: until rounding stops it.
-    """
-    from scipy.optimize import minimize
-
-    def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
-        return value, gradient.ravel()
-
-    options: dict[str, float] = {"maxiter": max_iterations, "maxfun": 20 * max_iterations}
-    if precise:
-        options |= {"ftol": 0.0, "gtol": 0.0, "maxcor": 30}
-    minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return minimum.x.reshape(start.shape), int(minimum.nit)

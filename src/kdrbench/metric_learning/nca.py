@@ -13,6 +13,7 @@ from kdrbench.metric_learning.learner import (
     LaplacianProduct,
     checked_classes,
     class_order,
+    descend,
     inverse_scale,
     leading_axes,
 )
@@ -51,20 +52,14 @@ class NCA:
         self, features: FloatArray, labels: NDArray[np.generic], tolerance: float = 1e-5
     ) -> tuple[FloatArray, int]:
         """Return A and the iterations taken; fewer than ``max_iterations`` where L-BFGS met ``tolerance``."""
-        from scipy.optimize import minimize
-
         codes, scale = checked_classes(features, labels), inverse_scale(features)
         # About the mean: NCA knows differences only, and these are computed from products.
         scaled = scale * (features - features.mean(axis=0))
         start = leading_axes(scaled, self.n_components)
-
-        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = nca_objective(flat.reshape(start.shape), scaled, codes)
-            return value, gradient.ravel()
-
-        options = {"maxiter": self.max_iterations}
-        minimum = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", tol=tolerance, options=options)
-        return scale * minimum.x.reshape(start.shape), int(minimum.nit)
+        projection, iterations = descend(
+            lambda at: nca_objective(at, scaled, codes), start, tolerance, maxiter=self.max_iterations
+        )
+        return scale * projection, iterations
 
 
 def nca_objective(projection: FloatArray, features: FloatArray, codes: IntArray) -> tuple[float, FloatArray]:

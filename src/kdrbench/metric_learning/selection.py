@@ -1,22 +1,27 @@
-"""Selection of a kernel by cross validation of the nearest neighbour rule in the learned metric."""
+"""The choice of a kernel: by cross validation of the nearest neighbour rule, or by alignment with the labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
-from kdrbench.kernels.family import FloatArray, Polynomial
+from kdrbench.kernels.combination import Combination, Term
+from kdrbench.kernels.family import FloatArray, Kernel, Polynomial
 from kdrbench.metric_learning.kernel_pca import AnyKernel, SamplePairs, kernel_pca, scaled_gaussian
 from kdrbench.metric_learning.learner import Learner, class_codes, learn_map
-from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, squared_distances
+from kdrbench.metric_learning.neighbours import IntArray, predict_by_neighbours, row_blocks, squared_distances
 from kdrbench.parameters import check_value, whole
 
 # The 21 that the paper prints: .01 .025 .05 .075 .1 and so on for each power of ten, to 1000.
 SIGMAS = (*(float(f"{step}e{power}") for power in range(-2, 3) for step in (1, 2.5, 5, 7.5)), 1000.0)
+# Kernels of some rows with some columns: one array for each kernel.
+_KernelBlocks = Callable[[slice, slice], list[FloatArray]]
+# Entries of each kernel that a QR decomposition takes at a time, so that they stay in the second-level cache.
+_ENTRIES = 4096
 
 
 def gaussian_grid(n_features: int) -> list[AnyKernel]:
@@ -106,3 +111,126 @@ def cross_validated_kernel(
         [[part.accuracy(learner) for part in fold_parts(kernel, pairs, codes, folds)] for kernel in kernels]
     )
     return kernels[best_of(accuracies)], accuracies
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Weights v >= 0 of trace-normalised kernels, and the cosine between sum_k v_k K_k and the target."""
+
+    weights: FloatArray
+    alignment: float
+
+
+def _target(codes: IntArray, rows: slice, columns: slice) -> FloatArray:
+    """Return these parts of T (n x n): 1 for two samples of one of the p classes, -1/(p - 1) otherwise."""
+    n_classes = len(np.unique(codes))
+    return np.asarray(np.where(codes[rows, None] == codes[columns], 1.0, -1.0 / (n_classes - 1)))
+
+
+def _aligned(kernels: _KernelBlocks, codes: IntArray, *, centred: bool) -> tuple[Alignment, FloatArray]:
+    """Return the alignment of kernels that come in blocks, and their traces; memory O(n)."""
+    traces, means = _summary(kernels, len(codes))
+    if not (np.isfinite(traces).all() and traces.min() > 0):
+        raise InputError(f"kernel {int(traces.argmin())} has the trace {traces.min():.6g}; it must be > 0")
+    counts = np.bincount(codes)[codes]
+    of_target = (counts - (len(codes) - counts) / (len(np.unique(codes)) - 1)) / len(codes)
+    scales, all_means = [*(len(codes) / traces), 1.0], np.vstack([means, of_target])
+    triangle: FloatArray = np.zeros((0, len(scales)))
+    for rows in row_blocks(len(codes)):
+        # Of symmetric matrices, from the diagonal on.
+        columns = slice(rows.start, len(codes))
+        blocks = [*kernels(rows, columns), _target(codes, rows, columns)]
+        if centred:
+            # Of symmetric matrices: the means of columns are those of rows.
+            blocks = [
+                block - mean[rows, None] - mean[columns] + mean.mean()
+                for block, mean in zip(blocks, all_means, strict=True)
+            ]
+        # Right of the diagonal each entry counts twice.
+        twice = np.where(np.arange(columns.start, len(codes)) < rows.stop, 1.0, np.sqrt(2.0))
+        vectors = np.array([(scale * block * twice).ravel() for scale, block in zip(scales, blocks, strict=True)])
+        for begin in range(0, vectors.shape[1], _ENTRIES):
+            # The triangle of all entries is that of the triangles of their parts.
+            entries = np.vstack([triangle, vectors[:, begin : begin + _ENTRIES].T])
+            triangle = np.asarray(np.linalg.qr(entries, mode="r"))
+    weights = _nonnegative(triangle[:, :-1], triangle[:, -1])
+    share = weights / weights.sum()
+    fitted = triangle[:, :-1] @ share
+    reached = float(fitted @ triangle[:, -1] / np.linalg.norm(fitted) / np.linalg.norm(triangle[:, -1]))
+    return Alignment(share, reached), traces
+
+
+def _summary(kernels: _KernelBlocks, n_samples: int) -> tuple[FloatArray, FloatArray]:
+    """Return of each kernel its trace and the means of its rows."""
+    n_kernels = len(kernels(slice(0, 1), slice(0, 1)))
+    traces, means = np.zeros(n_kernels), np.zeros((n_kernels, n_samples))
+    for rows in row_blocks(n_samples):
+        for number, block in enumerate(kernels(rows, slice(rows.start, n_samples))):
+            width = rows.stop - rows.start
+            traces[number] += np.trace(block)
+            means[number, rows] += block.sum(axis=1)
+            means[number, rows.stop :] += block[:, width:].sum(axis=0)
+    return traces, means / n_samples
+
+
+def _nonnegative(columns: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the minimiser of |columns v - target| over v >= 0."""
+    from scipy.optimize import nnls
+
+    norms = np.linalg.norm(columns, axis=0)
+    units = columns / np.where(norms > 0, norms, 1.0)
+    products = units.T @ target
+    # A cosine of rounding's size is none.
+    if not np.any(products > 1e-12 * np.linalg.norm(target)):
+        raise InputError(
+            "no kernel is positively aligned with the labels (b <= 0 in the alignment's quadratic program); "
+            "choose other kernels, or select one by cross validation"
+        )
+    weights, _ = nnls(units, target, maxiter=100 * len(norms))
+    scaled: FloatArray = weights / np.where(norms > 0, norms, 1.0)
+    return scaled
+
+
+def aligned_kernel(
+    kernels: Sequence[Kernel], pairs: SamplePairs, labels: NDArray[np.generic], *, centred: bool = False
+) -> tuple[Combination, Alignment]:
+    """Return the combination of ``kernels`` that is most aligned with the labels on training samples, and how.
+
+        max_v  <K, T> / (|K| |T|),   K = sum_k v_k K_k / (tr K_k / n),   v >= 0,  tr K = n
+
+    Its direction solves the quadratic program min_v v'Mv - 2 v'b over v >= 0 with M_kl = <K_k, K_l> and
+    b_k = <K_k, T>, which is the non-negative least squares problem min |sum_k v_k K_k - T|. It is solved from the
+    triangle of a QR decomposition of the kernels as vectors: M would square their condition. Kernels are computed in
+    blocks of rows of ``pairs`` and none is kept.
+
+    With ``centred``, kernels and target are centred in the inner products. Learners see centred kernels only, and the
+    uncentred alignment also rewards what centring takes away: where classes are made of many clusters, as the 102
+    molecules of Musk2, its kernel may be worse than none.
+
+    Source: Chatpatanasiri et al. 2010, Eqs. 9 to 12; Cristianini et al. 2002; centred: Cortes, Mohri, Rostamizadeh,
+    JMLR 13, 2012.
+
+    Raises ``InputError`` without kernels, for one without trace, and when no kernel is positively aligned (b <= 0).
+    """
+    codes = class_codes(labels)
+    if not kernels:
+        raise InputError("alignment needs at least one kernel; got none")
+
+    def blocks(rows: slice, columns: slice) -> list[FloatArray]:
+        some = pairs.block(rows, columns)
+        return [some.gram(kernel) for kernel in kernels]
+
+    alignment, traces = _aligned(blocks, codes, centred=centred)
+    terms = [
+        Term(float(weight * len(codes) / trace), kernel)
+        for weight, trace, kernel in zip(alignment.weights, traces, kernels, strict=True)
+        if weight > 0
+    ]
+    return Combination(tuple(terms)), alignment
+
+
+def check_single_kernels(kernels: Sequence[AnyKernel]) -> Sequence[Kernel]:
+    """Return ``kernels``; ``InputError`` unless each is a single kernel of :mod:`kdrbench.kernels`."""
+    if any(callable(kernel) or isinstance(kernel, Combination) for kernel in kernels):
+        raise InputError("alignment combines single kernels of kdrbench.kernels; select others by cross_validation")
+    return kernels  # type: ignore[return-value]

@@ -1,8 +1,8 @@
 """What is learned from: each paradigm turns data into problems for a solver."""
 
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask, FirstStep, Learned
-from kdrbench.paradigms.embedding import Guidance, cluster_rows, degree_scaling, spectral_embedding
-from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round
+from kdrbench.paradigms.alternation import ClusteringTask
+from kdrbench.paradigms.embedding import Alternation, cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.reduced import Clustering, Learned, ReducedObjective
 from kdrbench.paradigms.task import (
     PARADIGMS,
     SupervisedTask,
@@ -11,7 +11,6 @@ from kdrbench.paradigms.task import (
     expert_scores,
     given_labellings,
     learn_from_all,
-    regression_problem,
     supervised_problem,
 )
 
@@ -20,11 +19,8 @@ __all__ = [
     "Alternation",
     "Clustering",
     "ClusteringTask",
-    "FirstStep",
-    "Guidance",
     "Learned",
     "ReducedObjective",
-    "Round",
     "SupervisedTask",
     "Task",
     "build_task",
@@ -33,7 +29,6 @@ __all__ = [
     "expert_scores",
     "given_labellings",
     "learn_from_all",
-    "regression_problem",
     "spectral_embedding",
     "supervised_problem",
 ]

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated
 
 import numpy as np
 
@@ -40,67 +39,21 @@ from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
 from kdrbench.kernels import Combination, Gaussian, Kernel, Polynomial, restricted_to
 from kdrbench.kernels.family import FloatArray, RelativeGaussian, neighbourhood_widths
-from kdrbench.paradigms.embedding import Degrees, Form, Guidance, gamma_of, spectral_embedding
+from kdrbench.paradigms.embedding import Alternation, Degrees, Guidance, gamma_of, spectral_embedding
 from kdrbench.paradigms.reduced import Clustering, ReducedObjective, Round, climb
-from kdrbench.parameters import COUNT, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import Problem, TraceObjective
 from kdrbench.problems.objective import check_features
-from kdrbench.solvers import Monitor, Solver, SolverResult, Status, solve
+from kdrbench.solvers import Monitor, Solver, Status, solve
 from kdrbench.solvers.geometry.stiefel import eigenvalues_settled
 
 # The rank of the first embedding's factor, where a tolerance allows one: it is a start only.
 _FIRST_RANK = 200
-
-
 # The papers' own stopping: the change of eigenvalues, and a cap that their alternations seldom reach.
 _SETTLED, _PAPERS_ROUNDS = 0.01, 20
 _STATIONARY, _MOST_ROUNDS = 1e-6, 500
 # The starts of a clustering compete on this number of samples where its evaluation may be approximate.
 _SOME_SAMPLES = 1000
 MakeMonitor = Callable[[], Monitor]
-
-
-@dataclass(frozen=True)
-class Alternation(Form):
-    """A form of the objective and how its alternation ends: its ``rule``, ``tolerance`` and largest number of rounds.
-
-    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
-    ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
-    all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
-    it: so it may end after one round, as the runs of NeurIPS 2019 did. With ``relative`` it is that of the centred
-    Gaussian of :func:`.neighbourhood_widths`, whatever the kernel, as in the second version of their code.
-    ``clusters`` are found in the last U or, in that version, in the leading eigenvectors of the ``kernel`` itself,
-    without degrees and centring.
-
-    Raises ``InputError`` for values that are not allowed.
-    """
-
-    rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
-    tolerance: Annotated[float | None, optional(POSITIVE)] = None
-    max_rounds: Annotated[int | None, optional(COUNT)] = None
-    damp_after: Annotated[int, COUNT] = 10
-    first: Annotated[str, OneOf(("plain", "scaled", "relative"))] = "plain"
-    clusters: Annotated[str, OneOf(("embedding", "kernel"))] = "embedding"
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A learned projection (d x q), its objective, how it ended, and the ``problem`` it is a solution of.
-
-    ``iterations`` are the solver's, over all rounds of a clustering; ``result`` is that of the last round.
-    """
-
-    projection: FloatArray
-    objective: float
-    status: Status
-    message: str
-    iterations: int
-    problem: Problem
-    result: SolverResult
-    clustering: Clustering | None = None
 
 
 @dataclass(frozen=True)
@@ -172,16 +125,6 @@ class ClusteringTask:
         gamma = gamma_of(self.first_step(kernel).embedding, self.guidance, None)
         return build_problem(TraceObjective(self.features, kernel, gamma), self.evaluation)
 
-    def learn(self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor) -> Learned:
-        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve."""
-        return self._learned(kernel, solver, start, monitor, self.first_step(kernel))
-
-    def resumed(
-        self, kernel: Kernel | Combination, solver: Solver, projection: FloatArray, monitor: MakeMonitor
-    ) -> Learned:
-        """Go on with an alternation whose last W (d x q), of some of the samples, is ``projection``."""
-        return self._learned(kernel, solver, projection, monitor, self.first_step(kernel, projection))
-
     def of_some_samples(self, kernel: Kernel | Combination) -> tuple[ClusteringTask, Kernel | Combination] | None:
         """Return the task of ``_SOME_SAMPLES`` of the samples with their kernel; ``None`` if exact, or they are few.
 
@@ -199,9 +142,20 @@ class ClusteringTask:
             asked = replace(asked, evaluator="low_rank")
         return ClusteringTask(self.features[rows], alternation, guidance, asked), restricted_to(kernel, rows)
 
-    def _learned(
-        self, kernel: Kernel | Combination, solver: Solver, start: FloatArray, monitor: MakeMonitor, first: FirstStep
-    ) -> Learned:
+    def learn(
+        self,
+        kernel: Kernel | Combination,
+        solver: Solver,
+        start: FloatArray,
+        monitor: MakeMonitor,
+        *,
+        resumed: bool = False,
+    ) -> Clustering:
+        """Alternate from W = ``start`` (d x q); ``monitor`` makes the watcher of each round's solve.
+
+        An alternation that is ``resumed`` had this W last, of some of the samples.
+        """
+        first = self.first_step(kernel, start if resumed else None)
         solver, form = getattr(solver, "alone", solver), self.alternation
         if form.rule == "eigenvalues":
             clustering, _ = self._alternate(form, kernel, solver, start, monitor, first)
@@ -211,17 +165,8 @@ class ClusteringTask:
             explored = self._alternate(papers, kernel, exploration, start, monitor, first)
             clustering = self._climbed(*explored, kernel, solver, monitor)
         if form.clusters == "kernel":
-            clustering = replace(clustering, embedding=self.kernel_eigenvectors(kernel, clustering.projection))
-        return Learned(
-            clustering.projection,
-            clustering.objective,
-            clustering.status,
-            clustering.message,
-            sum(round_.iterations for round_ in clustering.rounds),
-            clustering.problem,
-            clustering.result,
-            clustering,
-        )
+            return replace(clustering, embedding=self.kernel_eigenvectors(kernel, clustering.projection))
+        return clustering
 
     def _climbed(
         self,
@@ -298,11 +243,8 @@ class ClusteringTask:
                 break
         if status is Status.CONVERGED and result.status is not Status.CONVERGED:
             status, message = result.status, f"in the last round: {result.message}"
-        used = degrees.in_use
-        clustering = Clustering(
-            projection, embedding, gamma, objective, tuple(rounds), status, message, problem, result, used
-        )
-        return clustering, projections
+        outcome = (projection, objective, status, message, problem, result)
+        return Clustering(*outcome, embedding, gamma, tuple(rounds), degrees.in_use), projections
 
     def _check(self) -> None:
         n_samples = len(self.features)

@@ -15,7 +15,7 @@ from kdrbench.evaluation import Evaluation
 from kdrbench.evaluation.gram import DenseGram, HollowGram
 from kdrbench.kernels.combination import doubly_centred
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FLAG, OneOf
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters, optional
 from kdrbench.problems import FactoredGamma
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, outside, require_finite, with_fixed_signs
 
@@ -66,7 +66,8 @@ def largest_eigenpairs(
         form[:grown, size:grown] = basis[:, :grown].T @ image
         form[size:grown, :size] = form[:size, size:grown].T
         size = grown
-        values, vectors = _descending(form[:size, :size])
+        ascending, vectors = np.linalg.eigh(0.5 * (form[:size, :size] + form[:size, :size].T))
+        values, vectors = ascending[::-1], vectors[:, ::-1]
         ritz = basis[:, :size] @ vectors[:, :width]
         residual = images[:, :size] @ vectors[:, :width] - ritz * values[:width]
         open_ = np.linalg.norm(residual, axis=0) > tolerance * np.abs(values).max()
@@ -87,11 +88,6 @@ def _guesses(start: FloatArray | None, n_rows: int, width: int) -> FloatArray:
     guesses = np.empty((n_rows, 0)) if start is None else start[:, :width]
     random = np.random.default_rng(0).standard_normal((n_rows, width - guesses.shape[1]))
     return np.hstack([guesses, random])
-
-
-def _descending(form: FloatArray) -> tuple[FloatArray, FloatArray]:
-    values, vectors = np.linalg.eigh(0.5 * (form + form.T))
-    return values[::-1], vectors[:, ::-1]
 
 
 def _orthonormal(columns: FloatArray, basis: FloatArray | None = None) -> FloatArray:
@@ -205,15 +201,35 @@ class Guidance:
 
 
 @dataclass(frozen=True)
-class Form:
-    """Where degrees enter (``both`` steps, the ``embedding`` only, ``none``), and whether its matrix is centred.
+class Alternation:
+    """The form of a clustering's objective, and how its alternation ends: ``rule``, ``tolerance``, number of rounds.
 
+    ``degrees`` enter in ``both`` steps, the ``embedding`` only, or ``none``; ``centred`` says whether its matrix is.
     One cluster has an embedding in one dimension, and all samples are of it.
+
+    ``None`` is the rule's own: .01 and 20 rounds for ``eigenvalues``, 1e-6 and 500 for ``joint``. With ``first``
+    ``plain`` the first U is that of K without degrees, unless both steps have them. With ``scaled`` it has degrees as
+    all later ones, a polynomial kernel of X the scale 1/d, and the rule ``eigenvalues`` compares the first round with
+    it: so it may end after one round, as the runs of NeurIPS 2019 did. With ``relative`` it is that of the centred
+    Gaussian of :func:`.neighbourhood_widths`, whatever the kernel, as in the second version of their code.
+    ``clusters`` are found in the last U or, in that version, in the leading eigenvectors of the ``kernel`` itself,
+    without degrees and centring.
+
+    Raises ``InputError`` for values that are not allowed.
     """
 
     n_clusters: Annotated[int, COUNT]
     degrees: Annotated[str, OneOf(_DEGREES)] = "both"
     centred: Annotated[bool, FLAG] = True
+    rule: Annotated[str, OneOf(("eigenvalues", "joint"))] = "eigenvalues"
+    tolerance: Annotated[float | None, optional(POSITIVE)] = None
+    max_rounds: Annotated[int | None, optional(COUNT)] = None
+    damp_after: Annotated[int, COUNT] = 10
+    first: Annotated[str, OneOf(("plain", "scaled", "relative"))] = "plain"
+    clusters: Annotated[str, OneOf(("embedding", "kernel"))] = "embedding"
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
     def embedding(
         self, gram: HollowGram, scaling: FloatArray | None, asked: Evaluation, start: FloatArray | None = None

@@ -37,8 +37,8 @@ from kdrbench.evaluation.gram import HollowGram, gram_operator
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.embedding import (
+    Alternation,
     Degrees,
-    Form,
     Guidance,
     cluster_rows,
     degree_scaling,
@@ -81,7 +81,7 @@ class ReducedObjective:
 
     def __init__(
         self,
-        form: Form,
+        form: Alternation,
         features: FloatArray,
         kernel: Kernel | Combination,
         guidance: Sequence[Guidance] = (),
@@ -156,7 +156,7 @@ class ReducedObjective:
         return self._last
 
 
-def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> FactoredGamma:
+def _reduced_gamma(point: _Point, form: Alternation, guidance: Sequence[Guidance]) -> FactoredGamma:
     """Return Gamma_R in factors."""
     scaling, held = point.scaling, form.held(point.scaling)
     base = gamma_of(point.embedding, guidance, held)
@@ -175,7 +175,7 @@ def _reduced_gamma(point: _Point, form: Form, guidance: Sequence[Guidance]) -> F
     return FactoredGamma(np.hstack([factor for factor, _ in parts]), np.concatenate([weights for _, weights in parts]))
 
 
-def _slope_of_scaling(point: _Point, form: Form, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
+def _slope_of_scaling(point: _Point, form: Alternation, guidance: Sequence[Guidance], turn: FloatArray) -> FloatArray:
     """Return the gradient of R in the diagonal of N, K held: of the terms with N, and of <U Z' + Z U', A>."""
     columns = [without_means(embedding, form.centred) for embedding in (point.embedding, turn)]
     slope = 2.0 * _slope_of_product(point, *columns)
@@ -194,7 +194,7 @@ def _slope_of_product(point: _Point, left: FloatArray, right: FloatArray) -> Flo
     return np.asarray(slope)
 
 
-def _change_of_embedding(point: _Point, form: Form) -> FloatArray:
+def _change_of_embedding(point: _Point, form: Alternation) -> FloatArray:
     """Return Z (n x k), zero where its equations have no solution: at a tie of eigenvalues U has no derivative."""
     gram, scaling, basis = point.gram, point.scaling, point.embedding
 
@@ -245,7 +245,29 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Clustering:
+class Learned:
+    """A learned projection (d x q), its objective, how it ended, the ``problem`` it solves, and the solver's result."""
+
+    projection: FloatArray
+    objective: float
+    status: Status
+    message: str
+    problem: Problem
+    result: SolverResult
+
+    @property
+    def iterations(self) -> int:
+        """The solver's iterations, over all rounds of a clustering."""
+        return self.result.iterations
+
+    @property
+    def clustering(self) -> Clustering | None:
+        """Itself where it is a clustering."""
+        return self if isinstance(self, Clustering) else None
+
+
+@dataclass(frozen=True)
+class Clustering(Learned):
     """The outcome of an alternation.
 
     ``labels`` are k-means clusters of the rows of ``embedding`` (n x k), computed when they are first used.
@@ -254,16 +276,15 @@ class Clustering:
     D^-1/2 did not exist or was not requested.
     """
 
-    projection: FloatArray
     embedding: FloatArray
     gamma: FactoredGamma
-    objective: float
     rounds: tuple[Round, ...]
-    status: Status
-    message: str
-    problem: Problem
-    result: SolverResult
     uses_degrees: bool
+
+    @property
+    def iterations(self) -> int:
+        """The solver's iterations over all rounds."""
+        return sum(round_.iterations for round_ in self.rounds)
 
     @cached_property
     def labels(self) -> NDArray[Any]:

@@ -2,23 +2,36 @@
 
 Supervised learning maximises HSIC(XW, y) = Tr(K_XW H K_y H); what is known of samples, or to be avoided, are terms of a
 clustering's objective.
+
+A Gaussian's bandwidth for a clustering can be chosen without labels. Candidates are fractions of the median distance,
+from a half downwards. At each one the alternation starts from Phi_0 and from what each of five starts led to at the
+candidate before, and all are judged by the relative eigengap
+
+    (lambda_k - lambda_{k+1}) / (1 - lambda_k),   lambda the eigenvalues of D^-1/2 K_XW D^-1/2,
+
+which is large where the k clusters hang together better than their parts do. The objective cannot be compared between
+bandwidths. A narrow kernel can also set apart a few outliers, or a mixture of both labellings: see the numbers.
+
+Source: the ratio (1 - lambda_{k+1}) / (1 - lambda_k) of Peng, Sun, Zanetti, "Partitioning well-clustered graphs", 2015.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
-from kdrbench.kernels import Combination, Kernel, resolve_kernel
+from kdrbench.evaluation.gram import gram_operator
+from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance, resolve_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms.alternation import Alternation, ClusteringTask, Learned, MakeMonitor
-from kdrbench.paradigms.embedding import Guidance
+from kdrbench.paradigms.alternation import ClusteringTask, MakeMonitor
+from kdrbench.paradigms.embedding import Alternation, Guidance, cluster_rows, degree_scaling, spectral_embedding
+from kdrbench.paradigms.reduced import Learned, ReducedObjective
 from kdrbench.parameters import POSITIVE, OneOf, check_names, check_value
 from kdrbench.problems import (
     Counters,
@@ -30,10 +43,27 @@ from kdrbench.problems import (
     target_gamma,
 )
 from kdrbench.samples import Samples
-from kdrbench.solvers import Solver, solve
+from kdrbench.solvers import Solver, make_start, solve
 
 Parameters = Mapping[str, Any]
 _SETTINGS = frozenset(field.name for field in fields(Alternation))
+# The parameters of each paradigm.
+_ALLOWED: Mapping[str, frozenset[str]] = {
+    "supervised": frozenset({"target_kernel"}),
+    "unsupervised": _SETTINGS,
+    "semi_supervised": _SETTINGS | {"mu"},
+    "alternative": _SETTINGS | {"mu"},
+}
+PARADIGMS = OneOf(tuple(sorted(_ALLOWED)))
+# Narrower ones set outliers apart; wider steps lose what is followed from one to the next.
+FRACTIONS = (0.5, 0.35, 0.25, 0.177, 0.125, 0.105, 0.0884, 0.0743, 0.0625, 0.0526)
+_RANDOM = 4
+# What is narrower: an eighth of the bandwidth.
+_NARROWER = 0.125
+# Below this agreement two clusterings differ; objectives of starts that agree are within a hundredth.
+_AGREED, _EQUAL = 0.95, 0.01
+# 1 - lambda of clusters that are not connected is rounding.
+_LEAST = 1e-12
 
 
 def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel | Combination) -> Problem:
@@ -45,18 +75,6 @@ def supervised_problem(features: FloatArray, labels: ArrayLike, kernel: Kernel |
     Source: NeurIPS 2019, Eq. 2.
     """
     return build_problem(TraceObjective(features, kernel, supervised_gamma(labels)))
-
-
-def regression_problem(
-    features: FloatArray, targets: FloatArray, kernel: Kernel | Combination, target_kernel: Kernel
-) -> Problem:
-    """Return the problem max_W Tr(H K_y H K_XW) with the diagonal of K dropped, for continuous targets.
-
-    ``targets`` has n entries or n x m, ``target_kernel`` makes K_y of them as they are.
-
-    Source: NeurIPS 2019, Eq. 2 with a kernel in place of one-hot labels.
-    """
-    return build_problem(TraceObjective(features, kernel, target_gamma(targets, target_kernel)))
 
 
 def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
@@ -83,7 +101,8 @@ def expert_scores(scores: ArrayLike, mu: float = 1.0) -> Guidance:
         if not answered.any() or np.ptp(column[answered]) == 0.0:
             raise InputError(f"column {place} of the expert scores has no two different answers")
     means = np.nanmean(columns, axis=0)
-    return Guidance(_positive(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
+    check_value("mu", mu, POSITIVE)
+    return Guidance(float(mu), np.where(answers, columns - means, 0.0), with_degrees=False)
 
 
 def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
@@ -96,12 +115,8 @@ def given_labellings(labels: ArrayLike, mu: float = 1.0) -> Guidance:
 
     Raises ``InputError`` unless mu is finite and positive, and as :func:`kdrbench.problems.one_hot_columns`.
     """
-    return Guidance(-_positive(mu), one_hot_columns(labels))
-
-
-def _positive(mu: float) -> float:
     check_value("mu", mu, POSITIVE)
-    return float(mu)
+    return Guidance(-float(mu), one_hot_columns(labels))
 
 
 @dataclass(frozen=True)
@@ -136,7 +151,7 @@ class SupervisedTask:
         problem.counters = Counters()
         result = solve(solver, problem, start, monitor())
         value = problem.fresh().value(result.projection)
-        return Learned(result.projection, value, result.status, result.message, result.iterations, problem, result)
+        return Learned(result.projection, value, result.status, result.message, problem, result)
 
 
 # What is to be learned from given samples, whatever the kernel, the start and the solver.
@@ -162,7 +177,7 @@ def learn_from_all(
     compared = [compared_task.learn(compared_kernel, tried, start, monitor) for start in points]
     compared.sort(key=lambda outcome: -outcome.objective)
     if isinstance(task, ClusteringTask) and some is not None:
-        return task.resumed(kernel, chosen, compared[0].projection, monitor), compared
+        return task.learn(kernel, chosen, compared[0].projection, monitor, resumed=True), compared
     return compared[0], compared
 
 
@@ -189,13 +204,14 @@ def build_task(
     Raises ``InputError`` for an unknown paradigm or parameter, or one that is missing.
     """
     check_value("paradigm", paradigm, PARADIGMS)
-    build, allowed = _BUILDERS[paradigm]
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters of a paradigm must be a dict, got {parameters!r}")
-    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(allowed))
+    check_names(f"parameter of paradigm {paradigm!r}:", parameters, sorted(_ALLOWED[paradigm]))
     if known is None and paradigm != "unsupervised":
         raise InputError(f"paradigm {paradigm!r} requires y to be passed, but the target y is None")
-    return replace(build(features, known, parameters), evaluation=evaluation)
+    if paradigm == "supervised":
+        return replace(_supervised(features, known, parameters), evaluation=evaluation)
+    return replace(_clustering(paradigm, cast("FloatArray", features), known, parameters), evaluation=evaluation)
 
 
 def _supervised(features: FloatArray | Samples, known: Any, parameters: Parameters) -> SupervisedTask:
@@ -212,33 +228,112 @@ def _supervised(features: FloatArray | Samples, known: Any, parameters: Paramete
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])
 
 
-def _unsupervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    # The papers' form: degrees in the embedding only.
-    return ClusteringTask(features, _alternation({"degrees": "embedding", **parameters}))
-
-
-def _semi_supervised(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    guidance = expert_scores(known, parameters.get("mu", 1.0))
-    return ClusteringTask(features, _alternation(parameters), (guidance,))
-
-
-def _alternative(features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
-    guidance = given_labellings(known, parameters.get("mu", 1.0))
-    labels = np.asarray(known)
-    n_classes = len(np.unique(labels if labels.ndim == 1 else labels[:, 0]))
-    return ClusteringTask(features, _alternation({"n_clusters": n_classes, **parameters}), (guidance,))
-
-
-def _alternation(parameters: Parameters) -> Alternation:
-    if "n_clusters" not in parameters:
+def _clustering(paradigm: str, features: FloatArray, known: Any, parameters: Parameters) -> ClusteringTask:
+    """Return an alternation with what is known as a term of its objective."""
+    mu, settings = parameters.get("mu", 1.0), {name: value for name, value in parameters.items() if name != "mu"}
+    guidance: tuple[Guidance, ...] = ()
+    if paradigm == "unsupervised":
+        # The papers' form: degrees in the embedding only.
+        settings = {"degrees": "embedding", **settings}
+    elif paradigm == "semi_supervised":
+        guidance = (expert_scores(known, mu),)
+    else:
+        guidance, labels = (given_labellings(known, mu),), np.asarray(known)
+        settings = {"n_clusters": len(np.unique(labels if labels.ndim == 1 else labels[:, 0])), **settings}
+    if "n_clusters" not in settings:
         raise InputError("this paradigm needs its number of clusters: give n_clusters, an integer >= 2")
-    return Alternation(**{name: value for name, value in parameters.items() if name != "mu"})
+    return ClusteringTask(features, Alternation(**settings), guidance)
 
 
-_BUILDERS: dict[str, tuple[Callable[[Any, Any, Parameters], SupervisedTask | ClusteringTask], frozenset[str]]] = {
-    "supervised": (_supervised, frozenset({"target_kernel"})),
-    "unsupervised": (_unsupervised, _SETTINGS),
-    "semi_supervised": (_semi_supervised, _SETTINGS | {"mu"}),
-    "alternative": (_alternative, _SETTINGS | {"mu"}),
-}
-PARADIGMS = OneOf(tuple(sorted(_BUILDERS)))
+class Bandwidth(NamedTuple):
+    """A bandwidth's kernel, the W found with it, and its relative eigengap."""
+
+    kernel: Kernel | Combination
+    projection: FloatArray
+    eigengap: float
+
+
+def relative_eigengap(task: ClusteringTask, kernel: Gaussian, projection: FloatArray) -> float:
+    """Return the relative eigengap at W, or -1 where a sample has no neighbour, so that D^-1/2 does not exist."""
+    asked = task.evaluation or Evaluation()
+    gram = gram_operator(kernel, task.features @ projection, asked)
+    scaling = degree_scaling(gram)
+    if scaling is None:
+        return -1.0
+    values, _ = spectral_embedding(gram, task.n_classes + 1, scaling=scaling, centred=False, tolerance=asked.tolerance)
+    return float((values[-2] - values[-1]) / max(1.0 - values[-2], _LEAST))
+
+
+def searched_bandwidth(
+    task: Task, solver: Solver, n_components: int, monitor: MakeMonitor, rng: np.random.Generator
+) -> Bandwidth:
+    """Return the candidate of the largest relative eigengap; random starts are drawn from ``rng``.
+
+    Raises ``InputError`` where there are labels to choose by, where there are no more samples than clusters, or where
+    all candidates are too narrow.
+    """
+    if not isinstance(task, ClusteringTask):
+        raise InputError("sigma 'search' is for clusters; supervised learning has labels to choose by")
+    if len(task.features) <= task.n_classes:
+        raise InputError(f"sigma 'search' needs more samples than clusters, got {len(task.features)}")
+    median = median_distance(task.features, threads=(task.evaluation or Evaluation()).threads)
+    widest = task.first_problem(Gaussian(FRACTIONS[0] * median))
+    followed = [make_start("random", widest, n_components, rng) for _ in range(_RANDOM)]
+    followed.append(make_start("surrogate", widest, n_components, rng))
+    best: Bandwidth | None = None
+    for fraction in FRACTIONS:
+        kernel = Gaussian(fraction * median)
+        start = make_start("surrogate", task.first_problem(kernel), n_components, rng)
+        found = [task.learn(kernel, solver, point, monitor).projection for point in (*followed, start)]
+        followed = found[:-1]
+        for point in found:
+            eigengap = relative_eigengap(task, kernel, point)
+            if eigengap >= 0.0 and (best is None or eigengap > best.eigengap):
+                best = Bandwidth(kernel, point, eigengap)
+    if best is None:
+        raise InputError("sigma 'search' found no bandwidth with which every sample has a neighbour; give a number")
+    return best
+
+
+def narrower_embedding(task: ClusteringTask, kernel: Gaussian, projection: FloatArray) -> FloatArray | None:
+    """Return the embedding at W with an eighth of the bandwidth; ``None`` where its degrees do not exist."""
+    narrow = Gaussian(_NARROWER * kernel.sigma)
+    reduced = ReducedObjective(task.alternation, task.features, narrow, task.guidance, evaluation=task.evaluation)
+    return reduced.embedding(projection) if reduced.is_comparable(projection) else None
+
+
+def doubts(
+    task: Task, kernel: Kernel | Combination, best: Learned, compared: Sequence[Learned], *, searched: bool = False
+) -> Iterator[str]:
+    """Yield a sentence for each reason to doubt the best of the outcomes that were ``compared``, by falling objective.
+
+    Starts disagree where a clustering that is at most a hundredth worse differs (NMI below .95), or where one is worse
+    by more. A bandwidth that was not ``searched`` is doubtful if the same projection has other clusters with an eighth
+    of it.
+    """
+    if best.clustering is None or not isinstance(task, ClusteringTask):
+        return
+    objectives = [outcome.objective for outcome in compared]
+    first, *others = (outcome.clustering for outcome in compared if outcome.clustering)
+    overlaps = [_agreement(first.labels, other.labels) for other in others]
+    spread = (objectives[0] - objectives[-1]) / max(abs(objectives[0]), abs(objectives[-1]))
+    if overlaps and (spread > _EQUAL or min(overlaps) < _AGREED):
+        yield (
+            f"the {len(compared)} starts disagree: objectives from {objectives[-1]:.4g} to {objectives[0]:.4g} "
+            f"(the best is kept), NMI of their clusters with the best from {min(overlaps):.2f} to "
+            f"{max(overlaps):.2f}; try more (start='multistart', n_init) or another bandwidth"
+        )
+    if isinstance(kernel, Gaussian) and not searched:
+        narrow = narrower_embedding(task, kernel, best.projection)
+        overlap = 1.0 if narrow is None else _agreement(best.clustering.labels, cluster_rows(narrow))
+        if overlap < _AGREED:
+            yield (
+                f"the clusters depend on the bandwidth: with an eighth of sigma = {kernel.sigma:.3g} the same "
+                f"projection has others (NMI {overlap:.2f}); finer structure may be hidden, try sigma='search'"
+            )
+
+
+def _agreement(first: NDArray[Any], second: NDArray[Any]) -> float:
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(first, second, average_method="geometric"))

@@ -159,11 +159,6 @@ def accuracy_of(problem: Problem, n_components: int) -> float:
     return problem.accuracy(n_components) if is_approximable(problem) else 0.0
 
 
-def refined_at(problem: Problem, projection: FloatArray) -> bool:
-    """Return whether the problem had to be made finer at W for its accuracy to be proved."""
-    return is_approximable(problem) and problem.refined_at(projection)
-
-
 def evaluated_as(evaluator: str, problem: Problem) -> Problem:
     """Return the problem, evaluated in the way named; ``InputError`` where it offers one way only."""
     if not is_approximable(problem):
@@ -174,11 +169,6 @@ def evaluated_as(evaluator: str, problem: Problem) -> Problem:
 def in_row_space(problem: Problem, projection: FloatArray) -> tuple[Problem, Coordinates] | None:
     """Return the problem in coordinates of the row space, and those, where it offers them and they save much."""
     return problem.in_row_space(projection) if is_approximable(problem) else None
-
-
-def explanation_of(problem: Problem, n_components: int) -> str:
-    """Say how projections are evaluated; the name of the problem's class where it does not say."""
-    return problem.explain(n_components) if is_approximable(problem) else type(problem).__name__
 
 
 def value_and_gradient_of(problem: Any, projection: FloatArray) -> tuple[float, FloatArray]:

@@ -1,6 +1,6 @@
 """How F(W) = Tr(Gamma K_XW) is maximised over W'W = I; one solver a file."""
 
-from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, TracePoint, solve
+from kdrbench.solvers.base import Solver, SolverOutcome, SolverResult, Status, solve
 from kdrbench.solvers.monitor import MOST_ITERATIONS, IterationMonitor, Monitor, WatchedMonitor
 from kdrbench.solvers.registry import CONTROLS, SOLVERS, STARTS, build_solver, eigengap_components, make_start
 
@@ -15,7 +15,6 @@ __all__ = [
     "SolverOutcome",
     "SolverResult",
     "Status",
-    "TracePoint",
     "WatchedMonitor",
     "build_solver",
     "eigengap_components",

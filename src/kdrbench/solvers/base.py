@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import ClassVar, NamedTuple, Protocol, cast
+from typing import Annotated, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import OneOf
-from kdrbench.problems import PassStoppedError, Problem, TraceObjective, explanation_of, in_row_space, is_approximable
+from kdrbench.parameters import COUNT, FLAG, POSITIVE, OneOf, check_parameters
+from kdrbench.problems import PassStoppedError, Problem, TraceObjective, in_row_space, is_approximable
 from kdrbench.solvers.geometry.stiefel import feasibility_error
 from kdrbench.solvers.monitor import Iterate, Monitor, MonitorProxy, SolveMonitor
 from kdrbench.status import BY_METHODS, Status
 
-__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "TracePoint", "solve"]
+__all__ = ["Solver", "SolverOutcome", "SolverResult", "Status", "solve"]
 
 # Of a rival: best effort to a common accuracy, or the defaults of its paper or its authors' code.
 VARIANTS = OneOf(("converged", "published"))
@@ -126,7 +127,7 @@ def solve(
         counters=asdict(problem.counters),
         trace=tuple(TracePoint(*point) for point in monitor.trace),
         message=outcome.message,
-        evaluation=explanation_of(problem, first.shape[1]),
+        evaluation=problem.explain(first.shape[1]) if is_approximable(problem) else type(problem).__name__,
         lowest=outcome.lowest,
     )
 
@@ -196,3 +197,51 @@ class _LiftingMonitor(MonitorProxy):
 
     def accept(self, projection: FloatArray) -> None:
         self._monitor.accept(self._lift(projection))
+
+
+@dataclass(frozen=True)
+class RivalOptions:
+    """The relative stationarity and the number of iterations that end a search, and whether it leaves saddles.
+
+    Published variants leave none. Iterations are counted from each saddle. Raises ``InputError`` for values that are
+    not allowed.
+    """
+
+    tolerance: Annotated[float, POSITIVE] = 1e-6
+    max_iterations: Annotated[int, COUNT] = 10_000
+    escape: Annotated[bool, FLAG] = False
+    requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "solver option")
+        if self.escape and not self._may_escape():
+            raise InputError(
+                f"solver option escape of {type(self).__name__} belongs to the converged variant; a published variant "
+                "that leaves saddles would not be as published"
+            )
+        if self.escape:
+            # Imported before a clock starts.
+            from kdrbench.solvers.newton import ORACLES
+
+            object.__setattr__(self, "requires", type(self).requires | ORACLES)
+
+    def _may_escape(self) -> bool:
+        return getattr(self, "variant", "converged") == "converged"
+
+
+class Rival(RivalOptions, ABC):
+    """A search from a start, and on from saddles with ``escape``."""
+
+    def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Search from ``start`` (d x q) until W is stationary, and on from saddles where that is requested."""
+        if start.shape[0] == start.shape[1]:
+            return SolverOutcome(start, Status.CONVERGED, SQUARE)
+        if self.escape:
+            from kdrbench.solvers.newton import run_escaping
+
+            return run_escaping(lambda point: self._search(problem, point, monitor), problem, start, monitor)
+        return self._search(problem, start, monitor)
+
+    @abstractmethod
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        """Search from ``start`` until W is stationary or a limit is reached."""

@@ -8,7 +8,7 @@ identity`` the first axes. ``principal_axes`` and ``discriminant_axes`` use the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation import build_problem
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, check_parameters
 from kdrbench.problems import FactoredGamma, Problem, TraceObjective
 from kdrbench.solvers.base import SolverOutcome, Status, objective_of
 from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, orthonormalised, outside
@@ -25,6 +24,7 @@ from kdrbench.solvers.monitor import Monitor
 
 # Share of the mean variance that is added to within-class covariances: constant features have none.
 _RIDGE = 1e-8
+_SHUFFLED = 20
 
 
 class Control:
@@ -79,25 +79,19 @@ class DiscriminantAxes(Control):
 
 @dataclass(frozen=True)
 class ShuffledLabels(Control):
-    """Plain ISM on the same samples with the rows of Gamma permuted; ``seed`` draws the permutation."""
-
-    seed: int = 0
-    max_iterations: Annotated[int, COUNT] = 20
-
-    def __post_init__(self) -> None:
-        check_parameters(self, "solver option")
+    """Plain ISM on the same samples with the rows of Gamma permuted, for ``_SHUFFLED`` iterations."""
 
     def run(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
         """Iterate on the shuffled problem."""
         objective = objective_of(problem)
-        order = np.random.default_rng(self.seed).permutation(objective.gamma.n_samples)
+        order = np.random.default_rng(0).permutation(objective.gamma.n_samples)
         shuffled = build_problem(TraceObjective(objective.array, objective.kernel, _permuted(objective.gamma, order)))
         projection = start
-        for _ in range(self.max_iterations):
+        for _ in range(_SHUFFLED):
             if not monitor.keep_going(projection):
                 return SolverOutcome(projection, monitor.stop_status, monitor.stop_message)
             projection = leading_eigenvectors(shuffled.surrogate(projection), start.shape[1])[1]
-        return _shown(projection, monitor, f"{self.max_iterations} iterations on shuffled labels")
+        return _shown(projection, monitor, f"{_SHUFFLED} iterations on shuffled labels")
 
 
 def _shown(projection: FloatArray, monitor: Monitor, message: str) -> SolverOutcome:

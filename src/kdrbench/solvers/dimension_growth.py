@@ -49,8 +49,7 @@ from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FLAG, optional
 from kdrbench.problems import Problem, value_and_gradient_of
-from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
-from kdrbench.solvers.escape import RivalOptions
+from kdrbench.solvers.base import VARIANTS, RivalOptions, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity
 from kdrbench.solvers.monitor import Monitor, State
 from kdrbench.solvers.stiefel_cayley import StiefelCayley
@@ -73,7 +72,7 @@ class DimensionGrowth(RivalOptions):
     """DG with at most ``max_iterations`` steps a column, and ten times as many in the polish.
 
     ``tolerance``, ``polish`` and ``escape`` are those of the converged variant, which is polished unless ``polish`` is
-    false. ``escape`` lets the polish leave saddles (see :mod:`kdrbench.solvers.escape`).
+    false. ``escape`` lets the polish leave saddles.
     """
 
     max_iterations: Annotated[int, COUNT] = 1000

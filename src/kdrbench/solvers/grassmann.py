@@ -6,7 +6,7 @@ line search, which stalls where rounding hides a lower cost.
 
 | trust regions | ``converged`` | ``published`` |
 |---|---|---|
-| derivatives | the problem's own gradient and Hessian product, or by autograd | by autograd |
+| derivatives | the problem's own gradient and Hessian product | by autograd |
 | stop | relative stationarity at most ``tolerance`` | norm of (I - WW')G below 1e-6, whatever the units of F |
 | outer iterations | ``max_iterations`` | ``max_iterations``, at most 1000 |
 
@@ -33,11 +33,10 @@ import numpy as np
 
 from kdrbench.extras import needed_for
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, OneOf
+from kdrbench.parameters import COUNT
 from kdrbench.problems import PassStoppedError, Problem, evaluated_as, value_and_gradient_of
-from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
+from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.callbacks import SearchEnded
-from kdrbench.solvers.escape import Rival
 from kdrbench.solvers.geometry.stiefel import (
     feasibility_error,
     orthonormalised,
@@ -163,14 +162,13 @@ def _clean(point: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class GrassmannTrustRegion(Rival):
-    """Trust regions of at most ``max_iterations`` outer iterations, with ``analytic`` or ``autograd`` derivatives.
+    """Trust regions of at most ``max_iterations`` outer iterations; ``tolerance`` is that of the converged variant.
 
-    ``tolerance`` and ``derivatives`` are those of the converged variant. Saddles are left by the problem's own Hessian.
+    Saddles are left by the problem's own Hessian.
     """
 
     max_iterations: Annotated[int, COUNT] = 1000
     variant: Annotated[str, VARIANTS] = "converged"
-    derivatives: Annotated[str, OneOf(("analytic", "autograd"))] = "analytic"
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector"})
     imports: ClassVar[tuple[str, ...]] = ("pymanopt.manifolds", "pymanopt.optimizers")
 
@@ -181,7 +179,7 @@ class GrassmannTrustRegion(Rival):
         published = self.variant == "published"
         most = min(self.max_iterations, _PUBLISHED_ITERATIONS) if published else self.max_iterations
         rule = gradient_below(_PUBLISHED_NORM) if published else stationary_to(self.tolerance)
-        if published or self.derivatives == "autograd":
+        if published:
             problem = evaluated_as("autograd", problem)
         optimizer = TrustRegions(max_iterations=most, max_time=math.inf, min_gradient_norm=0.0, verbosity=0)
         return run_on_grassmann(optimizer, most, problem, start, monitor, rule)

@@ -21,14 +21,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, value_and_gradient_of
-from kdrbench.solvers.escape import rounding_of
-from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite
+from kdrbench.solvers.base import Rival, SolverOutcome, Status
+from kdrbench.solvers.geometry.stiefel import outside, relative_stationarity, require_finite, rounding_of
+from kdrbench.solvers.monitor import Monitor
 
 # Given W and a tangent g at W, returns M^-1 g; symmetric and positive definite on tangents.
 Preconditioner = Callable[[FloatArray, FloatArray], FloatArray]
@@ -37,6 +39,8 @@ _SUFFICIENT, _MOST_TRIALS = 1e-4, 30
 # Bounds of the factor by which a trial is shortened.
 _SHORTEST, _LONGEST = 0.1, 0.5
 _CAUTION = 1e-8
+# Steps that are remembered.
+_PAIRS = 10
 # The first step, as a turn of W in radians, where nothing is known of second order.
 _FIRST_TURN = 0.1
 # After this many steps in a row without a lower stationarity or a gain beyond rounding there is nothing left to find.
@@ -53,11 +57,10 @@ class QuasiNewtonSearch:
         value: float,
         gradient: FloatArray,
         *,
-        memory: int = 10,
         preconditioner: Preconditioner | None = None,
     ) -> None:
         self.problem, self._preconditioner = problem, preconditioner
-        self._memory = _Memory(memory)
+        self._memory = _Memory(_PAIRS)
         self._waited, self._best, self._highest = 0, np.inf, value
         self._move_to(point, value, gradient)
 
@@ -161,3 +164,26 @@ class _Memory:
         for step, change, product in self.pairs:
             image = image + (weights.pop() - float(np.vdot(change, image)) / product) * step
         return image
+
+
+@dataclass(frozen=True)
+class RiemannianLBFGS(Rival):
+    """Steps until relative stationarity ``tolerance``, at most ``max_iterations``, with the last ten pairs."""
+
+    monotone: ClassVar[bool] = True
+
+    def _search(self, problem: Problem, start: FloatArray, monitor: Monitor) -> SolverOutcome:
+        search = QuasiNewtonSearch(problem, start, *value_and_gradient_of(problem, start))
+        steps = 0
+        while search.stationarity > self.tolerance:
+            if not monitor.keep_going(search.point):
+                return SolverOutcome(search.point, monitor.stop_status, monitor.stop_message)
+            if steps == self.max_iterations:
+                message = f"stationarity was {search.stationarity:.1e} after {steps} iterations"
+                return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
+            if not search.step():
+                message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
+                return SolverOutcome(search.point, Status.STALLED, message)
+            steps += 1
+        message = f"relative stationarity at most {self.tolerance:g}"
+        return SolverOutcome(search.point, Status.CONVERGED, message)

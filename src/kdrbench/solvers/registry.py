@@ -26,9 +26,9 @@ SOLVERS: dict[str, str] = {
     "grassmann_trust_region": "kdrbench.solvers.grassmann:GrassmannTrustRegion",
     "ism": "kdrbench.solvers.ism:IterativeSpectralMethod",
     "ism_2018": "kdrbench.solvers.ism:PairwiseSumISM",
-    "ism_safeguarded": "kdrbench.solvers.safeguarded.solver:SafeguardedISM",
-    "riemannian_lbfgs": "kdrbench.solvers.first_order:RiemannianLBFGS",
-    "scipy_lbfgs": "kdrbench.solvers.first_order:ScipyLBFGS",
+    "ism_safeguarded": "kdrbench.solvers.safeguarded:SafeguardedISM",
+    "riemannian_lbfgs": "kdrbench.solvers.limited_memory:RiemannianLBFGS",
+    "scipy_lbfgs": "kdrbench.solvers.callbacks:ScipyLBFGS",
     "stiefel_cayley": "kdrbench.solvers.stiefel_cayley:StiefelCayley",
 }
 # The rules of the first author's code, to trace printed numbers and not for use.
@@ -115,10 +115,6 @@ def _leading(problem: Problem, n_components: int) -> tuple[FloatArray, FloatArra
     return values, with_fixed_signs(space.lift(vectors))
 
 
-def _from_surrogate(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    return _leading(problem, n_components)[1]
-
-
 def _completed(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
     values, vectors = _leading(problem, n_components)
     known = vectors[:, np.abs(values) > _NULL * np.abs(values).max(initial=0.0)]
@@ -126,19 +122,11 @@ def _completed(problem: Problem, n_components: int, rng: np.random.Generator) ->
     return orthonormalised(np.column_stack([known, outside(known, drawn)]))
 
 
-def _first_axes(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    return np.eye(problem.n_features, n_components)
-
-
-def _random(problem: Problem, n_components: int, rng: np.random.Generator) -> FloatArray:
-    return orthonormalised(rng.standard_normal((problem.n_features, n_components)))
-
-
 STARTS: dict[str, Callable[[Problem, int, np.random.Generator], FloatArray]] = {
     "completed": _completed,
-    "identity": _first_axes,
-    "random": _random,
-    "surrogate": _from_surrogate,
+    "identity": lambda problem, n_components, rng: np.eye(problem.n_features, n_components),
+    "random": lambda problem, q, rng: orthonormalised(rng.standard_normal((problem.n_features, q))),
+    "surrogate": lambda problem, n_components, rng: _leading(problem, n_components)[1],
 }
 
 

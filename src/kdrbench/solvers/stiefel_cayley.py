@@ -39,8 +39,7 @@ import numpy as np
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Problem, value_and_gradient_of
-from kdrbench.solvers.base import VARIANTS, SolverOutcome, Status
-from kdrbench.solvers.escape import Rival
+from kdrbench.solvers.base import VARIANTS, Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import CayleyCurve
 from kdrbench.solvers.monitor import Monitor
 
@@ -62,7 +61,7 @@ class StiefelCayley(Rival):
         published = self.variant == "published"
         search = _Search(problem, start, published=published)
         most_steps = min(self.max_iterations, _PUBLISHED_STEPS) if published else self.max_iterations
-        while not (reason := _settled_as_published(search) if published else _stationary(search, self.tolerance)):
+        while not (reason := _settled_as_published(search) if published else self._stationary(search)):
             if search.steps == most_steps:
                 message = f"stationarity was {search.stationarity:.1e} after {search.steps} steps"
                 return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
@@ -74,6 +73,9 @@ class StiefelCayley(Rival):
         if published:
             reason = f"{reason}; stationarity is {search.stationarity:.1e}"
         return SolverOutcome(search.point, Status.CONVERGED, reason)
+
+    def _stationary(self, search: _Search) -> str:
+        return f"relative stationarity at most {self.tolerance:g}" if search.stationarity <= self.tolerance else ""
 
 
 class _Search:
@@ -149,10 +151,6 @@ class _Search:
 def _tangent(point: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the gradient in the canonical metric, G - W G'W = A W."""
     return np.asarray(gradient - point @ (gradient.T @ point))
-
-
-def _stationary(search: _Search, tolerance: float) -> str:
-    return f"relative stationarity at most {tolerance:g}" if search.stationarity <= tolerance else ""
 
 
 # The thresholds of OptM: of |G - W G'W|, of the last changes of W and E; the factor and the length of their means.

@@ -24,6 +24,7 @@ from kdrbench.problems import Problem, in_row_space, surrogate_is_constant
 from kdrbench.samples import Samples
 from kdrbench.solvers.geometry.curvature import (
     DENSE_DIMENSION,
+    Tangents,
     largest_outer,
     largest_turn,
     residual_of,
@@ -31,7 +32,6 @@ from kdrbench.solvers.geometry.curvature import (
     smallest_curvature,
 )
 from kdrbench.solvers.geometry.stiefel import feasibility_error, outside, relative_stationarity
-from kdrbench.solvers.geometry.tangents import Tangents
 
 # A direction of unit length whose tangent part is shorter than that by more is not the tangent it was.
 _SAME_TANGENT = 1e-6
@@ -59,15 +59,6 @@ class Certificate:
     curvature_error: float
     eigengap: float
     eigengap_needed: float
-
-    @property
-    def theorem_1(self) -> str:
-        """What Theorem 1 says of this W: sufficient, hence never that W is no local maximum."""
-        if np.isnan(self.eigengap_needed):
-            return "not evaluated: the constant was not found in the products allowed"
-        if self.eigengap >= self.eigengap_needed:
-            return "second order holds: the eigengap suffices"
-        return "silent: the eigengap is smaller than the theorem asks, only the curvature decides"
 
 
 def certify(problem: Problem, projection: FloatArray, lowest: FloatArray | None = None) -> Certificate:

@@ -1,23 +1,39 @@
-"""Second order on the Grassmann manifold: the smallest eigenvalue of the Riemannian Hessian of E = -F.
+"""Tangents of the Grassmann manifold, and the smallest eigenvalue of the Riemannian Hessian of E = -F.
 
-With the notation of :mod:`.tangents`, where Phi does not depend on W the part dPhi is zero, and eigenvalues of Lambda
-and of Phi on the complement of W give the smallest eigenvalue in closed form: 2 (min Lambda - max C'Phi C), along their
-eigenvectors.
+With g = grad E, Lambda = W' Phi W, and tangents Z (W'Z = 0),
+
+    Hess E[Z] = (I - WW') (D^2 E(W)[Z] - Z W'g) = 2 (Z Lambda - (I - WW') Phi Z) - 2 (I - WW') dPhi[Z] W.
+
+Tangents are Z = C V for an orthonormal basis C of the complement of W. Where the Hessian is formed, coordinates are V,
+(d - q) x q, flattened row by row. ISM's own operator, the part without dPhi, preconditions Newton steps and the search
+for negative curvature. Where Phi does not depend on W, dPhi is zero, and eigenvalues of Lambda and of Phi on the
+complement of W give the smallest eigenvalue in closed form: 2 (min Lambda - max C'Phi C), along their eigenvectors.
+
+Source: Absil, Mahony, Sepulchre, "Optimization Algorithms on Matrix Manifolds", 2008, chapter 5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import surrogate_is_constant, surrogate_products_of
-from kdrbench.solvers.geometry.stiefel import outside
-from kdrbench.solvers.geometry.tangents import Tangents, largest_outside
+from kdrbench.problems import (
+    ApproximableProblem,
+    Problem,
+    approximation_of,
+    hessian_of,
+    hessian_vectors_of,
+    surrogate_is_constant,
+    surrogate_products_of,
+)
+from kdrbench.solvers.geometry.stiefel import outside, require_finite
 
 # Up to this dimension of the tangent space the whole Hessian is formed wherever it is needed.
 DENSE_DIMENSION = 400
@@ -33,6 +49,170 @@ _TURN_TOLERANCE, _MOST_TURNS = 1e-4, 120
 # This number of products with Phi costs less than Phi itself.
 _MOST_PRODUCTS, _SHIFT = 5, 1e-3
 Operator = Callable[[FloatArray], FloatArray]
+# Where products are costly, candidates for the smallest eigenvalue come from this many samples.
+_SOME_SAMPLES = 4000
+# Eigenvalue differences below this share of the largest are lifted to it: the operator stays positive.
+_SMALLEST_GAP = 1e-3
+# From this number of features on, these many eigenvalues beyond q are computed at each end of the spectrum of Phi.
+# On MNIST steps are as many as with all eigenvalues (20 to 40), and their set-up takes a quarter of the time.
+_MANY_FEATURES, _EXTREMES = 200, 10
+_ROUGHLY, _MOST_RESTARTS = 1e-3, 10
+
+
+class IsmPreconditioner:
+    """Z -> 2 (Z Lambda - Phi Z) on the complement of W, made positive, and its inverse.
+
+    Of many features only the largest and the smallest eigenvalues of Phi on the complement are computed. The others
+    count as their mean, so that no d x d matrix is decomposed.
+    """
+
+    def __init__(self, surrogate: FloatArray, point: FloatArray) -> None:
+        n_features, n_components = point.shape
+        self._point = point
+        inner, self._rotation = scipy.linalg.eigh(point.T @ surrogate @ point)
+        reduced = outside(point, outside(point, surrogate).T)
+        reduced = 0.5 * (reduced + reduced.T)
+        count = 2 * (n_components + _EXTREMES)
+        few = n_features > _MANY_FEATURES and 2 * count < n_features
+        # Divide and conquer takes a fifth of the time of scipy's default where all eigenvectors are needed.
+        decompose = partial(_extreme_eigenpairs, count=count) if few else np.linalg.eigh
+        self._basis: FloatArray
+        outer, self._basis = decompose(reduced)
+        # Zeros of the span of W may be among those found; the others of it are not counted.
+        others = n_features - len(outer) - (n_components - float(np.linalg.norm(point.T @ self._basis) ** 2))
+        mean = float(np.trace(reduced) - outer.sum()) / others if few else 0.0
+        gaps = 2.0 * (inner[None, :] - np.append(outer, mean)[:, None])
+        largest = float(np.abs(gaps).max()) or 1.0
+        inverse = 1.0 / np.maximum(np.abs(gaps), _SMALLEST_GAP * largest)
+        # What is outside the basis, and how much more there is within it.
+        self._elsewhere = inverse[-1] if few else np.zeros(n_components)
+        self._within = inverse[:-1] - self._elsewhere
+
+    def solve(self, direction: FloatArray) -> FloatArray:
+        """Return the tangent Z whose image is ``direction`` (d x q), or one for each of several (b x d x q)."""
+        return self.solve_at(self._point, direction)
+
+    def solve_at(self, point: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the same as a tangent at another W nearby; symmetric and positive definite on the tangents there."""
+        turned = direction @ self._rotation
+        scaled = _through(self._basis, _through(self._basis.T, turned) * self._within) + turned * self._elsewhere
+        return outside(point, scaled @ self._rotation.T)
+
+
+def _extreme_eigenpairs(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return about ``count`` eigenvalues of a symmetric matrix from both ends of its spectrum, and their vectors.
+
+    Approximately, and fewer where Lanczos' method has not settled soon: a preconditioner needs no more.
+    """
+    start = np.cos(np.arange(1.0, len(matrix) + 1))
+    try:
+        values, vectors = eigsh(matrix, k=count, which="BE", v0=start, tol=_ROUGHLY, maxiter=_MOST_RESTARTS)
+    except ArpackNoConvergence as unsettled:
+        values, vectors = unsettled.eigenvalues, unsettled.eigenvectors
+    except ArpackError:
+        # A matrix of zeros.
+        values, vectors = np.empty(0), np.empty((len(matrix), 0))
+    return values, vectors
+
+
+def _through(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return M V of each V (the last two axes), as one product for all of them."""
+    return np.asarray(np.moveaxis(np.tensordot(matrix, columns, axes=(1, -2)), 0, -2))
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """The tangent space at W (``point``) with the Hessian of E there; ``gradient`` is that of F at W.
+
+    ``coarse`` is the approximation that the smallest eigenvalue is sought with; by default the one ``problem`` offers.
+    """
+
+    problem: Problem
+    point: FloatArray
+    gradient: FloatArray
+    coarse: ApproximableProblem | None = None
+
+    @property
+    def dimension(self) -> int:
+        """Q (d - q)."""
+        n_features, n_components = self.point.shape
+        return int((n_features - n_components) * n_components)
+
+    @cached_property
+    def approximation(self) -> ApproximableProblem | None:
+        """A cheaper problem nearby, where this one is costly."""
+        return self.coarse or approximation_of(self.problem, self.point.shape[1])
+
+    def nearby(self) -> Tangents | None:
+        """Return the same tangents with a Hessian from some of the samples, where this one is costly."""
+        if self.approximation is None:
+            return None
+        rougher = approximation_of(self.approximation, self.point.shape[1]) or self.approximation
+        problem = rougher.subsampled(_SOME_SAMPLES) or rougher
+        return Tangents(problem, self.point, problem.gradient(self.point))
+
+    @cached_property
+    def complement(self) -> FloatArray:
+        """An orthonormal basis C of the complement of W, d x (d - q)."""
+        basis: FloatArray = np.linalg.qr(self.point, mode="complete")[0]
+        return basis[:, self.point.shape[1] :]
+
+    @cached_property
+    def surrogate(self) -> FloatArray:
+        """Phi(W), d x d."""
+        return self.problem.surrogate(self.point)
+
+    @cached_property
+    def inner(self) -> FloatArray:
+        """Lambda = W' Phi W, from the gradient."""
+        product = self.point.T @ self.gradient
+        return 0.25 * (product + product.T)
+
+    @cached_property
+    def leading_outer(self) -> tuple[float, FloatArray]:
+        """The largest eigenvalue of Phi on the complement of W, and an eigenvector of it there (d entries)."""
+        values, vectors = largest_outside(self.point, self.surrogate, 1)
+        return float(values[0]), vectors[:, 0]
+
+    @cached_property
+    def preconditioner(self) -> IsmPreconditioner:
+        """ISM's operator at W, from one surrogate."""
+        return IsmPreconditioner(self.surrogate, self.point)
+
+    def unfold(self, coordinates: FloatArray) -> FloatArray:
+        """Return C V, d x q."""
+        return self.complement @ coordinates.reshape(self.complement.shape[1], -1)
+
+    def fold(self, columns: FloatArray) -> FloatArray:
+        """Return the coordinates of the tangent part of ``columns``, d x q."""
+        inside: FloatArray = self.complement.T @ columns
+        return inside.ravel()
+
+    def hessian_vector(self, tangent: FloatArray) -> FloatArray:
+        """Return Hess E[Z], d x q, or of each of several tangents (b x d x q) in one pass."""
+        directions = tangent if tangent.ndim == 3 else tangent[None]
+        turned = hessian_vectors_of(self.problem, self.point, directions) - directions @ (self.point.T @ self.gradient)
+        return -outside(self.point, turned).reshape(tangent.shape)
+
+    @cached_property
+    def hessian(self) -> FloatArray:
+        """Hess E as a symmetric matrix in coordinates."""
+        slope_part = np.kron(np.eye(self.complement.shape[1]), 2.0 * self.inner)
+        return np.asarray(slope_part - hessian_of(self.problem, self.point, self.complement))
+
+
+def largest_outside(point: FloatArray, surrogate: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the largest eigenvalues of Phi on the complement of W, descending, and orthonormal eigenvectors there."""
+    outer = outside(point, outside(point, surrogate).T)
+    # W itself gets an eigenvalue below all others, by more than rounding even where the others are null.
+    outer -= point @ ((2.0 * float(np.linalg.norm(surrogate)) or 1.0) * point.T)
+    require_finite(outer)
+    last = (len(outer) - count, len(outer) - 1)
+    values, vectors = scipy.linalg.eigh(outer, subset_by_index=last, check_finite=False)
+    if vectors.shape[1] < count:
+        # LAPACK's subset routine may lose eigenvectors where many eigenvalues coincide.
+        values, vectors = (part[..., -count:] for part in np.linalg.eigh(outer))
+    return values[::-1], outside(point, vectors[:, ::-1])
 
 
 def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
@@ -97,9 +277,9 @@ def largest_turn(tangents: Tangents) -> float:
 
     apply = _on_columns(turned, tangents)
     project = _on_columns(partial(outside, tangents.point), tangents)
-    space = _spanned(apply, project(_fixed_columns(tangents.point.size, 1)))
+    start = project(_fixed_columns(tangents.point.size, 1))
     tolerance = _TURN_TOLERANCE * _scale(tangents)
-    found = _davidson(apply, project, space, tolerance, tangents.dimension, _MOST_TURNS)
+    found = _davidson(apply, project, start, tolerance, tangents.dimension, _MOST_TURNS)
     return -float(found.values[0]) if found.residual <= tolerance else float("nan")
 
 
@@ -131,8 +311,8 @@ def largest_outer(tangents: Tangents) -> float:
     def apply(columns: FloatArray) -> FloatArray:
         return -outside(point, products(columns))
 
-    space = _spanned(apply, np.hstack([leading, others / np.linalg.norm(others, axis=0)])[:, :size])
-    found = _davidson(apply, solve, space, tolerance, size, _MOST_PRODUCTS)
+    start = np.hstack([leading, others / np.linalg.norm(others, axis=0)])[:, :size]
+    found = _davidson(apply, solve, start, tolerance, size, _MOST_PRODUCTS)
     return -float(found.values[0]) if found.residual <= tolerance else tangents.leading_outer[0]
 
 
@@ -150,7 +330,7 @@ def _lowest(tangents: Tangents) -> _Ritz:
     solve = _on_columns(tangents.preconditioner.solve, tangents)
     start = solve(_fixed_columns(tangents.point.size, min(_BLOCK, tangents.dimension)))
     tolerance = _EIGENVALUE_TOLERANCE * _scale(tangents)
-    return _davidson(apply, solve, _spanned(apply, start), tolerance, tangents.dimension, _MOST_ROUNDS)
+    return _davidson(apply, solve, start, tolerance, tangents.dimension, _MOST_ROUNDS)
 
 
 def _on_columns(operator: Operator, tangents: Tangents) -> Operator:
@@ -163,13 +343,6 @@ def _on_columns(operator: Operator, tangents: Tangents) -> Operator:
     return applied
 
 
-class _Space(NamedTuple):
-    """An orthonormal basis, and the images of its columns."""
-
-    basis: FloatArray
-    images: FloatArray
-
-
 class _Ritz(NamedTuple):
     """The lowest Ritz values of a space, ascending, their orthonormal vectors, and the norm of the first's residual."""
 
@@ -178,22 +351,17 @@ class _Ritz(NamedTuple):
     residual: float
 
 
-def _spanned(apply: Operator, columns: FloatArray) -> _Space:
-    """Return the space of these columns."""
-    basis = np.linalg.qr(columns)[0]
-    return _Space(basis, apply(basis))
-
-
 def _davidson(
-    apply: Operator, solve: Operator, space: _Space, tolerance: float, dimension: int, most_rounds: int
+    apply: Operator, solve: Operator, columns: FloatArray, tolerance: float, dimension: int, most_rounds: int
 ) -> _Ritz:
-    """Return the lowest eigenvalues of a symmetric operator on a space of this dimension, of which ``space`` is a part.
+    """Return the lowest eigenvalues of a symmetric operator on a space of this dimension, which contains ``columns``.
 
     A product a round: the space grows by the preconditioned residual of the lowest Ritz vector until that has settled
     to the tolerance, or for ``most_rounds``. A block method such as LOBPCG waits for all of its vectors, which takes
     three times the products here.
     """
-    basis, images = space
+    basis = np.linalg.qr(columns)[0]
+    images = apply(basis)
     for round_ in range(most_rounds + 1):
         form = basis.T @ images
         values, turn = np.linalg.eigh(0.5 * (form + form.T))

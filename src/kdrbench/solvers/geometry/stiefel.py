@@ -32,6 +32,11 @@ def require_finite(*values: float | FloatArray) -> None:
         raise InputError(_NOT_FINITE)
 
 
+def rounding_of(value: float) -> float:
+    """Return a generous bound on the rounding of F where it has about this value."""
+    return 1e3 * float(np.finfo(float).eps) * abs(value)
+
+
 def feasibility_error(projection: FloatArray) -> float:
     """Return |W'W - I| in the Frobenius norm."""
     gram = projection.T @ projection

@@ -27,12 +27,12 @@ Engineering 2, 2001 (first-order consistency of a cheap model; the matrix form i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import ApproximableProblem, Problem, value_and_gradient_of
+from kdrbench.problems import ApproximableProblem, Problem, accuracy_of, value_and_gradient_of
 from kdrbench.solvers.geometry.stiefel import (
     leading_eigenvectors,
     orthonormalised,
@@ -59,16 +59,6 @@ _MOST_CORRECTIONS = 8
 _SMOOTH = 0.01
 
 
-class GradientPasses(Protocol):
-    """The oracles that gradient passes need."""
-
-    def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return F(W) and its Euclidean gradient."""
-
-    def surrogate(self, projection: FloatArray) -> FloatArray:
-        """Return Phi(W)."""
-
-
 class Approach(NamedTuple):
     """The best W found, F and its gradient there, and the relative stationarity."""
 
@@ -79,7 +69,7 @@ class Approach(NamedTuple):
 
 
 def approach(
-    problem: GradientPasses,
+    problem: Problem | _CorrectedProblem,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -101,7 +91,7 @@ def approach(
 
 
 def accelerate(
-    problem: GradientPasses,
+    problem: Problem | _CorrectedProblem,
     start: FloatArray,
     surrogate: FloatArray,
     tolerance: float,
@@ -121,7 +111,9 @@ def accelerate(
         if best.stationarity <= tolerance or waited == _PATIENCE or not keep_going(best.point):
             break
         exactly = corrected(surrogate, current.point, 0.5 * current.gradient)
-        step = _shifted_step(exactly, current.point, shift)
+        if shift:
+            exactly += shift * (current.point @ current.point.T)
+        step = leading_eigenvectors(exactly, start.shape[1])[1]
         point = step if shift else history.extrapolated(current.point, step)
         reached = evaluated(problem, point)
         if fell(reached.value, best.value, slack):
@@ -137,7 +129,7 @@ def accelerate(
     return best
 
 
-def evaluated(problem: GradientPasses, point: FloatArray) -> Approach:
+def evaluated(problem: Problem | _CorrectedProblem, point: FloatArray) -> Approach:
     """Return F, its gradient and the stationarity of W."""
     value, gradient = value_and_gradient_of(problem, point)
     require_finite(value, gradient)
@@ -154,11 +146,6 @@ def correction(point: FloatArray, missing: FloatArray) -> FloatArray:
     crossed = missing @ point.T
     inner = point.T @ missing
     return np.asarray(crossed + crossed.T - point @ (0.5 * (inner + inner.T)) @ point.T)
-
-
-def _shifted_step(surrogate: FloatArray, point: FloatArray, shift: float) -> FloatArray:
-    shifted = surrogate + shift * (point @ point.T) if shift else surrogate
-    return leading_eigenvectors(shifted, point.shape[1])[1]
 
 
 def fell(value: float, before: float, slack: float = 0.0) -> bool:
@@ -202,7 +189,7 @@ class History:
 class _CorrectedProblem:
     """F_a(W) + Tr(W'CW)."""
 
-    def __init__(self, approximation: GradientPasses, change: FloatArray) -> None:
+    def __init__(self, approximation: Problem, change: FloatArray) -> None:
         self._approximation, self._change = approximation, change
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
@@ -249,3 +236,22 @@ def approach_through(
         if not gained and after.stationarity > _WORTH_CORRECTING * before:
             break
     return best
+
+
+def approached(
+    problem: Problem,
+    approximation: ApproximableProblem,
+    point: FloatArray,
+    surrogate: FloatArray,
+    tolerance: float,
+    keep_going: Callable[[FloatArray], bool],
+) -> Approach:
+    """Return where gradient passes lead from the best iterate, first on the approximation."""
+    accuracy = approximation.accuracy(point.shape[1])
+    point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
+    corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
+    if corrected.stationarity <= tolerance:
+        return corrected
+    point = corrected.point
+    slack = accuracy_of(problem, point.shape[1])
+    return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)

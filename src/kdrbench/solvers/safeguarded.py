@@ -6,20 +6,33 @@
    and a new Phi only when it pays.
 3. Finish: steps from the best iterate until the relative stationarity |(I - WW') Phi W| / |Phi W| is at most
    ``tolerance``; limited-memory BFGS in large tangent spaces, trust-region Newton in small ones.
-4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -``curvature_tolerance`` relative to
+4. Escape: where the smallest eigenvalue of the Riemannian Hessian of -F is below -1e-6 relative to
    2 |W' Phi W|, W is a saddle. A step along its eigenvector increases F, and step 3 continues from there.
 
 The best iterate's F never decreases beyond rounding, is never below the start's, and never below that of plain ISM from
 the same start with the same exploration. The fixed points are ISM's. Where the problem offers an approximation, these
 comparisons with plain ISM hold to its accuracy.
 
-Source: exploration is Algorithm 1 of NeurIPS 2019; the rest is ours.
+The portfolio: several starts, cheap first. Which maximum one start finds is a matter of luck for polynomial kernels on
+many features, so further starts are drawn at random. Each takes three steps of plain ISM, and then ``_RUNGS[0]``
+limited-memory steps. The half with the lower F is dropped, the other half steps on to the next rung, until one is left
+(successive halving). F never falls along one candidate, and the highest is never dropped: the choice is at least as
+good as the first candidate. The first two steps of plain ISM are those of the problem of a few samples, drawn for each
+start, where the problem offers that. They cost little, and lead to other maxima, often higher ones: a power of the
+products lets a few samples outweigh all others, which of the few lead depends on who is drawn. Where one maximum is all
+there is, further starts are wasted. So at first only ``_ENOUGH`` candidates are made, and if these agree, no more:
+there the expected number of maxima, given that k starts found the same one, (k - 1) / (k - 3), is below 1.5.
+
+Sources: exploration is Algorithm 1 of NeurIPS 2019; Boender, Rinnooy Kan, "Bayesian stopping rules for multistart
+global optimization methods", Mathematical Programming 37, 1987; Jamieson, Talwalkar, "Non-stochastic best arm
+identification and hyperparameter optimization", AISTATS 2016; the rest is ours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,27 +41,34 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, POSITIVE, check_parameters, optional, whole
 from kdrbench.problems import (
     ApproximableProblem,
+    PassStoppedError,
     Problem,
     accuracy_of,
     approximation_of,
-    refined_at,
+    is_approximable,
     surrogate_is_constant,
+    value_and_gradient_of,
 )
 from kdrbench.solvers.base import SQUARE, Solver, SolverOutcome, Status, run_in_row_space
-from kdrbench.solvers.escape import CURVATURE_TOLERANCE
-from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, smallest_curvature
-from kdrbench.solvers.geometry.stiefel import leading_eigenvectors, relative_stationarity
-from kdrbench.solvers.geometry.tangents import Tangents
+from kdrbench.solvers.geometry.curvature import DENSE_DIMENSION, IsmPreconditioner, Tangents, smallest_curvature
+from kdrbench.solvers.geometry.stiefel import (
+    eigenvalues_settled,
+    leading_eigenvectors,
+    orthonormalised,
+    relative_stationarity,
+    subspace_turn,
+)
+from kdrbench.solvers.limited_memory import QuasiNewtonSearch
 from kdrbench.solvers.monitor import Monitor
+from kdrbench.solvers.newton import CURVATURE_TOLERANCE, QUASI_NEWTON_DIMENSION, NewtonSearch
 from kdrbench.solvers.registry import build_solver
-from kdrbench.solvers.safeguarded.approach import Approach, approach, approach_through
-from kdrbench.solvers.safeguarded.finish import QUASI_NEWTON_DIMENSION, NewtonSearch, escape
-from kdrbench.solvers.safeguarded.portfolio import chosen_start, explore
 
 # Where Phi drifts by more than this, which maximum a start finds is a matter of luck. Measured: at most 9e-4 where one
 # start is enough (Wine, WDBC, Cancer, Car, Face; Gaussian kernels on MNIST), 3e-3 for the multiquadric kernel on MNIST,
 # where 24 starts end within 1e-12 of one, and 8e-3 to .13 for polynomials on MNIST.
 _DRIFT = 5e-3
+# The papers' delta, by which plain ISM stops.
+_DELTA = 0.01
 _PORTFOLIO = 24
 # How often a problem whose accuracy is not proved at the solution is made finer.
 _MOST_PROOFS = 3
@@ -61,23 +81,33 @@ _NEARBY_STEPS = 2
 _ROUGH = 1e-2
 # Newton steps with an approximate Hessian, before the exact one is taken.
 _APPROXIMATE_STEPS = 20
+# Steps on the way to each rung: ten, and then as many as were taken before.
+_RUNGS = (10, 10, 20, 40, 80)
+_ENOUGH = 8
+# Samples of which the first two steps of a random start are made.
+_FEW_SAMPLES = 100
+# Candidates agree where F differs by this share of it at most, and each is settled: F may yet rise by about the square
+# of the stationarity, times |W'G| over the smallest curvature.
+_SAME, _SETTLED = 1e-4, 1e-2
+# Candidates that are this stationary wait: the finish is for the best alone.
+_STATIONARY = 1e-5
+# Iterates cycle where the subspace is back at an earlier one, of this many, to within this share of its last turn. No
+# such iterate is stationary, so the finish brings more than the rest of the way into the cycle would.
+_CYCLE, _LONGEST = 1e-2, 40
 
 
 @dataclass(frozen=True)
 class SafeguardedISM:
     """ISM with a second-order finish.
 
-    ``tolerance`` bounds the relative stationarity, ``curvature_tolerance`` how negative the smallest curvature may be;
-    ``exploration_tolerance`` is the papers' delta, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
+    ``tolerance`` bounds the relative stationarity, ``max_exploration`` and ``max_iterations`` cap steps 1 and 3.
     With a ``portfolio`` of more than one start, what the exploration finds competes with random starts drawn from
-    ``seed``, and the best is finished (:mod:`kdrbench.solvers.safeguarded.portfolio`). The message says how many starts
+    ``seed``, and the best is finished. The message says how many starts
     were tried, and whether these led to one optimum. By default there are ``_PORTFOLIO`` starts where optima are a
     matter of luck: where Phi drifted while the exploration went on, in a large tangent space. Elsewhere there is one.
     """
 
     tolerance: Annotated[float, POSITIVE] = 1e-6
-    curvature_tolerance: Annotated[float, POSITIVE] = CURVATURE_TOLERANCE
-    exploration_tolerance: Annotated[float, POSITIVE] = 0.01
     max_exploration: Annotated[int, COUNT] = 200
     max_iterations: Annotated[int, COUNT] = 1000
     portfolio: Annotated[int | None, optional(COUNT)] = None
@@ -85,7 +115,7 @@ class SafeguardedISM:
     requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient", "hessian_vector", "surrogate"})
     monotone: ClassVar[bool] = True
     # Of a step to the edge of the trust region; loading it takes longer than most solves.
-    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
+    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize", "kdrbench.solvers.approach")
 
     def __post_init__(self) -> None:
         check_parameters(self, "solver option")
@@ -93,8 +123,7 @@ class SafeguardedISM:
     @property
     def exploration(self) -> Solver:
         """Plain ISM by the exploration's rule: what an alternation begins with, so that it is never below ISM's."""
-        options = {"tolerance": self.exploration_tolerance, "max_iterations": self.max_exploration}
-        return build_solver({"method": "ism", **options})
+        return build_solver({"method": "ism", "tolerance": _DELTA, "max_iterations": self.max_exploration})
 
     @property
     def alone(self) -> SafeguardedISM:
@@ -123,7 +152,9 @@ class SafeguardedISM:
             return self._solve_constant(problem, start, monitor)
         outcome = self._solve_once(problem, start, monitor)
         for _ in range(_MOST_PROOFS):
-            if outcome.status is not Status.CONVERGED or not refined_at(problem, outcome.projection):
+            if outcome.status is not Status.CONVERGED or not is_approximable(problem):
+                break
+            if not problem.refined_at(outcome.projection):
                 break
             outcome = self._solve_once(problem, outcome.projection, monitor)
         return outcome
@@ -161,7 +192,7 @@ class SafeguardedISM:
             roughest or approximation or problem,
             start,
             monitor,
-            tolerance=self.exploration_tolerance,
+            tolerance=_DELTA,
             max_steps=self.max_exploration,
         )
         if explored is None:
@@ -173,8 +204,8 @@ class SafeguardedISM:
         found = ""
         if count > 1:
             cheap, rng = approximation or problem, np.random.default_rng(self.seed)
-            choice = chosen_start(cheap, point, surrogate, count, rng, monitor)
-            point, value, found = choice.point, choice.value, f"; {choice.message}"
+            point, value, message = chosen_start(cheap, point, surrogate, count, rng, monitor)
+            found = f"; {message}"
             surrogate = cheap.surrogate(point)
         # Below its accuracy, the stationarity of a problem means nothing; above, it is that near to the true one.
         accuracy = accuracy_of(problem, n_components)
@@ -182,7 +213,10 @@ class SafeguardedISM:
         gradient: FloatArray | None = None
         if approximation is not None:
             if dimension > DENSE_DIMENSION:
-                point, value, gradient, _ = _approached(problem, approximation, point, surrogate, tolerance, monitor)
+                from kdrbench.solvers.approach import approached
+
+                keep_going = monitor.keep_going
+                point, value, gradient, _ = approached(problem, approximation, point, surrogate, tolerance, keep_going)
             else:
                 value = problem.value(point)
             search = NewtonSearch(problem, point, value, gradient, approximation)
@@ -205,28 +239,120 @@ class SafeguardedISM:
                 if not search.step() and search.stationarity > tolerance:
                     message = f"no step increases F beyond rounding; stationarity is {search.stationarity:.1e}"
                     return SolverOutcome(search.point, Status.STALLED, message)
-            elif search.curvature() >= -self.curvature_tolerance or not escape(search):
+            elif search.curvature() >= -CURVATURE_TOLERANCE or not search.escape():
                 message = f"relative stationarity at most {tolerance:g}, no direction of ascent found"
                 return SolverOutcome(search.point, Status.CONVERGED, message, search.model().smallest_curvature()[1])
         message = f"stationarity was {search.stationarity:.1e} after {max_steps} steps"
         return SolverOutcome(search.point, Status.MAX_ITERATIONS, message)
 
 
-def _approached(
-    problem: Problem,
-    approximation: ApproximableProblem,
-    point: FloatArray,
-    surrogate: FloatArray,
-    tolerance: float,
-    monitor: Monitor,
-) -> Approach:
-    """Return where gradient passes lead from the best iterate, first on the approximation."""
-    keep_going = monitor.keep_going
-    accuracy = approximation.accuracy(point.shape[1])
-    point = approach(approximation, point, surrogate, accuracy, keep_going, slack=accuracy).point
-    corrected = approach_through(approximation, problem, point, surrogate, tolerance, keep_going)
-    if corrected.stationarity <= tolerance:
-        return corrected
-    point = corrected.point
-    slack = accuracy_of(problem, point.shape[1])
-    return approach(problem, point, surrogate, tolerance, keep_going, slack=slack)
+class Explored(NamedTuple):
+    """The best W of an exploration, F there, the last surrogate, and how far surrogates have drifted.
+
+    ``drift`` is the largest 1 - <Phi, Phi'> / (|Phi| |Phi'|) of the second surrogate and a later one.
+    """
+
+    point: FloatArray
+    value: float
+    surrogate: FloatArray
+    drift: float
+
+
+def explore(
+    problem: Problem, start: FloatArray, monitor: Monitor, *, tolerance: float, max_steps: int
+) -> Explored | None:
+    """Iterate as plain ISM does until the eigenvalues settle to ``tolerance``, a cycle is found, or ``max_steps``.
+
+    Iterates may be worse than the ones before them, so the best is kept. ``None`` if stopped before the first step.
+    """
+    best, best_value = start, problem.value(start)
+    projection, earlier = start, [start]
+    previous: FloatArray | None = None
+    surrogate: FloatArray | None = None
+    second, drift = None, 0.0
+    for step in range(max_steps):
+        if not monitor.keep_going(best):
+            break
+        surrogate = problem.surrogate(projection)
+        eigenvalues, following = leading_eigenvectors(surrogate, start.shape[1])
+        if step == 1:
+            second = surrogate
+        elif second is not None:
+            drift = max(drift, _drift(second, surrogate))
+        if (value := problem.value(following)) > best_value:
+            best, best_value = following, value
+        settled = previous is not None and eigenvalues_settled(eigenvalues, previous, tolerance)
+        turn = subspace_turn(projection, following)
+        if settled or any(subspace_turn(before, following) <= _CYCLE * turn for before in earlier):
+            break
+        earlier = [*earlier, projection][-_LONGEST:]
+        projection, previous = following, eigenvalues
+    return None if surrogate is None else Explored(best, best_value, surrogate, drift)
+
+
+def _drift(first: FloatArray, other: FloatArray) -> float:
+    sizes = float(np.linalg.norm(first)) * float(np.linalg.norm(other))
+    return 1.0 - float(np.vdot(first, other)) / sizes if sizes else 0.0
+
+
+def chosen_start(
+    problem: Problem, first: FloatArray, surrogate: FloatArray, count: int, rng: np.random.Generator, monitor: Monitor
+) -> tuple[FloatArray, float, str]:
+    """Return the best of ``first``, near which Phi is ``surrogate``, and ``count`` - 1 random starts, F, and how found.
+
+    F is not below that of ``first``. The monitor sees the best candidate so far whenever one begins or steps on.
+
+    Raises ``PassStoppedError`` where the monitor ends the run.
+    """
+    candidates = [_candidate(problem, first, surrogate)]
+    for number in range(1, count + 1):
+        _advance(candidates[-1], _RUNGS[0], _best(candidates), monitor)
+        if number in (_ENOUGH, count) and _agree(candidates):
+            best = _best(candidates)
+            return best.point, best.value, f"{number} starts lead to one optimum"
+        if number < count:
+            candidates.append(_random_candidate(problem, first.shape, rng))
+    for n_steps in _RUNGS[1:]:
+        candidates = sorted(candidates, key=lambda one: -one.value)[: (len(candidates) + 1) // 2]
+        if len(candidates) == 1 or _agree(candidates):
+            break
+        for one in candidates:
+            _advance(one, n_steps, _best(candidates), monitor)
+    best = _best(candidates)
+    return best.point, best.value, f"the best of {count} starts"
+
+
+def _candidate(problem: Problem, point: FloatArray, surrogate: FloatArray) -> QuasiNewtonSearch:
+    inverse = IsmPreconditioner(surrogate, point).solve_at
+    return QuasiNewtonSearch(problem, point, *value_and_gradient_of(problem, point), preconditioner=inverse)
+
+
+def _random_candidate(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> QuasiNewtonSearch:
+    """Return a random start after two steps of plain ISM on some of the samples, and one on all."""
+    point = orthonormalised(rng.standard_normal(shape))
+    smaller = problem.subsampled(_FEW_SAMPLES, rng) if is_approximable(problem) else None
+    for _ in range(2):
+        point = leading_eigenvectors((smaller or problem).surrogate(point), shape[1])[1]
+    surrogate = problem.surrogate(point)
+    return _candidate(problem, leading_eigenvectors(surrogate, shape[1])[1], surrogate)
+
+
+def _advance(candidate: QuasiNewtonSearch, n_steps: int, best: QuasiNewtonSearch, monitor: Monitor) -> None:
+    """Take at most ``n_steps`` steps, unless the candidate waits for the finish or has none left; ``best`` is shown."""
+    if not monitor.keep_going(best.point):
+        raise PassStoppedError
+    for _ in range(n_steps):
+        if not monitor.progress(0.0):
+            raise PassStoppedError
+        if candidate.stationarity <= _STATIONARY or not candidate.step():
+            break
+
+
+def _best(candidates: Sequence[QuasiNewtonSearch]) -> QuasiNewtonSearch:
+    return max(candidates, key=lambda one: one.value)
+
+
+def _agree(candidates: Sequence[QuasiNewtonSearch]) -> bool:
+    values = [one.value for one in candidates]
+    settled = all(one.stationarity <= _SETTLED for one in candidates)
+    return settled and max(values) - min(values) <= _SAME * abs(max(values))
