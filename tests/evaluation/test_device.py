@@ -32,10 +32,7 @@ IN_FACTORS = each_once("degree 3", FACTORED, "factors, diagonal kept", GAMMAS)
 
 
 @pytest.fixture(
-    params=[
-        "host",
-        *(pytest.param(name, marks=pytest.mark.needs(name)) for name in ("torch", "array_api_strict")),
-    ]
+    params=["host", *(pytest.param(name, marks=pytest.mark.needs(name)) for name in ("torch", "array_api_strict"))]
 )
 def up(request, monkeypatch):
     """What copies an array of numpy to the library's one device."""

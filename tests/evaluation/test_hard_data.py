@@ -43,11 +43,7 @@ def test_an_offset_costs_no_digits_in_single_precision(make):
 
 @pytest.mark.parametrize(
     ("scale", "kernel"),
-    [
-        (1e-10, RelativeGaussian(np.full(2000, 2e-10))),
-        (1e-14, Multiquadric(1e-14)),
-        (1e25, Gaussian(2e25)),
-    ],
+    [(1e-10, RelativeGaussian(np.full(2000, 2e-10))), (1e-14, Multiquadric(1e-14)), (1e25, Gaussian(2e25))],
 )
 def test_what_single_precision_cannot_hold_is_solved_in_double(scale, kernel):
     features, labels = classes()
@@ -88,12 +84,7 @@ def test_many_factors_of_gamma_are_no_case_for_low_rank():
     ("n_samples", "n_features", "kernel", "said"),
     [
         (700, 400, Linear(), "in the row space, factored"),
-        (
-            2100,
-            300,
-            Gaussian(20.0),
-            "panels: 2100 samples; the kernel has no exact factors; approached through low",
-        ),
+        (2100, 300, Gaussian(20.0), "panels: 2100 samples; the kernel has no exact factors; approached through low"),
     ],
 )
 def test_what_is_said_of_the_evaluation_is_what_was_done(n_samples, n_features, kernel, said):

@@ -122,8 +122,7 @@ def test_memory_bounds_the_rank_and_the_plan():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "n_samples", "evaluator"),
-    [("gaussian", 300, "dense"), ("polynomial", 1000, "factored")],
+    ("kernel", "n_samples", "evaluator"), [("gaussian", 300, "dense"), ("polynomial", 1000, "factored")]
 )
 def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples, evaluator):
     """A plan's arrays, counted by hand, fit into the least memory with which it is chosen."""

@@ -50,10 +50,7 @@ def test_a_combination_is_built_of_its_members():
 @pytest.mark.parametrize(
     ("definition", "message"),
     [
-        (
-            {"family": "gausian"},
-            r"unknown kernel family 'gausian'. Did you mean 'gaussian'",
-        ),
+        ({"family": "gausian"}, r"unknown kernel family 'gausian'. Did you mean 'gaussian'"),
         (
             {"family": "gaussian", "sgima": 1},
             "option of kernel family 'gaussian': 'sgima'. Did you mean 'sigma'. Allowed: sigma",

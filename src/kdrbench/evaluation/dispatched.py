@@ -12,16 +12,7 @@ import numpy as np
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import (
-    PROVED,
-    Evaluation,
-    Plan,
-    accuracy,
-    largest_rank,
-    nearby,
-    plan,
-    too_narrow,
-)
+from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
 from kdrbench.kernels import has_constant_slope
 from kdrbench.kernels.family import FloatArray

@@ -201,11 +201,7 @@ class FactoredProblem(PairSums):
         """Return the quantities at W, held until the next W."""
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
-                projection.copy(),
-                self._moved(projection),
-                self._polynomial,
-                self._sums,
-                self._diagonal,
+                projection.copy(), self._moved(projection), self._polynomial, self._sums, self._diagonal
             )
         return self._point
 

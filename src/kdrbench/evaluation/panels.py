@@ -33,12 +33,7 @@ class PanelProblem(PairSums):
     """
 
     def __init__(
-        self,
-        objective: TraceObjective,
-        *,
-        panel: int | None = None,
-        threads: int = 1,
-        single_precision: bool = False,
+        self, objective: TraceObjective, *, panel: int | None = None, threads: int = 1, single_precision: bool = False
     ) -> None:
         gamma, order = objective.gamma, objective.gamma.class_order
         on_device = is_device_array(objective.array)

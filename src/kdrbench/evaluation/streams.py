@@ -22,18 +22,7 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import (
-    Cluster,
-    Codes,
-    Engine,
-    PartialSums,
-    Report,
-    Samples,
-    Sums,
-    aligned,
-    parts_of,
-    power_sums,
-)
+from kdrbench.samples import Cluster, Codes, Engine, PartialSums, Report, Samples, Sums, aligned, parts_of, power_sums
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048

@@ -22,16 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.combination import Combination, kernel_values, terms_of
-from kdrbench.kernels.family import (
-    FloatArray,
-    Gaussian,
-    Kernel,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    Squared,
-)
+from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Linear, Multiquadric, Pairing, Polynomial, Squared
 
 # Pivots a block: enough for matrix products to pay, few enough not to draw two where one would do.
 _BLOCK = 32
@@ -79,10 +70,7 @@ def bounded_factor(
     if factor is None:
         return None
     ones = np.ones((len(samples), 1))
-    return (
-        np.hstack([factor, to_mean[:, None], ones]),
-        np.hstack([factor, ones, to_mean[:, None] - of_mean]),
-    )
+    return (np.hstack([factor, to_mean[:, None], ones]), np.hstack([factor, ones, to_mean[:, None] - of_mean]))
 
 
 def centred_factor(kernel: Kernel, samples: FloatArray, tolerance: float) -> FloatArray | None:
@@ -111,11 +99,7 @@ class Factor(NamedTuple):
 
 
 def pivoted_cholesky(
-    rows: Rows,
-    diagonal: FloatArray,
-    tolerance: float,
-    max_rank: int,
-    pivots: Sequence[NDArray[np.intp]] | None = None,
+    rows: Rows, diagonal: FloatArray, tolerance: float, max_rank: int, pivots: Sequence[NDArray[np.intp]] | None = None
 ) -> Factor | None:
     """Return B with BB' near the matrix K whose rows at given pivots ``rows`` makes, K - BB' positive semi-definite.
 

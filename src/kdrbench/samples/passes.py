@@ -148,11 +148,7 @@ class ThreadEngine:
 
 
 def _shared(
-    parts: Sequence[Part],
-    workers: int,
-    new: Callable[[], Sum],
-    visit: Callable[[Sum, Part], None],
-    progress: _Progress,
+    parts: Sequence[Part], workers: int, new: Callable[[], Sum], visit: Callable[[Sum, Part], None], progress: _Progress
 ) -> list[Sum]:
     """Visit as many shares of the parts as there are workers, the caller being one of them.
 
