@@ -3,6 +3,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
 from kdrbench.errors import InputError
@@ -86,7 +87,7 @@ def test_no_square_is_farther_from_the_true_one_than_its_bound(kind):
         features = rng.standard_normal((n_samples, n_features)) * 10.0 ** rng.uniform(-3, 3, (n_samples, 1)) + 7.0
         samples, every = median._Samples(features), slice(0, n_samples)
         left, right = (samples.sides(every, kind, right=is_right) for is_right in (False, True))
-        found = median._squares(left, right, kind)
+        found = cdist(left, right, "sqeuclidean") if kind is None else left @ right.T
         true = squared_distances(features[samples._order]) / np.longdouble(samples.unit) ** 2
         bounds = [[samples.error(kind, one + other, 0.0) for other in samples.radii] for one in samples.radii]
         if kind is None:
