@@ -190,19 +190,6 @@ def test_low_rank_factors_are_as_near_as_asked(gamma):
         assert_equal_oracles(LowRankProblem(objective, tolerance), DenseProblem(objective), 2, rounding)
 
 
-def test_hessian_products_of_many_components_go_through_pairs():
-    features, labels = random_samples(n_samples=300, n_features=14)
-    objective = TraceObjective(features, Gaussian(sigma=4.0), supervised_gamma(labels))
-    low_rank, dense = LowRankProblem(objective, 9e-6), DenseProblem(objective)
-    errors = {}
-    for q in (1, 12):
-        projection, direction = (random_projection(seed=seed, n_features=14, n_components=q) for seed in (1, 2))
-        expected = dense.hessian_vector(projection, direction)
-        errors[q] = np.abs(low_rank.hessian_vector(projection, direction) - expected).max() / np.abs(expected).max()
-    # Rounding only: the factor's error is of the order of the tolerance.
-    assert errors[12] <= 1e-12 < errors[1] <= 1e-3
-
-
 def test_a_factor_is_not_made_where_all_pairs_take_less_time():
     assert [largest_rank(n_samples) for n_samples in (1000, 4000, 10**4, 10**6)] == [200, 200, 400, 4000]
 
@@ -214,7 +201,7 @@ def test_an_exact_gradient_confirms_a_low_rank_solution():
     result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
     factor = problem.evaluator(result.projection)
     assert isinstance(factor, LowRankProblem)
-    assert factor.rank_at(result.projection) < 200
+    assert factor._at(result.projection).factor.shape[1] < 200
     exact = PanelProblem(objective)
     assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
     assert problem.value(result.projection) == pytest.approx(exact.value(result.projection), rel=1e-8)

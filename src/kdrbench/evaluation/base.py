@@ -198,7 +198,7 @@ class PairSums(Evaluator):
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         moved, q = self._moved(np.hstack(list(directions))), projection.shape[1]
         parts = [moved[:, place : place + q] for place in range(0, moved.shape[1], q)]
-        turned = namespace_of(moved).concat(self._turned_together(projection, parts), axis=1)
+        turned = namespace_of(moved).concat(self._turned(projection, parts), axis=1)
         return np.stack(np.split(self._back(turned), len(directions), axis=1))
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
@@ -269,13 +269,9 @@ class PairSums(Evaluator):
             result += contiguous(given[rows, :].T, part.dtype) @ part
         return np.ascontiguousarray(2.0 * self._device.down(result).T)
 
-    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
-        """Return :meth:`_turned` of each R; for evaluators that share work among them to do better."""
-        return [self._turned(projection, one) for one in moved]
-
     @abstractmethod
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        """Return the derivative of sloped(P) along Z, for R = ``moved``, n x q."""
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along Z, n x q, for each R of ``moved``."""
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return T of :func:`curvature_form`, an (m, q, m, q) array for V = ``moved`` (n x m)."""

@@ -104,10 +104,12 @@ class FactoredProblem(PairSums):
         applied = point.factor * self._sums.applied(point.slope_features, columns)
         return applied - point.own_slopes[:, None] * columns
 
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         if not self._has_curvature():
-            return self._sloped(projection, moved)
-        point = self._at(projection)
+            return [self._sloped(projection, part) for part in moved]
+        return [self._turned_along(self._at(projection), part) for part in moved]
+
+    def _turned_along(self, point: _Point, moved: FloatArray) -> FloatArray:
         samples, features, changes = point.samples, point.slope_features, point.changes_along(moved)
         # The derivative of (Gamma * BB') P: of B on the left, and of B'P.
         collected = self._sums.collected(features, moved) + self._sums.collected(changes, samples)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.evaluation.base import PairSums, curvature_form
@@ -76,10 +78,7 @@ class PanelProblem(PairSums):
             total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total
 
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        return self._turned_together(projection, [moved])[0]
-
-    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
         samples, xp = self._samples(projection), namespace_of(moved[0])
         columns, q = xp.concat(moved, axis=1), samples.shape[1]
@@ -109,22 +108,20 @@ class PanelProblem(PairSums):
         return self._forms(self._unsorted, self._as_given(projection), self._features)
 
     def _initial_surrogate(self) -> FloatArray:
-        forms = []
-        for term in self._terms:
-            if isinstance(term.kernel, RelativeGaussian):
-                # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
-                forms.append(self._form(self._unsorted, term, self._zeros(self._features.shape[0], 1), self._features))
-            else:
-                objective = replace(self._objective, kernel=Combination((term,)))
-                forms.append(initial_surrogate(objective, self._threads, self.report))
-        return sum(forms[1:], forms[0])
+        return reduce(add, map(self._initial_form, self._terms))
+
+    def _initial_form(self, term: Term) -> FloatArray:
+        if isinstance(term.kernel, RelativeGaussian):
+            # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
+            return self._form(self._unsorted, term, self._zeros(self._features.shape[0], 1), self._features)
+        objective = replace(self._objective, kernel=Combination((term,)))
+        return initial_surrogate(objective, self._threads, self.report)
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         return self._forms(self._by_class, self._samples(projection), columns)
 
     def _forms(self, pairs: PairBlocks, samples: FloatArray, columns: FloatArray) -> FloatArray:
-        forms = [self._form(pairs, term, samples, columns) for term in self._terms]
-        return sum(forms[1:], forms[0])
+        return reduce(add, (self._form(pairs, term, samples, columns) for term in self._terms))
 
     def _summed(
         self,
@@ -216,9 +213,8 @@ def _all_of(parts: list[_Sums], weight: float) -> _Sums:
         for order, products in part.products.items():
             total.products[order] += products
     total.value *= weight
-    total.form *= weight
-    for order in total.products:
-        total.products[order] *= weight
+    for array in (total.form, *total.products.values()):
+        array *= weight
     return total
 
 
