@@ -213,8 +213,9 @@ def _all_of(parts: list[_Sums], weight: float) -> _Sums:
         for order, products in part.products.items():
             total.products[order] += products
     total.value *= weight
-    for array in (total.form, *total.products.values()):
-        array *= weight
+    total.form *= weight
+    for order in total.products:
+        total.products[order] *= weight
     return total
 
 
