@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import Evaluation, build_problem, explain, plan
+from kdrbench.evaluation import Evaluation, build_problem, plan
 from kdrbench.evaluation.cost_model import largest_rank, n_monomials
 from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem, monomial_changes, monomial_features
@@ -216,7 +216,7 @@ def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
     # Nobody gets an approximation unasked.
     objective = objective_of(3000, Gaussian(1.0))
     assert plan(objective, 2).evaluator == "panels"
-    assert explain(objective, 2, Evaluation(tolerance=1e-3)).startswith("low_rank: ")
+    assert str(plan(objective, 2, Evaluation(tolerance=1e-3))).startswith("low_rank: ")
 
 
 EVALUATORS = {
@@ -305,7 +305,7 @@ def test_other_kernels_have_no_exact_factors():
 def test_the_plan_follows_size_and_kernel(n_samples, kernel, q, evaluator):
     objective = objective_of(n_samples, kernel, n_features=10)
     assert plan(objective, q).evaluator == evaluator
-    assert explain(objective, q).startswith(f"{evaluator}: ")
+    assert str(plan(objective, q)).startswith(f"{evaluator}: ")
 
 
 def test_one_problem_switches_with_the_number_of_components():
