@@ -130,7 +130,7 @@ class GammaSums:
         def visit(total: None, rows: slice) -> None:
             result[rows, :] = self.spread_over(rows_of(features, rows), mixed, rows)
 
-        run_pass(self._chunks_of(*mixed.shape[1:]), self._threads, lambda: None, visit, report)
+        run_pass(self.chunks_of(*mixed.shape[1:]), self._threads, lambda: None, visit, report)
         return result
 
     def spread_over(self, part: FloatArray, mixed: FloatArray, rows: slice) -> FloatArray:
@@ -175,7 +175,7 @@ class GammaSums:
             for place, members in self._classes(rows):
                 total[place, :, :] += part[members, :].T @ targets[members, :]
 
-        parts = run_pass(self._chunks_of(m, c), self._threads, lambda: self._device.zeros(number, m, c), visit, report)
+        parts = run_pass(self.chunks_of(m, c), self._threads, lambda: self._device.zeros(number, m, c), visit, report)
         total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
         return total
 
@@ -233,7 +233,7 @@ class GammaSums:
     def _cast(self, array: FloatArray, like: FloatArray) -> FloatArray:
         return array.astype(like.dtype, copy=False) if self._device.is_host else array
 
-    def _chunks_of(self, *widths: int) -> list[slice]:
+    def chunks_of(self, *widths: int) -> list[slice]:
         """Return chunks for arrays of these widths."""
         return self._chunks if self._device.is_host else list(row_chunks(self._n_samples, max(widths)))
 
