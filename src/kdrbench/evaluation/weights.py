@@ -271,7 +271,7 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
         slope = slope or float(np.sign(term.kernel.derivative(np.ones((1, 1)))[0, 0]))
         slopes[term.kernel.pairing] += term.weight * slope
     here = sums if device.is_host else GammaSums(gamma, device=device)
-    quadratic = here.quadratic(device.ones(n_samples, 1), columns, report)
+    quadratic = here.quadratic(device.zeros(n_samples, 1) + 1.0, columns, report)
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
         diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(n_samples)

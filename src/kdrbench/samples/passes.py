@@ -123,7 +123,7 @@ def run_pass(
         total = new()
         for part in parts:
             visit(total, part)
-            progress.one_more()
+            progress.done += 1
             progress.report_share()
         return [total]
 
@@ -167,7 +167,7 @@ def _shared(
                     if progress.stopped:
                         return
                     visit(total, part)
-                    progress.one_more()
+                    progress.done += 1
                     report()
                 sums[share] = total
         except BaseException:
@@ -194,11 +194,8 @@ class _Progress:
 
     def __init__(self, parts: int, report: Report | None) -> None:
         self.stopped = False
-        self._parts, self._report, self._done = parts, report, 0
-
-    def one_more(self) -> None:
-        self._done += 1
+        self._parts, self._report, self.done = parts, report, 0
 
     def report_share(self) -> None:
-        if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
+        if self._report is not None and not self._report(min(self.done / self._parts, 1.0)):
             raise PassStoppedError
