@@ -61,18 +61,6 @@ def test_factors_on_a_device_equal_dense_arrays(up, kernel, gamma):
     assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), q)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "multiquadric", "linear", "squared"])
-def test_a_unit_changes_nothing(up, kernel):
-    features, labels = random_samples(n_samples=N)
-    features[7] = features[9]
-    for scale in (1e-8, 1e8):
-        chosen = {**KERNELS, "gaussian": Gaussian(2.0 * scale), "multiquadric": Multiquadric(1.5 * scale)}[kernel]
-        objective = TraceObjective(scale * features, chosen, supervised_gamma(labels, zero_diagonal=False))
-        assert_equal_oracles(PanelProblem(on_device(up, objective), panel=64), DenseProblem(objective), 2)
-        if kernel in ("linear", "squared"):
-            assert_equal_oracles(FactoredProblem(on_device(up, objective)), DenseProblem(objective), 2)
-
-
 @pytest.mark.parametrize(("kernel", "maker"), [("multiquadric", PanelProblem), ("polynomial", FactoredProblem)])
 def test_float32_samples_have_sums_in_float64(up, kernel, maker):
     features, labels = random_samples(n_samples=N)

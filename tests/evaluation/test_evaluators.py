@@ -17,8 +17,6 @@ from kdrbench.evaluation.weights import GammaSums
 from kdrbench.kernels import Gaussian, Linear, Multiquadric, Polynomial, Squared
 from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import FactoredGamma, TraceObjective, supervised_gamma
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
-from kdrbench.solvers.geometry.stiefel import relative_stationarity
 from support.equal_oracles import assert_equal_oracles
 from support.evaluation_cases import FACTORED, GAMMAS, each_once, gamma_of, kernels_of, objective_of
 from support.helpers import KERNELS, random_projection, random_samples
@@ -194,19 +192,6 @@ def test_a_factor_is_not_made_where_all_pairs_take_less_time():
     assert [largest_rank(n_samples) for n_samples in (1000, 4000, 10**4, 10**6)] == [200, 200, 400, 4000]
 
 
-def test_an_exact_gradient_confirms_a_low_rank_solution():
-    objective = objective_of(2500, Gaussian(sigma=6.0), n_features=10)
-    problem = build_problem(objective, Evaluation(tolerance=1e-10))
-    start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-    result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-    factor = problem.evaluator(result.projection)
-    assert isinstance(factor, LowRankProblem)
-    assert factor._at(result.projection).factor.shape[1] < 200
-    exact = PanelProblem(objective)
-    assert relative_stationarity(result.projection, exact.gradient(result.projection)) <= 1e-6
-    assert problem.value(result.projection) == pytest.approx(exact.value(result.projection), rel=1e-8)
-
-
 def test_low_rank_factors_are_for_gaussians_and_a_tolerance():
     with pytest.raises(InputError, match="low-rank factors are for Gaussian kernels, not for Polynomial"):
         build_problem(objective_of(100, Polynomial(), n_features=10), Evaluation(evaluator="low_rank", tolerance=1e-3))
@@ -320,18 +305,6 @@ def test_one_problem_switches_with_the_number_of_components():
     twin = problem.fresh()
     twin.value(random_projection(n_features=10, n_components=1))
     assert (problem.counters.value, twin.counters.value) == (2, 1)
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5)])
-def test_the_evaluator_does_not_change_the_solution(kernel, permutation):
-    objective, solutions = objective_of(500, kernel, n_features=10), []
-    names = ["dense", "panels"] + (["factored"] if isinstance(kernel, Polynomial) else [])
-    for name in names:
-        problem = build_problem(objective, Evaluation(evaluator=name))
-        start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-        result = solve(build_solver({"method": "ism_safeguarded"}), problem, start, IterationMonitor())
-        solutions.append(problem.value(result.projection))
-    np.testing.assert_allclose(solutions, solutions[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Polynomial(degree=3, scale=0.5), Squared()])

@@ -137,16 +137,6 @@ def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples,
     assert above.evaluator == evaluator != below.evaluator
 
 
-def test_work_decides_between_features_and_pairs():
-    # The 496 monomials of thirty variables stand for few samples badly, for many samples well.
-    few, many = (small_problem("polynomial", n_samples=n, n_features=60).objective for n in (450, 4000))
-    assert plan(few, 30).evaluator == "panels"
-    assert "times the work" in plan(few, 30).reason
-    assert plan(many, 30).evaluator == "factored"
-    # Ten variables have 66.
-    assert plan(few, 10).evaluator == "factored"
-
-
 def test_some_of_the_samples_have_all_classes_in_their_shares():
     labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
     features = np.random.default_rng(0).standard_normal((200, 4)) + 2.0 * labels[:, None]
