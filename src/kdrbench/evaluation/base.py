@@ -223,7 +223,9 @@ class PairSums(Evaluator):
 
     def _moved(self, direction: FloatArray) -> FloatArray:
         """Return X Z, in the evaluator's order of samples."""
-        return self._in_order(self._as_given(direction))
+        given = self._as_given(direction)
+        ordered: FloatArray = given if self._order is None else self._device.xp.take(given, self._order, axis=0)
+        return ordered
 
     def _as_given(self, direction: FloatArray) -> FloatArray:
         """Return X Z in the order of X."""
@@ -236,11 +238,6 @@ class PairSums(Evaluator):
         )
         return moved
 
-    def _in_order(self, rows: FloatArray) -> FloatArray:
-        """Return the rows of an array in the evaluator's order."""
-        ordered: FloatArray = rows if self._order is None else self._device.xp.take(rows, self._order, axis=0)
-        return ordered
-
     def _rows_in_order(self, rows: slice) -> FloatArray:
         """Return some rows of X, in the evaluator's order; in float64 on a device."""
         if self._order is None:
@@ -249,11 +246,6 @@ class PairSums(Evaluator):
             taken = self._device.xp.take(self._features, self._order[rows], axis=0)
         wide: FloatArray = self._device.wide(taken)
         return wide
-
-    def _zeros(self, *shape: int) -> FloatArray:
-        """Return zeros in float64 where the samples are."""
-        zeros: FloatArray = self._device.zeros(*shape)
-        return zeros
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""

@@ -57,7 +57,7 @@ class PanelProblem(PairSums):
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         given = self._samples(projection)
-        value, through, xp = 0.0, self._zeros(*given.shape), namespace_of(given)
+        value, through, xp = 0.0, self._device.zeros(*given.shape), namespace_of(given)
         for term in self._terms:
             pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
             # Sums of squared distances cancel.
@@ -73,7 +73,7 @@ class PanelProblem(PairSums):
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples, total = self._samples(projection), self._zeros(*columns.shape)
+        samples, total = self._samples(projection), self._device.zeros(*columns.shape)
         for term in self._terms:
             total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total
@@ -82,7 +82,7 @@ class PanelProblem(PairSums):
         """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
         samples, xp = self._samples(projection), namespace_of(moved[0])
         columns, q = xp.concat(moved, axis=1), samples.shape[1]
-        total = self._zeros(*columns.shape)
+        total = self._device.zeros(*columns.shape)
         for term in self._terms:
             pairing = term.kernel.pairing
             changes = [_changes(pairing, samples, tangent) for tangent in moved]
@@ -95,7 +95,7 @@ class PanelProblem(PairSums):
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._samples(projection)
         m, q = moved.shape[1], samples.shape[1]
-        form = self._zeros(m, q, m, q)
+        form = self._device.zeros(m, q, m, q)
         for term in self._terms:
 
             def weighted(columns: FloatArray, term: Term = term) -> FloatArray:
@@ -113,7 +113,7 @@ class PanelProblem(PairSums):
     def _initial_form(self, term: Term) -> FloatArray:
         if isinstance(term.kernel, RelativeGaussian):
             # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
-            return self._form(self._unsorted, term, self._zeros(self._features.shape[0], 1), self._features)
+            return self._form(self._unsorted, term, self._device.zeros(self._features.shape[0], 1), self._features)
         objective = replace(self._objective, kernel=Combination((term,)))
         return initial_surrogate(objective, self._threads, self.report)
 
@@ -160,8 +160,8 @@ class PanelProblem(PairSums):
                 found.add_to(total.products[order])
 
         def zero() -> _Sums:
-            sums = {order: self._zeros(*held.T.shape) for order, held in columns.items()}
-            return _Sums(sweep.memory(), sums, self._zeros(0, 0))
+            sums = {order: self._device.zeros(*held.T.shape) for order, held in columns.items()}
+            return _Sums(sweep.memory(), sums, self._device.zeros(0, 0))
 
         total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
         for order, found in total.products.items():
@@ -187,7 +187,7 @@ class PanelProblem(PairSums):
             total.form += sweep.scaled(pairs.cast(columns[rows, :]), rows).T @ through
 
         def zero() -> _Sums:
-            return _Sums(sweep.memory(), {1: self._zeros(1, n_samples)}, self._zeros(size, size))
+            return _Sums(sweep.memory(), {1: self._device.zeros(1, n_samples)}, self._device.zeros(size, size))
 
         total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
         form: FloatArray = self._device.down(total.form + total.form.T)

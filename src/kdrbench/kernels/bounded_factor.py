@@ -49,15 +49,13 @@ def bounded_factor(
     diagonal = np.zeros(len(samples))
     for term in terms:
         diagonal += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
-    if not any(isinstance(term.kernel, _CONDITIONAL) for term in terms):
-        candidate = pivoted_cholesky(
-            lambda pivots: kernel_values(terms, samples[pivots], samples), diagonal, tolerance, rank
-        )
-        factor = _accepted(candidate, tolerance * diagonal.sum(), always)
-        return None if factor is None else (factor, factor)
-
-    mean = samples.mean(axis=0, keepdims=True)
-    to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
+    mean, conditional = (
+        samples.mean(axis=0, keepdims=True),
+        any(isinstance(term.kernel, _CONDITIONAL) for term in terms),
+    )
+    to_mean, of_mean = np.zeros(len(samples)), 0.0
+    if conditional:
+        to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
 
     def rows(pivots: NDArray[np.intp]) -> FloatArray:
         values = kernel_values(terms, samples[pivots], samples)
@@ -66,11 +64,16 @@ def bounded_factor(
         return values
 
     centred = diagonal - 2.0 * to_mean + of_mean
-    factor = _accepted(pivoted_cholesky(rows, centred, tolerance, rank), tolerance * centred.sum(), always)
-    if factor is None:
+    factor = pivoted_cholesky(rows, centred, tolerance, rank)
+    if factor is None or (factor.trace > tolerance * centred.sum() and not always):
         return None
+    if not conditional:
+        return factor.columns, factor.columns
     ones = np.ones((len(samples), 1))
-    return (np.hstack([factor, to_mean[:, None], ones]), np.hstack([factor, ones, to_mean[:, None] - of_mean]))
+    return (
+        np.hstack([factor.columns, to_mean[:, None], ones]),
+        np.hstack([factor.columns, ones, to_mean[:, None] - of_mean]),
+    )
 
 
 def centred_factor(kernel: Kernel, samples: FloatArray, tolerance: float) -> FloatArray | None:
@@ -84,10 +87,6 @@ def centred_factor(kernel: Kernel, samples: FloatArray, tolerance: float) -> Flo
     # What distances have beside K~ is constant in rows or in columns.
     columns = factors[0][:, :-2] if isinstance(kernel, _CONDITIONAL) else factors[0]
     return np.asarray(columns - columns.mean(axis=0))
-
-
-def _accepted(factor: Factor | None, enough: float, always: bool) -> FloatArray | None:
-    return None if factor is None or (factor.trace > enough and not always) else factor.columns
 
 
 class Factor(NamedTuple):
