@@ -73,7 +73,8 @@ class PanelProblem(PairSums):
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples, total = self._samples(projection), self._device.zeros(*columns.shape)
+        samples = self._samples(projection)
+        total: FloatArray = self._device.zeros(*columns.shape)
         for term in self._terms:
             total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total

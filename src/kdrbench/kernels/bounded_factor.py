@@ -49,12 +49,10 @@ def bounded_factor(
     diagonal = np.zeros(len(samples))
     for term in terms:
         diagonal += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
-    mean, conditional = (
-        samples.mean(axis=0, keepdims=True),
-        any(isinstance(term.kernel, _CONDITIONAL) for term in terms),
-    )
     to_mean, of_mean = np.zeros(len(samples)), 0.0
+    conditional = any(isinstance(term.kernel, _CONDITIONAL) for term in terms)
     if conditional:
+        mean = samples.mean(axis=0, keepdims=True)
         to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
 
     def rows(pivots: NDArray[np.intp]) -> FloatArray:
