@@ -93,12 +93,6 @@ class Device:
             return np.zeros(shape)
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
 
-    def ones(self, *shape: int) -> DeviceArray:
-        """Return ones in float64."""
-        if self.is_host:
-            return np.ones(shape)
-        return self.xp.ones(shape, dtype=self.xp.float64, device=self.place)
-
     def __str__(self) -> str:
         """Return the place in words."""
         return str(self.place)

@@ -11,7 +11,6 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.on_request import AutomaticProblem, PairwiseSumProblem
 from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Polynomial, Term
 from kdrbench.problems import PassStoppedError, evaluated_as
-from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from support import evaluation_cases
 from support.evaluation_cases import COMBINATION, GAMMAS, RATIONAL, each_once, kernels_of
 from support.helpers import KERNELS, random_projection
@@ -141,15 +140,3 @@ def test_unknown_ways_and_single_evaluators_are_refused():
         build_problem(objective).evaluated("autogard")
     with pytest.raises(InputError, match="DenseProblem cannot be evaluated as 'autograd'; make it with build_problem"):
         evaluated_as("autograd", DenseProblem(objective))
-
-
-@pytest.mark.parametrize("method", ["grassmann_trust_region", "stiefel_cayley"])
-def test_solvers_come_to_the_same_end_on_them(method):
-    objective, costs = objective_of(Gaussian(3.0)), []
-    for evaluator in ("dense", "autograd"):
-        problem = build_problem(objective, Evaluation(evaluator=evaluator))
-        start = make_start("surrogate", problem, 2, np.random.default_rng(0))
-        result = solve(build_solver({"method": method}), problem, start, IterationMonitor())
-        assert result.evaluation == f"{evaluator}: asked for"
-        costs.append(problem.value(result.projection))
-    assert costs[1] == pytest.approx(costs[0], rel=1e-10)

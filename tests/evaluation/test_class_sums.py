@@ -131,7 +131,7 @@ def test_gradients_by_values_are_near_with_fewer_functions(classes):
             error = np.linalg.norm(problem.gradient(projection) - expected)
             # The choice sees some of the samples.
             assert error <= 3.0 * accuracy * np.linalg.norm(expected)
-        sizes[accuracy] = [problem.basis_at(projection).size for problem in problems]
+        sizes[accuracy] = [problem._chosen_at(projection).basis.size for problem in problems]
     assert all(few <= many for few, many in sizes.values())
     assert sizes[1e-6][0] < sizes[1e-6][1]
 
@@ -140,10 +140,10 @@ def test_the_basis_is_kept_nearby_and_turned_with_the_projection():
     objective, _, _ = random_objective(4)
     projection = random_projection(seed=0, n_features=objective.features.shape[1], n_components=3)
     problem, exact = ClassSumsProblem(objective, accuracy=1e-6), DenseProblem(objective)
-    basis = problem.basis_at(projection)
+    basis = problem._chosen_at(projection).basis
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     nearby = np.linalg.qr(projection + 1e-3)[0] @ turn
-    assert problem.basis_at(nearby) is basis
+    assert problem._chosen_at(nearby).basis is basis
     size = np.linalg.norm(exact.gradient(nearby))
     assert np.linalg.norm(problem.gradient(nearby) - exact.gradient(nearby)) <= 1e-5 * size
     assert problem.fresh()._chosen is None
@@ -156,16 +156,16 @@ def test_more_samples_are_worth_more_monomials(monkeypatch):
     few, many = (ClassSumsProblem(large(n), accuracy=1e-4) for n in (400, 4000))
     assert not few.suffices_at(projection)
     assert many.suffices_at(projection)
-    assert 20 < many.basis_at(projection).size <= 200
+    assert 20 < many._chosen_at(projection).basis.size <= 200
 
 
 def test_a_basis_whose_bound_is_too_large_is_made_finer():
     objective, projection, _ = random_objective(4)
     problem = ClassSumsProblem(objective, accuracy=1e-6)
     problem._demand = 0.1
-    coarse = problem.basis_at(projection).size
+    coarse = problem._chosen_at(projection).basis.size
     assert problem.refined(projection)
-    assert problem.basis_at(projection).size > coarse
+    assert problem._chosen_at(projection).basis.size > coarse
     assert not problem.refined(projection)
     assert problem.error_bound(projection).relative_gradient <= 1e-6
     assert "proved to" in problem.explain()
@@ -216,7 +216,7 @@ def test_every_row_is_in_one_part():
 def test_no_array_of_samples_by_samples_or_by_functions_is_made():
     objective, projection = large(60_000), random_projection(n_features=8, n_components=3)
     problem = build_problem(objective)
-    size = problem.evaluator(projection).basis_at(projection).size
+    size = problem.evaluator(projection)._chosen_at(projection).basis.size
     tracemalloc.start()
     try:
         problem.value_and_gradient(projection)

@@ -43,10 +43,7 @@ def test_value_and_surrogates_equal_sums_over_pairs(name):
     np.testing.assert_allclose(
         problem.value(projection), value_by_loops(kernel, features, labels, projection), rtol=1e-12
     )
-    for mine, derivative in (
-        (problem.surrogate(projection), at_projection),
-        (problem.initial_surrogate(), at_zero),
-    ):
+    for mine, derivative in ((problem.surrogate(projection), at_projection), (problem.initial_surrogate(), at_zero)):
         reference = surrogate_by_loops(kernel, features, labels, derivative)
         np.testing.assert_allclose(mine, reference, atol=1e-12 * np.abs(reference).max())
 

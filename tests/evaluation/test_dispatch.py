@@ -10,7 +10,6 @@ from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.pairs import PairBlocks
 from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.kernels import Gaussian
-from kdrbench.kernels.bounded_factor import pivoted_cholesky
 from kdrbench.problems import TraceObjective, supervised_gamma
 from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
@@ -106,26 +105,6 @@ def test_exact_panels_of_many_samples_offer_an_approximation(monkeypatch, few, t
     assert ("; approached through " in problem.explain(2)) is offers
 
 
-def test_a_factor_too_large_is_tried_on_few_samples_only(monkeypatch):
-    sizes = []
-
-    def recorded(rows, diagonal, *options):
-        sizes.append(len(diagonal))
-        return pivoted_cholesky(rows, diagonal, *options)
-
-    monkeypatch.setattr(low_rank, "pivoted_cholesky", recorded)
-    features, labels = random_samples(n_samples=3000)
-    for sigma, evaluator in ((0.1, PanelProblem), (5.0, LowRankProblem)):
-        objective = TraceObjective(features, Gaussian(sigma), supervised_gamma(labels))
-        problem = DispatchedProblem(objective, Evaluation(tolerance=1e-3))
-        sizes.clear()
-        for seed in (1, 2):
-            projection = random_projection(seed=seed, n_components=4)
-            problem.value(projection)
-            assert isinstance(problem.evaluator(projection), evaluator)
-        assert sizes == ([1000] if evaluator is PanelProblem else [1000, 3000, 3000])
-
-
 @pytest.mark.parametrize("q", [2, 5])
 @pytest.mark.parametrize("n_features", [20, 120])
 def test_a_tolerance_takes_no_more_work_than_an_exact_solve(monkeypatch, n_features, q):
@@ -138,7 +117,9 @@ def test_a_tolerance_takes_no_more_work_than_an_exact_solve(monkeypatch, n_featu
         def answered(self, projection, *others):
             answer, evaluator = oracle(self, projection, *others), self.evaluator(projection)
             n, times = self.objective.gamma.n_samples, passes(others)
-            by_factor = evaluator.rank_at(projection) * 4.0 * q if isinstance(evaluator, LowRankProblem) else n / 2
+            by_factor = (
+                evaluator._at(projection).factor.shape[1] * 4.0 * q if isinstance(evaluator, LowRankProblem) else n / 2
+            )
             work.append(times * n * by_factor)
             return answer
 

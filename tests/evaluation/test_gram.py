@@ -177,11 +177,3 @@ def test_panels_are_never_an_array_of_all_pairs():
         tracemalloc.stop()
     # The array would be of 72 MB.
     assert peak < 8e6
-
-
-def test_a_dense_matrix_is_held_where_five_of_them_have_room():
-    samples = random_samples(n_samples=200)[0][:, :2]
-    needed = 5 * 8 * 200**2 / 2**20
-    for memory_mib, kind in ((None, DenseGram), (1.001 * needed, DenseGram), (0.999 * needed, PanelGram)):
-        operator = gram_operator(Gaussian(2.0), samples, Evaluation(memory_mib=memory_mib))
-        assert isinstance(operator, kind)

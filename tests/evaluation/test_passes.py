@@ -13,12 +13,11 @@ from kdrbench.evaluation.dense import DenseProblem
 from kdrbench.evaluation.factored import FactoredProblem
 from kdrbench.evaluation.low_rank import LowRankProblem
 from kdrbench.evaluation.panels import PanelProblem
-from kdrbench.evaluation.weights import GammaSums, weighted_gram
 from kdrbench.kernels import Combination, Gaussian, Multiquadric, Polynomial, Term
-from kdrbench.problems import PassStoppedError, supervised_gamma
+from kdrbench.problems import PassStoppedError
 from kdrbench.samples.passes import run_pass
 from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start, solve
-from support.evaluation_cases import kernels_of, objective_of
+from support.evaluation_cases import objective_of
 from support.helpers import KERNELS, random_projection
 
 
@@ -110,29 +109,6 @@ def test_single_precision_is_near_enough(kernel):
     assert np.abs(single.surrogate(projection) - exact.surrogate(projection)).max() > 0
 
 
-# Kernels that an evaluator knows, where it does not know all.
-KNOWN = {
-    "factored": ["linear", "squared", "polynomial"],
-    "autograd": [*KERNELS, "combination"],
-    "low_rank": ["gaussian"],
-}
-
-
-@pytest.mark.parametrize("evaluator", ["dense", "panels", "auto", "factored", "autograd", "low_rank"])
-def test_value_and_gradient_are_what_they_are_alone(evaluator):
-    evaluation = Evaluation(evaluator=evaluator, tolerance=1e-3 if evaluator == "low_rank" else 0.0)
-    projection, kernels = random_projection(n_features=8, n_components=3), kernels_of(600)
-    for kernel in KNOWN.get(evaluator, kernels):
-        problem = build_problem(objective_of(600, kernels[kernel], n_features=8), evaluation)
-        value, gradient = problem.value_and_gradient(projection)
-        counted = problem.counters
-        assert (counted.value, counted.gradient, counted.value_gradient, counted.total) == (0, 0, 1, 1)
-        # Another problem each: nothing is held of the point.
-        assert value == pytest.approx(problem.fresh().value(projection), rel=1e-14)
-        apart = problem.fresh().gradient(projection)
-        np.testing.assert_allclose(gradient, apart, rtol=0, atol=1e-14 * np.abs(apart).max())
-
-
 @pytest.mark.parametrize(("evaluator", "combined"), [("dense", True), ("panels", False), ("panels", True)])
 def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined):
     computed = []
@@ -152,26 +128,6 @@ def test_the_kernel_is_computed_once_for_value_and_gradient(evaluator, combined)
     computed.clear()
     problem.fresh().value(projection)
     assert together == sum(computed) > 600**2 // 2
-
-
-def test_chunks_are_made_when_they_are_asked_for():
-    rng = np.random.default_rng(0)
-    features, columns, weights = (
-        rng.standard_normal(shape) for shape in ((9000, 4), (9000, 3), (9000,))
-    )  # fmt: skip
-    gamma = supervised_gamma(rng.integers(0, 3, 9000))
-    asked = []
-
-    def rows(chunk):
-        asked.append(chunk)
-        return features[chunk]
-
-    np.testing.assert_array_equal(
-        GammaSums(gamma).quadratic(rows, columns), GammaSums(gamma).quadratic(features, columns)
-    )
-    assert max(chunk.stop - chunk.start for chunk in asked) < 9000
-    gram = weighted_gram(features, weights)
-    np.testing.assert_allclose(gram, features.T @ (weights[:, None] * features), atol=1e-10)
 
 
 class StopsInside(IterationMonitor):

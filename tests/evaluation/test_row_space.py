@@ -13,11 +13,7 @@ from kdrbench.solvers import IterationMonitor, build_solver, make_start, solve
 from kdrbench.solvers.geometry.certificate import certify
 from support.helpers import KERNELS, random_projection, random_samples
 
-DATA = {
-    "d > n": (30, 100),
-    "d > n, rank 10": (30, 100),
-    "unused columns": (200, 80),
-}
+DATA = {"d > n": (30, 100), "d > n, rank 10": (30, 100), "unused columns": (200, 80)}
 
 
 def wide(case):

@@ -122,8 +122,7 @@ def test_memory_bounds_the_rank_and_the_plan():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "n_samples", "evaluator"),
-    [("gaussian", 300, "dense"), ("polynomial", 1000, "factored")],
+    ("kernel", "n_samples", "evaluator"), [("gaussian", 300, "dense"), ("polynomial", 1000, "factored")]
 )
 def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples, evaluator):
     """A plan's arrays, counted by hand, fit into the least memory with which it is chosen."""
@@ -136,16 +135,6 @@ def test_the_plan_holds_no_more_than_the_memory_that_is_given(kernel, n_samples,
     mib = 8 * held[evaluator] / 2**20
     above, below = (plan(objective, q, Evaluation(memory_mib=factor * mib)) for factor in (1.001, 0.999))
     assert above.evaluator == evaluator != below.evaluator
-
-
-def test_work_decides_between_features_and_pairs():
-    # The 496 monomials of thirty variables stand for few samples badly, for many samples well.
-    few, many = (small_problem("polynomial", n_samples=n, n_features=60).objective for n in (450, 4000))
-    assert plan(few, 30).evaluator == "panels"
-    assert "times the work" in plan(few, 30).reason
-    assert plan(many, 30).evaluator == "factored"
-    # Ten variables have 66.
-    assert plan(few, 10).evaluator == "factored"
 
 
 def test_some_of_the_samples_have_all_classes_in_their_shares():

@@ -82,16 +82,6 @@ def test_no_array_of_samples_by_samples_is_made():
     assert peak < 0.15 * 8 * 3000**2
 
 
-def test_one_kernel_that_is_the_target_takes_all_the_weight():
-    labels = np.arange(12) % 3
-    one_hot = np.eye(3)[labels]
-    noise = np.random.default_rng(0).standard_normal((12, 1))
-    # The linear kernel sees the labels alone, the Gaussian mostly the noise.
-    features = np.hstack([one_hot, 1e-3 * noise])
-    weights = aligned_weights([Linear(), Gaussian(sigma=1e-3)], features, target_of(labels))
-    assert alignment(weights, [Linear(), Gaussian(sigma=1e-3)], features, target_of(labels)) > 0.999
-
-
 def test_twins_have_the_alignment_of_one_of_them():
     features, labels = random_samples()
     target = target_of(labels)

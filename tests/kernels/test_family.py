@@ -55,10 +55,6 @@ def test_pairs_by_a_loop_and_distances_never_below_zero(pairing):
         assert pairing_block(pairing, repeated, repeated + 0.0).min() >= 0.0
 
 
-def test_defaults_are_those_of_the_families():
-    assert (Polynomial().degree, Polynomial().offset, Polynomial().scale, Multiquadric().offset) == (3, 1.0, 1.0, 1.0)
-
-
 def test_a_constant_power_takes_one_at_zero_without_an_offset():
     kernel = Polynomial(degree=1, offset=0.0)
     np.testing.assert_array_equal(kernel.derivative(np.zeros(3)), 1.0)
@@ -94,11 +90,6 @@ def test_a_gaussians_slopes_by_hand():
 def test_polynomials_of_degree_one_and_two_have_one_curvature():
     assert Polynomial(degree=1).second_derivative(BETA).max() == 0.0
     np.testing.assert_array_equal(Polynomial(degree=2, scale=3.0).second_derivative(BETA), 18.0)
-
-
-def test_radial_kernels_pair_differences():
-    radial = [name for name, kernel in KERNELS.items() if kernel.pairing is Pairing.DIFFERENCE]
-    assert radial == ["squared", "gaussian", "multiquadric"]
 
 
 def test_numbers_that_make_no_kernel_are_refused():

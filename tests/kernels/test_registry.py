@@ -14,7 +14,7 @@ from kdrbench.kernels import (
     median_distance,
     neighbour_distances,
 )
-from kdrbench.kernels.registry import own_modules, resolve_kernel
+from kdrbench.kernels.registry import own_modules
 from support import own_methods
 
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
@@ -32,12 +32,12 @@ def test_options_override_defaults():
 
 def test_a_projected_bandwidth_counts_the_features_that_vary():
     features = np.random.default_rng(0).standard_normal((50, 8))
-    median = resolve_kernel({"family": "gaussian"}, features, 2).sigma
+    median = build_kernel({"family": "gaussian"}, features, 2).sigma
     for share in ("", "0.5 "):
-        sigma = resolve_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, 2).sigma
+        sigma = build_kernel({"family": "gaussian", "sigma": f"{share}projected"}, features, 2).sigma
         assert sigma == pytest.approx(float(share or 1) * median * np.sqrt(2 / 8), rel=1e-12)
     constant = np.column_stack([features, np.ones((50, 24))])
-    assert resolve_kernel({"family": "gaussian", "sigma": "projected"}, constant, 2).sigma == pytest.approx(median / 2)
+    assert build_kernel({"family": "gaussian", "sigma": "projected"}, constant, 2).sigma == pytest.approx(median / 2)
 
 
 def test_a_combination_is_built_of_its_members():
@@ -50,10 +50,7 @@ def test_a_combination_is_built_of_its_members():
 @pytest.mark.parametrize(
     ("definition", "message"),
     [
-        (
-            {"family": "gausian"},
-            r"unknown kernel family 'gausian'. Did you mean 'gaussian'",
-        ),
+        ({"family": "gausian"}, r"unknown kernel family 'gausian'. Did you mean 'gaussian'"),
         (
             {"family": "gaussian", "sgima": 1},
             "option of kernel family 'gaussian': 'sgima'. Did you mean 'sigma'. Allowed: sigma",
@@ -121,14 +118,14 @@ def test_what_is_no_kernel_is_refused_and_what_is_one_is_taken():
 
     for wrong in (Gaussian, Lacking(), 3):
         with pytest.raises(InputError, match="a kernel must be a family's name, a definition, or an object with"):
-            resolve_kernel(wrong, FEATURES, 2)
-    assert resolve_kernel(kernel := Gaussian(sigma=1.0), FEATURES, 2) is kernel
-    assert resolve_kernel(both := Combination((Term(1.0, kernel),)), FEATURES, 2) is both
+            build_kernel(wrong, FEATURES, 2)
+    assert build_kernel(kernel := Gaussian(sigma=1.0), FEATURES, 2) is kernel
+    assert build_kernel(both := Combination((Term(1.0, kernel),)), FEATURES, 2) is both
 
 
 def test_resolving_a_definition_names_its_wrong_option():
     with pytest.raises(InputError, match=r"option of kernel family 'gaussian': .*sigmas"):
-        resolve_kernel({"family": "gaussian", "sigmas": 1.0}, FEATURES, 2)
+        build_kernel({"family": "gaussian", "sigmas": 1.0}, FEATURES, 2)
 
 
 def test_own_families_are_found_among_the_members(tmp_path):

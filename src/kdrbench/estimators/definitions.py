@@ -25,8 +25,8 @@ from kdrbench.kernels import (
     Gaussian,
     Kernel,
     RelativeGaussian,
+    build_kernel,
     check_definition,
-    resolve_kernel,
 )
 from kdrbench.kernels.family import FloatArray, Pairing
 from kdrbench.kernels.registry import check_sigma
@@ -203,7 +203,7 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
             f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
             "'median', a share of it such as '0.1 median', or a number"
         )
-    kernel = resolve_kernel(definition, features, n_components or features.shape[1])
+    kernel = build_kernel(definition, features, n_components or features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(
             f"{type(estimator).__name__} needs a kernel with a value for any two samples: no combination and no "

@@ -24,7 +24,7 @@ from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
-from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, resolve_kernel
+from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
 from kdrbench.paradigms.task import doubts, searched_bandwidth
@@ -284,14 +284,14 @@ def resolved_kernel(estimator: Any, asked: Definitions, known: Known, task: Task
         # Its factor of n rows is made for those that need it.
         target = task.alignment_target if asked.family == "combination" else None
         rows = features if places is None else features[places]
-        return resolve_kernel(kernel, rows, n_components, target, seed=seed, threads=threads)
+        return build_kernel(kernel, rows, n_components, target, seed=seed, threads=threads)
     # What no kernel looks at is not read.
     drawn, count = np.zeros((1, features.shape[1])), len(features)
     if looks:
         count = count if places is None else len(places)
         chosen = _drawn(count, features.shape[1], seed)
         drawn = features.take(chosen if places is None else places[chosen])
-    return resolve_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=count)
+    return build_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=count)
 
 
 def _repeated(weights: FloatArray) -> NDArray[np.intp]:

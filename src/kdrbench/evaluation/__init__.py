@@ -1,6 +1,6 @@
 """How value, gradient and surrogate of a problem are evaluated; each evaluator has a module of its own."""
 
-from kdrbench.evaluation.cost_model import EVALUATORS, STREAMED_FAMILIES, Evaluation, Plan, explain, plan
+from kdrbench.evaluation.cost_model import EVALUATORS, STREAMED_FAMILIES, Evaluation, Plan, plan
 from kdrbench.evaluation.dispatched import DispatchedProblem, build_problem
 
 __all__ = [
@@ -10,6 +10,5 @@ __all__ = [
     "Evaluation",
     "Plan",
     "build_problem",
-    "explain",
     "plan",
 ]

@@ -198,7 +198,7 @@ class PairSums(Evaluator):
     def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
         moved, q = self._moved(np.hstack(list(directions))), projection.shape[1]
         parts = [moved[:, place : place + q] for place in range(0, moved.shape[1], q)]
-        turned = namespace_of(moved).concat(self._turned_together(projection, parts), axis=1)
+        turned = namespace_of(moved).concat(self._turned(projection, parts), axis=1)
         return np.stack(np.split(self._back(turned), len(directions), axis=1))
 
     def _hessian(self, projection: FloatArray, basis: FloatArray) -> FloatArray:
@@ -223,7 +223,9 @@ class PairSums(Evaluator):
 
     def _moved(self, direction: FloatArray) -> FloatArray:
         """Return X Z, in the evaluator's order of samples."""
-        return self._in_order(self._as_given(direction))
+        given = self._as_given(direction)
+        ordered: FloatArray = given if self._order is None else self._device.xp.take(given, self._order, axis=0)
+        return ordered
 
     def _as_given(self, direction: FloatArray) -> FloatArray:
         """Return X Z in the order of X."""
@@ -236,11 +238,6 @@ class PairSums(Evaluator):
         )
         return moved
 
-    def _in_order(self, rows: FloatArray) -> FloatArray:
-        """Return the rows of an array in the evaluator's order."""
-        ordered: FloatArray = rows if self._order is None else self._device.xp.take(rows, self._order, axis=0)
-        return ordered
-
     def _rows_in_order(self, rows: slice) -> FloatArray:
         """Return some rows of X, in the evaluator's order; in float64 on a device."""
         if self._order is None:
@@ -249,11 +246,6 @@ class PairSums(Evaluator):
             taken = self._device.xp.take(self._features, self._order[rows], axis=0)
         wide: FloatArray = self._device.wide(taken)
         return wide
-
-    def _zeros(self, *shape: int) -> FloatArray:
-        """Return zeros in float64 where the samples are."""
-        zeros: FloatArray = self._device.zeros(*shape)
-        return zeros
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         """Return V' sloped(V)."""
@@ -269,13 +261,9 @@ class PairSums(Evaluator):
             result += contiguous(given[rows, :].T, part.dtype) @ part
         return np.ascontiguousarray(2.0 * self._device.down(result).T)
 
-    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
-        """Return :meth:`_turned` of each R; for evaluators that share work among them to do better."""
-        return [self._turned(projection, one) for one in moved]
-
     @abstractmethod
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        """Return the derivative of sloped(P) along Z, for R = ``moved``, n x q."""
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+        """Return the derivative of sloped(P) along Z, n x q, for each R of ``moved``."""
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         """Return T of :func:`curvature_form`, an (m, q, m, q) array for V = ``moved`` (n x m)."""

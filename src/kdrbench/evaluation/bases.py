@@ -137,8 +137,8 @@ class Monomials(Basis):
         self._exponents, self._steps = monomial_steps(n_dimensions, degree)
         self._scales: FloatArray = np.exp(-gammaln(self._exponents + 1.0).sum(axis=1))
         places = {tuple(exponent): place for place, exponent in enumerate(self._exponents.tolist())}
-        self._n_lower = comb(n_dimensions + degree - 1, degree - 1) if degree else 0
-        lower = self._exponents[: self._n_lower]
+        lower = self._exponents[self._exponents.sum(axis=1) < degree]
+        self._n_lower = len(lower)
         self._above = [
             np.array([places[tuple(exponent)] for exponent in (lower + unit).tolist()], dtype=np.intp)
             for unit in np.eye(n_dimensions, dtype=np.int64)
@@ -150,7 +150,7 @@ class Monomials(Basis):
     def features(self, samples: FloatArray) -> FloatArray:
         """Return phi, m x c."""
         result = np.empty((self.size, samples.shape[1]))
-        np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples), out=result[0])
+        result[0] = np.exp(-0.5 * np.einsum("ac,ac->c", samples, samples)) if self.damped else 1.0
         # All monomials of one degree whose last variable is the same come from one product.
         for made, source, axis in self._steps:
             np.multiply(result[source], samples[axis], out=result[made])
@@ -275,7 +275,9 @@ class Landmarks(Basis):
         # D_a is diagonal: the groups are mixed before the tables are applied.
         own: FloatArray = tables[:, 0].T @ weights.T
         own *= features
-        return np.asarray(self._coordinates(n_terms) @ own)
+        rows = [np.ones(self.size), *self._points.T]
+        rows += [self._points[:, a] * self._points[:, b] for a, b in pairs_of(self.n_dimensions)]
+        return np.asarray(np.array(rows[:n_terms]) @ own)
 
     def left_out(self, samples: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rest and slope of each sample."""
@@ -299,12 +301,6 @@ class Landmarks(Basis):
         held = self._whitening.T @ self.features(samples)
         return np.asarray(np.maximum(1.0 - np.einsum("mc,mc->c", held, held), 0.0))
 
-    def _coordinates(self, n_terms: int) -> FloatArray:
-        rows = [np.ones(self.size), *self._points.T]
-        if n_terms > len(rows):
-            rows += [self._points[:, a] * self._points[:, b] for a, b in pairs_of(self.n_dimensions)]
-        return np.array(rows[:n_terms])
-
 
 class Powers(Monomials):
     """The monomials of (s u'v + c)^p, times a factor; not damped: d phi / du_a = D_a phi."""
@@ -321,11 +317,3 @@ class Powers(Monomials):
         self._scales = (
             factor * (scales * np.power(kernel.offset, degree - np.arange(degree + 1.0)))[powers] * self._scales
         )
-
-    def features(self, samples: FloatArray) -> FloatArray:
-        """Return phi, m x c."""
-        result = np.empty((self.size, samples.shape[1]))
-        result[0] = 1.0
-        for made, source, axis in self._steps:
-            np.multiply(result[source], samples[axis], out=result[made])
-        return result

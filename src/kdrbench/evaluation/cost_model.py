@@ -11,15 +11,9 @@
 | autograd | F as a formula, its derivatives by autograd; no surrogate | several times dense | n^2 |
 | pairwise_sum | a loop over pairs of samples | n^2 d^2, and n^2 steps of Python | n^2 |
 
-Features on a device, such as tensors of torch, have panels and factored there.
-The last two are never chosen, only requested: by rivals that are defined by them, and as oracles of the others. The
-first three are exact up to rounding, unless a tolerance allows single precision. ``class_sums`` has a proved error of
-the gradient, and is chosen for many samples; panels take over where the bandwidth is so narrow that no basis that is
-worth its cost has that error. ``low_rank`` is chosen only where a tolerance > 0 is given; its rank m is as large as the
-kernel and the tolerance make it, and panels take over where it would grow beyond a share of n. c is the cost of making
-and weighing one kernel value or one feature, measured in multiplications; there are m = C(q + p - 1, p - 1) features
-for degree p and k classes, or as many factors of Gamma where it has no classes. Threads have sums of their own, and few
-monomials are held.
+The last two are only made on request. c is the cost of making and weighing one kernel value or one feature, measured in
+multiplications; there are m = C(q + p - 1, p - 1) features for degree p and k classes, or as many factors of Gamma
+where it has no classes. docs/evaluation.md says when each is chosen, and how exact it is.
 """
 
 from __future__ import annotations
@@ -27,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Annotated
+
+import numpy as np
 
 from kdrbench.arrays import Device, is_device_array
 from kdrbench.errors import InputError
@@ -40,15 +36,7 @@ STREAMED_FAMILIES = ("linear", "squared", "polynomial", "gaussian")
 # Sums in single precision are this near, with a margin of ten.
 SINGLE_PRECISION = 1e-5
 EVALUATORS = (
-    "auto",
-    "dense",
-    "panels",
-    "factored",
-    "monomial_sums",
-    "class_sums",
-    "low_rank",
-    "autograd",
-    "pairwise_sum",
+    *("auto", "dense", "panels", "factored", "monomial_sums", "class_sums", "low_rank", "autograd", "pairwise_sum"),
 )
 
 # Measured on Wine, Cancer, WDBC and made data with one thread: below this the n x n arrays stay in the cache.
@@ -119,11 +107,6 @@ class Evaluation:
         return self.tolerance >= SINGLE_PRECISION
 
     @property
-    def here(self) -> Evaluation:
-        """The same by threads of this process, for few samples."""
-        return replace(self, engine=None, scheduler=None)
-
-    @property
     def exact(self) -> Evaluation:
         """The same on as many threads and in as much memory, without approximations and without a named evaluator."""
         return replace(self, evaluator="auto", tolerance=0.0)
@@ -142,38 +125,6 @@ class Plan:
         return f"{self.evaluator}{' in single precision' if self.single_precision else ''}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What time and memory are counted from; ``groups`` are classes, or factors where there are no classes."""
-
-    n: int
-    d: int
-    q: int
-    groups: int
-    has_classes: bool
-    threads: int
-
-    def pairs(self) -> float:
-        """Multiplications of a surrogate from all pairs."""
-        return self.n**2 / 2 * (self.d + 2 * self.q + 2 * PER_VALUE)
-
-    def factored(self, n_maps: int) -> float:
-        """Multiplications of a surrogate from ``n_maps`` features."""
-        sums = self.n if self.has_classes else self.n * self.groups
-        # And one product over pairs of classes.
-        passes = n_maps * ((sums + self.groups**2) * (self.d + self.q) + self.n * PER_VALUE)
-        return passes + self.n * self.d**2 + _FACTORED_OVERHEAD
-
-    def mib(self, evaluator: str, n_maps: int = 0) -> float:
-        """Memory of an evaluator beyond the data."""
-        if evaluator == "dense":
-            return _DENSE_ARRAYS * 8 * self.n**2 / _MIB
-        held = self.n * (2 * self.q + 2) + self.d**2
-        if evaluator == "factored":
-            held += self.groups * n_maps * self.d
-        return 8 * (held * self.threads + self.n * self.q) / _MIB
-
-
 def plan(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> Plan:
     """Return how projections to ``n_components`` are evaluated."""
     chosen = _plan(objective, n_components, evaluation or Evaluation())
@@ -187,43 +138,48 @@ def _plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Pl
         evaluator = evaluator_of_streamed(objective, asked.evaluator)
         by = "" if asked.scheduler is None else f" by the workers of {asked.scheduler}"
         return Plan(evaluator, f"{len(objective.features)} streamed samples{by}")
-    on_device = is_device_array(objective.features)
+    on_device, kernel = is_device_array(objective.features), objective.kernel
     if asked.evaluator != "auto":
         single = asked.single_precision and asked.evaluator in (("panels",) if on_device else ("panels", "factored"))
         return Plan(asked.evaluator, "asked for", single)
-    gamma, (n_samples, n_features) = objective.gamma, objective.features.shape
-    rank = len(gamma.weights)
-    groups = rank if gamma.codes is None else len(gamma.table)
-    sizes = _Sizes(n_samples, n_features, n_components, groups, gamma.codes is not None, asked.threads)
+    gamma, n = objective.gamma, objective.features.shape[0]
+    groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
     # What needs the samples in numpy is not for those on a device.
-    few_groups = not on_device and (sizes.has_classes or groups * _LARGEST_RANK <= n_samples)
-    large = n_samples >= _APPROXIMATION_SAMPLES
-    few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
-    least = SUMS_SAMPLES if few else _FACTOR_SAMPLES
-    if isinstance(objective.kernel, Gaussian) and n_samples >= least and few_groups:
-        return Plan("class_sums", f"{n_samples} samples of a Gaussian kernel")
-    if asked.tolerance > 0 and isinstance(objective.kernel, Gaussian) and large and few_groups:
-        return Plan("low_rank", f"{n_samples} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
+    few_groups = not on_device and (gamma.codes is not None or groups * _LARGEST_RANK <= n)
+    if isinstance(kernel, Gaussian) and few_groups:
+        few = asked.tolerance > 0 or n_components <= _PROVED_COMPONENTS
+        if n >= (SUMS_SAMPLES if few else _FACTOR_SAMPLES):
+            return Plan("class_sums", f"{n} samples of a Gaussian kernel")
+        if asked.tolerance > 0 and n >= _APPROXIMATION_SAMPLES:
+            return Plan("low_rank", f"{n} samples; a Gaussian to {asked.tolerance:g} of the trace of its matrix")
+    return _exact_plan(objective, n_components, asked)
+
+
+def _exact_plan(objective: TraceObjective, n_components: int, asked: Evaluation) -> Plan:
+    """Return the plan among features, n x n arrays and panels."""
+    on_device, kernel, gamma = is_device_array(objective.features), objective.kernel, objective.gamma
+    (n, d), budget = objective.features.shape, np.inf if asked.memory_mib is None else asked.memory_mib
     # Panels compute Gamma from its factors at each call: not worth it where these are nearly as large.
-    small = not on_device and (n_samples <= _DENSE_SAMPLES or rank > n_samples // 4)
-    if small and _fits(sizes.mib("dense"), asked):
-        general = Plan("dense", f"{n_samples} samples")
-    else:
-        general = Plan("panels", f"{n_samples} samples", asked.single_precision)
-    if not _has_factors(objective):
-        return Plan(general.evaluator, f"{general.reason}; the kernel has no exact factors", general.single_precision)
-    polynomial = as_polynomial(objective.kernel)
+    small = not on_device and (n <= _DENSE_SAMPLES or len(gamma.weights) > n // 4)
+    dense = small and _DENSE_ARRAYS * 8 * n**2 / _MIB <= budget
+    general = Plan("dense" if dense else "panels", f"{n} samples", asked.single_precision and not dense)
+    polynomial = as_polynomial(kernel)
+    if polynomial is None and not isinstance(kernel, Squared):
+        return replace(general, reason=f"{general.reason}; the kernel has no exact factors")
     n_maps = 1 if polynomial is None else n_monomials(n_components, polynomial.degree - 1)
-    factored = sizes.factored(n_maps)
-    saved = sizes.pairs() / factored
-    if not _fits(sizes.mib("factored", n_maps), asked):
-        reason = f"sums over {n_maps} features would take {sizes.mib('factored', n_maps):.0f} MiB"
-        return Plan(general.evaluator, reason, general.single_precision)
+    groups = len(gamma.weights) if gamma.codes is None else len(gamma.table)
+    held = n * (2 * n_components + 2) + d**2 + groups * n_maps * d
+    mib = 8 * (held * asked.threads + n * n_components) / _MIB
+    if mib > budget:
+        return replace(general, reason=f"sums over {n_maps} features would take {mib:.0f} MiB")
+    # Multiplications of a surrogate from features, with one product over pairs of classes, and from all pairs.
+    sums = (n if gamma.codes is not None else n * groups) + groups**2
+    factored = n_maps * (sums * (d + n_components) + n * PER_VALUE) + n * d**2 + _FACTORED_OVERHEAD
+    saved = n**2 / 2 * (d + 2 * n_components + 2 * PER_VALUE) / factored
     if saved > 1:
-        reason = f"{n_maps} features stand for {n_samples} samples: {saved:.1f} times less work"
+        reason = f"{n_maps} features stand for {n} samples: {saved:.1f} times less work"
         return Plan("factored", reason, asked.single_precision and not on_device)
-    reason = f"{n_maps} features for {n_samples} samples would be {1 / saved:.1f} times the work"
-    return Plan(general.evaluator, reason, general.single_precision)
+    return replace(general, reason=f"{n_maps} features for {n} samples would be {1 / saved:.1f} times the work")
 
 
 def largest_rank(n_samples: int, memory_mib: float | None = None) -> int:
@@ -256,19 +212,6 @@ def nearby(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evalua
         return None if asked.tolerance > 0.0 else replace(asked, tolerance=rough)
     rougher = [tolerance for tolerance in _SUMS_TOLERANCES if tolerance > _ROUGHER * asked.tolerance]
     return replace(asked, evaluator="class_sums", tolerance=rougher[0]) if rougher else None
-
-
-def explain(objective: TraceObjective, n_components: int, evaluation: Evaluation | None = None) -> str:
-    """Say in one sentence how the problem is evaluated for projections to ``n_components``, and why."""
-    return str(plan(objective, n_components, evaluation))
-
-
-def _fits(mib: float, asked: Evaluation) -> bool:
-    return asked.memory_mib is None or mib <= asked.memory_mib
-
-
-def _has_factors(objective: TraceObjective) -> bool:
-    return isinstance(objective.kernel, Squared) or as_polynomial(objective.kernel) is not None
 
 
 def as_polynomial(kernel: object) -> Polynomial | None:

@@ -17,16 +17,16 @@ Source: NeurIPS 2019, Theorem 3 and Table 2 (there with constant factors dropped
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.kernels import Pairing, RelativeGaussian, Term, terms_of
+from kdrbench.kernels import Kernel, Pairing, RelativeGaussian, Term, terms_of
 from kdrbench.kernels.family import FloatArray, pairing_values, value_and_derivative
 from kdrbench.problems import TraceObjective
 
-Elementwise = Callable[[Term, FloatArray], FloatArray]
+_Parts = Callable[[Kernel, FloatArray], tuple[FloatArray, ...]]
 
 
 class DenseProblem(PairSums):
@@ -35,42 +35,36 @@ class DenseProblem(PairSums):
     def __init__(self, objective: TraceObjective) -> None:
         super().__init__(objective.array)
         self._gamma = objective.gamma.dense()
-        self._terms: dict[Pairing, list[Term]] = {}
-        for term in terms_of(objective.kernel):
-            self._terms.setdefault(term.kernel.pairing, []).append(term)
+        self._terms = terms_of(objective.kernel)
         self._forget()
 
     def _value(self, projection: FloatArray) -> float:
         self._move_to(projection)
-        values = self._summed(lambda term, beta: term.kernel.value(beta))
-        return sum(float(np.vdot(self._gamma, value)) for value in values.values())
+        return self._weighed(self._summed(lambda kernel, beta: (kernel.value(beta),)))
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         self._move_to(projection)
         if "slopes" in self._held:
             return self._value(projection), self._gradient(projection)
-        value, slopes = 0.0, {}
-        for pairing, terms in self._terms.items():
-            values, slopes[pairing] = _summed(
-                terms, self._beta[pairing], lambda term, beta: value_and_derivative(term.kernel, beta)
-            )
-            value += float(np.vdot(self._gamma, values))
-            slopes[pairing] *= self._gamma
-        self._held["slopes"] = slopes
-        return value, self._gradient(projection)
+        both = self._summed(value_and_derivative)
+        self._held["slopes"] = {pairing: self._gamma * slopes for pairing, (_, slopes) in both.items()}
+        return self._weighed(both), self._gradient(projection)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         self._move_to(projection)
         return _weighted(self._slopes(), columns)
 
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         self._move_to(projection)
-        samples = self._features @ projection
-        turned = {
-            pairing: curvature * _beta_derivative(pairing, samples, moved)
-            for pairing, curvature in self._curvatures().items()
-        }
-        return _weighted(self._slopes(), moved) + _weighted(turned, samples)
+        samples, slopes, curvatures = self._features @ projection, self._slopes(), self._curvatures()
+        results = []
+        for part in moved:
+            turned = {
+                pairing: curvature * _beta_derivative(pairing, samples, part)
+                for pairing, curvature in curvatures.items()
+            }
+            results.append(_weighted(slopes, part) + _weighted(turned, samples))
+        return results
 
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         self._move_to(projection)
@@ -86,11 +80,11 @@ class DenseProblem(PairSums):
         return self._surrogate_from(self._slopes())
 
     def _initial_surrogate(self) -> FloatArray:
-        slopes = {
-            pairing: sum(term.weight * _initial_slope(term, len(self._gamma)) for term in terms) * self._gamma
-            for pairing, terms in self._terms.items()
-        }
-        return self._surrogate_from(slopes)
+        slopes: dict[Pairing, FloatArray] = {}
+        for term in self._terms:
+            slope = term.weight * _initial_slope(term, len(self._gamma))
+            slopes[term.kernel.pairing] = slopes.get(term.kernel.pairing, 0.0) + slope
+        return self._surrogate_from({pairing: slope * self._gamma for pairing, slope in slopes.items()})
 
     def _forget(self) -> None:
         self._point: FloatArray | None = None
@@ -103,27 +97,39 @@ class DenseProblem(PairSums):
             return
         self._forget()
         samples = self._features @ projection
-        self._beta = {pairing: pairing_values(pairing, samples) for pairing in self._terms}
+        pairings = dict.fromkeys(term.kernel.pairing for term in self._terms)
+        self._beta = {pairing: pairing_values(pairing, samples) for pairing in pairings}
         self._point = projection.copy()
 
-    def _summed(self, function: Elementwise) -> dict[Pairing, FloatArray]:
-        """Return sum_i mu_i function_i(beta) for each pairing."""
-        return {
-            pairing: _summed(terms, self._beta[pairing], lambda term, beta: (function(term, beta),))[0]
-            for pairing, terms in self._terms.items()
-        }
+    def _summed(self, function: _Parts) -> dict[Pairing, tuple[FloatArray, ...]]:
+        """Return sum_i mu_i g_i(beta) for each pairing, and each array g that ``function`` returns."""
+        totals: dict[Pairing, tuple[FloatArray, ...]] = {}
+        for term in self._terms:
+            pairing = term.kernel.pairing
+            parts = function(term.kernel, self._beta[pairing])
+            for number, part in enumerate(parts):
+                if term.weight != 1.0:
+                    part *= float(term.weight)
+                if pairing in totals:
+                    totals[pairing][number][:] += part
+            totals.setdefault(pairing, parts)
+        return totals
+
+    def _weighed(self, sums: dict[Pairing, tuple[FloatArray, ...]]) -> float:
+        """Return sum_ij Gamma_ij v_ij of the first array v of each pairing."""
+        return sum(float(np.vdot(self._gamma, parts[0])) for parts in sums.values())
 
     def _slopes(self) -> dict[Pairing, FloatArray]:
         """Return G = Gamma * f'(beta), made once a point."""
-        return self._once("slopes", lambda term, beta: term.kernel.derivative(beta))
+        return self._once("slopes", lambda kernel, beta: (kernel.derivative(beta),))
 
     def _curvatures(self) -> dict[Pairing, FloatArray]:
         """Return Gamma * f''(beta), made once a point."""
-        return self._once("curvatures", lambda term, beta: term.kernel.second_derivative(beta))
+        return self._once("curvatures", lambda kernel, beta: (kernel.second_derivative(beta),))
 
-    def _once(self, name: str, function: Elementwise) -> dict[Pairing, FloatArray]:
+    def _once(self, name: str, function: _Parts) -> dict[Pairing, FloatArray]:
         if name not in self._held:
-            self._held[name] = self._summed(function)
+            self._held[name] = {pairing: parts[0] for pairing, parts in self._summed(function).items()}
             for weights in self._held[name].values():
                 weights *= self._gamma
         return self._held[name]
@@ -131,22 +137,6 @@ class DenseProblem(PairSums):
     def _surrogate_from(self, slopes: dict[Pairing, FloatArray]) -> FloatArray:
         surrogate: FloatArray = self._features.T @ _weighted(slopes, self._features)
         return 0.5 * (surrogate + surrogate.T)
-
-
-def _summed(
-    terms: Iterable[Term], beta: FloatArray, function: Callable[[Term, FloatArray], tuple[FloatArray, ...]]
-) -> tuple[FloatArray, ...]:
-    """Return sum_i mu_i g_i(beta) for each array g that ``function`` returns."""
-    totals: list[FloatArray] = []
-    for term in terms:
-        for place, part in enumerate(function(term, beta)):
-            if term.weight != 1.0:
-                part *= float(term.weight)
-            if place == len(totals):
-                totals.append(part)
-            else:
-                totals[place] += part
-    return tuple(totals)
 
 
 def _beta_derivative(pairing: Pairing, samples: FloatArray, moved: FloatArray) -> FloatArray:

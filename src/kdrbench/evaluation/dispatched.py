@@ -5,43 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from kdrbench.arrays import is_device_array
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
-from kdrbench.evaluation.cost_model import (
-    PROVED,
-    Evaluation,
-    Plan,
-    accuracy,
-    largest_rank,
-    nearby,
-    plan,
-    too_narrow,
-)
+from kdrbench.evaluation.cost_model import PROVED, Evaluation, Plan, accuracy, largest_rank, nearby, plan, too_narrow
 from kdrbench.evaluation.row_space import RowSpace, row_space_of, spanning
 from kdrbench.kernels import has_constant_slope
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import Counters, Problem, TraceObjective
 from kdrbench.samples import Report
 
-_Arguments = ParamSpec("_Arguments")
-_Answer = TypeVar("_Answer")
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 Shared = dict[tuple[str, bool], Evaluator]
 
 
 def _answered_at(
-    oracle: Callable[Concatenate[Evaluator, FloatArray, _Arguments], _Answer],
-) -> Callable[Concatenate[DispatchedProblem, FloatArray, _Arguments], _Answer]:
+    oracle: Callable[Concatenate[Evaluator, FloatArray, Arguments], Answer],
+) -> Callable[Concatenate[DispatchedProblem, FloatArray, Arguments], Answer]:
     """Return the oracle of a dispatched problem: the same call to the evaluator that answers at W."""
 
     @wraps(oracle)
     def dispatched(
-        self: DispatchedProblem, projection: FloatArray, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Answer:
+        self: DispatchedProblem, projection: FloatArray, /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Answer:
         answer = oracle(self.evaluator(projection), projection, *args, **kwargs)
         if self.observer is not None:
             self.observer(oracle.__name__, projection, answer)
@@ -139,7 +131,7 @@ class DispatchedProblem:
         if objective.gamma.n_samples <= n_samples:
             return None
         chosen = np.sort(objective.gamma.spread_out(n_samples, rng))
-        smaller = DispatchedProblem(objective.of(chosen), self.evaluation.here)
+        smaller = DispatchedProblem(objective.of(chosen), replace(self.evaluation, engine=None, scheduler=None))
         smaller.report = self.report
         return smaller
 
@@ -148,7 +140,9 @@ class DispatchedProblem:
         if self.evaluation.evaluator == "pairwise_sum":
             # The slow original has a d x d matrix for each pair, however large d is.
             return None
-        if (within := self._within()) is None or (space := spanning(within, projection)) is None:
+        if not self._row_space:
+            self._row_space.append(None if self.objective.is_streamed else row_space_of(self.objective.array))
+        if (within := self._row_space[0]) is None or (space := spanning(within, projection)) is None:
             return None
         smaller = self._joined(DispatchedProblem(replace(self.objective, features=space.features), self.evaluation))
         self._in_its_place = ("in the row space, ", smaller)
@@ -158,11 +152,6 @@ class DispatchedProblem:
         """Return another form of this problem, whose calls are counted, reported and seen with its own."""
         other.counters, other.report, other.observer = self.counters, self.report, self.observer
         return other
-
-    def _within(self) -> RowSpace | None:
-        if not self._row_space:
-            self._row_space.append(None if self.objective.is_streamed else row_space_of(self.objective.array))
-        return self._row_space[0]
 
     def evaluator(self, projection: FloatArray) -> Evaluator:
         """Return the evaluator that answers calls at W."""
@@ -189,20 +178,16 @@ class DispatchedProblem:
         if name not in self._own:
             key = (name, self.evaluation.evaluator == name)
             if key not in self._shared:
-                self._shared[key] = self._make(chosen)
+                if is_device_array(self.objective.features) and name not in ("factored", "panels"):
+                    raise InputError(
+                        f"evaluator {name!r} is for arrays of numpy; for those of a device there are auto, "
+                        "factored and panels"
+                    )
+                self._shared[key] = _made(self.objective, chosen, self.evaluation)
             self._own[name] = self._shared[key].fresh()
         evaluator = self._own[name]
         evaluator.counters, evaluator.report = self.counters, self.report
         return evaluator
-
-    def _make(self, chosen: Plan) -> Evaluator:
-        asked = self.evaluation
-        if is_device_array(self.objective.features) and chosen.evaluator not in ("factored", "panels"):
-            raise InputError(
-                f"evaluator {chosen.evaluator!r} is for arrays of numpy; for those of a device there are auto, "
-                "factored and panels"
-            )
-        return made(self.objective, chosen, asked)
 
     def initial_surrogate(self) -> FloatArray:
         """Return Phi_0."""
@@ -218,44 +203,34 @@ class DispatchedProblem:
     surrogate_products = _answered_at(Evaluator.surrogate_products)
 
 
-def made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator:
+# Module, class, and the options it takes.
+_CLASSES = {
+    "dense": ("dense", "DenseProblem", ()),
+    "panels": ("panels", "PanelProblem", ("threads", "single_precision")),
+    "factored": ("factored", "FactoredProblem", ("threads", "single_precision")),
+    "monomial_sums": ("streaming", "sums_of_monomials", ("threads", "engine")),
+    "class_sums": ("gaussian_sums", "ClassSumsProblem", ("threads", "engine", "accuracy", "proved")),
+    "low_rank": ("low_rank", "LowRankProblem", ("threads", "tolerance", "max_rank")),
+    "autograd": ("on_request", "AutomaticProblem", ()),
+    "pairwise_sum": ("on_request", "PairwiseSumProblem", ()),
+}
+
+
+def _made(objective: TraceObjective, chosen: Plan, asked: Evaluation) -> Evaluator:
     """Return the evaluator that a plan names; its module is imported when it is first made."""
-    threads, single = asked.threads, chosen.single_precision
-    match chosen.evaluator:
-        case "dense":
-            from kdrbench.evaluation.dense import DenseProblem
-
-            return DenseProblem(objective)
-        case "panels":
-            from kdrbench.evaluation.panels import PanelProblem
-
-            return PanelProblem(objective, threads=threads, single_precision=single)
-        case "factored":
-            from kdrbench.evaluation.factored import FactoredProblem
-
-            return FactoredProblem(objective, threads=threads, single_precision=single)
-        case "monomial_sums":
-            from kdrbench.evaluation.streaming import sums_of_monomials
-
-            return sums_of_monomials(objective, threads=threads, engine=asked.engine)
-        case "class_sums":
-            from kdrbench.evaluation.gaussian_sums import ClassSumsProblem
-
-            proved, near = not asked.tolerance, asked.tolerance or PROVED
-            return ClassSumsProblem(objective, accuracy=near, proved=proved, threads=threads, engine=asked.engine)
-        case "low_rank":
-            from kdrbench.evaluation.low_rank import LowRankProblem
-
-            n_samples = objective.features.shape[0]
-            most = largest_rank(n_samples, asked.memory_mib) if asked.evaluator == "auto" else None
-            return LowRankProblem(objective, tolerance=asked.tolerance, threads=threads, max_rank=most)
-        case "autograd":
-            from kdrbench.evaluation.on_request import AutomaticProblem
-
-            return AutomaticProblem(objective)
-    from kdrbench.evaluation.on_request import PairwiseSumProblem
-
-    return PairwiseSumProblem(objective)
+    module, name, options = _CLASSES[chosen.evaluator]
+    most = largest_rank(objective.features.shape[0], asked.memory_mib) if asked.evaluator == "auto" else None
+    values = {
+        "threads": asked.threads,
+        "engine": asked.engine,
+        "single_precision": chosen.single_precision,
+        "tolerance": asked.tolerance,
+        "accuracy": asked.tolerance or PROVED,
+        "proved": not asked.tolerance,
+        "max_rank": most,
+    }
+    evaluator = getattr(import_module(f"kdrbench.evaluation.{module}"), name)
+    return cast(Evaluator, evaluator(objective, **{option: values[option] for option in options}))
 
 
 def build_problem(

@@ -33,15 +33,15 @@ import numpy as np
 
 from kdrbench.arrays import Device, contiguous, inner, is_device_array, namespace_of, row_products
 from kdrbench.errors import InputError
-from kdrbench.evaluation.base import PairSums, curvature_form
+from kdrbench.evaluation.base import PairSums
 from kdrbench.evaluation.bases import monomial_steps
 from kdrbench.evaluation.cost_model import as_polynomial, n_monomials
 from kdrbench.evaluation.skyline import WeightedGrams
 from kdrbench.evaluation.weights import GammaSums, Rows, cleaned_degrees, initial_surrogate, rows_of, weighted_gram
-from kdrbench.kernels import Pairing, Polynomial, Squared
+from kdrbench.kernels import Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
-from kdrbench.samples.passes import chunks, run_pass
+from kdrbench.samples.passes import run_pass
 
 # Monomials up to this number of entries are held between calls at one W; larger ones are made chunk by chunk.
 _HELD_ENTRIES = 4_000_000
@@ -104,10 +104,12 @@ class FactoredProblem(PairSums):
         applied = point.factor * self._sums.applied(point.slope_features, columns)
         return applied - point.own_slopes[:, None] * columns
 
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         if not self._has_curvature():
-            return self._sloped(projection, moved)
-        point = self._at(projection)
+            return [self._sloped(projection, part) for part in moved]
+        return [self._turned_along(self._at(projection), part) for part in moved]
+
+    def _turned_along(self, point: _Point, moved: FloatArray) -> FloatArray:
         samples, features, changes = point.samples, point.slope_features, point.changes_along(moved)
         # The derivative of (Gamma * BB') P: of B on the left, and of B'P.
         collected = self._sums.collected(features, moved) + self._sums.collected(changes, samples)
@@ -125,20 +127,23 @@ class FactoredProblem(PairSums):
 
         What the diagonals take away is the same in both terms of T.
         """
-        if not self._device.is_host:
-            return super()._hessian(projection, basis)
-        point, cast, sums = self._at(projection), basis.astype(self._features.dtype, copy=False), self._sums
+        point, sums, device, xp = self._at(projection), self._sums, self._device, self._device.xp
         samples, curved, (m, q) = point.samples, self._has_curvature(), (basis.shape[1], projection.shape[1])
-        first, second = np.triu_indices(q)
+        (first, second), cast = np.triu_indices(q), contiguous(device.up(basis), samples.dtype)
+        is_square = device.up((first == second).astype(float))
 
         def moved(rows: slice) -> FloatArray:
-            return self._rows_in_order(rows) @ cast
+            here: FloatArray = self._rows_in_order(rows) @ cast
+            return here
 
         def crossed(rows: slice) -> FloatArray:
-            return (moved(rows)[:, :, None] * samples[rows][:, None, :]).reshape(-1, m * q)
+            both: FloatArray = xp.reshape(moved(rows)[:, :, None] * samples[rows, :][:, None, :], (-1, m * q))
+            return both
 
         def products(rows: slice) -> FloatArray:
-            return samples[rows][:, first] * samples[rows][:, second]
+            here = samples[rows, :].T
+            both: FloatArray = xp.take(here, device.up(first), axis=0) * xp.take(here, device.up(second), axis=0)
+            return both.T
 
         form = np.zeros((m, q, m, q))
         if curved:
@@ -147,33 +152,22 @@ class FactoredProblem(PairSums):
             collected = point.bend * sums.collected(point.curvature_features, products, self.report)
 
         def visit(total: FloatArray, rows: slice) -> None:
-            here, entries = moved(rows), -2.0 * point.own_slopes[rows, None] * (first == second)
+            here, entries = moved(rows), -2.0 * point.own_slopes[rows, None] * is_square
             if curved:
                 entries += 2.0 * sums.spread_over(rows_of(point.curvature_features, rows), collected, rows)
                 entries -= 4.0 * point.own_curvatures[rows, None] * products(rows)
-            for part, weights in zip(total, entries.T, strict=True):
-                part += (here.T * weights) @ here
+            for number in range(len(first)):
+                total[number, :, :] += (here.T * entries[:, number]) @ here
 
-        parts = run_pass(chunks(len(samples)), self._threads, lambda: np.zeros((len(first), m, m)), visit, self.report)
+        parts = run_pass(sums.chunks_of(m), self._threads, lambda: device.zeros(len(first), m, m), visit, self.report)
         sloped = 2.0 * point.factor * sums.quadratic(point.slope_features, moved, self.report)
-        totals = np.sum(parts, axis=0)
+        totals = device.down(sum(parts[1:], parts[0]))
         totals[first == second] += sloped
         upper = np.zeros_like(form)
         upper[:, first, :, second] = totals
         form += upper + np.where(np.eye(q, dtype=bool)[:, None, :], 0.0, upper.transpose(0, 3, 2, 1))
         flat = form.reshape(m * q, -1)
         return np.asarray(0.5 * (flat + flat.T))
-
-    def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        point, m, q = self._at(projection), moved.shape[1], projection.shape[1]
-        if not self._has_curvature():
-            return np.zeros((m, q, m, q))
-
-        def weighted(columns: FloatArray) -> FloatArray:
-            applied = point.bend * self._sums.applied(point.curvature_features, columns)
-            return applied - point.own_curvatures[:, None] * columns
-
-        return self._device.down(curvature_form(Pairing.DOT, weighted, moved, point.samples))
 
     def _surrogate(self, projection: FloatArray) -> FloatArray:
         if not self._has_curvature():
@@ -201,11 +195,7 @@ class FactoredProblem(PairSums):
         """Return the quantities at W, held until the next W."""
         if self._point is None or not np.array_equal(self._point.projection, projection):
             self._point = _Point(
-                projection.copy(),
-                self._moved(projection),
-                self._polynomial,
-                self._sums,
-                self._diagonal,
+                projection.copy(), self._moved(projection), self._polynomial, self._sums, self._diagonal
             )
         return self._point
 

@@ -109,10 +109,6 @@ class ClassSumsProblem(SumsProblem):
         self._chosen: Choice | None = None
         self._demand: float = _MARGIN * self.accuracy
 
-    def basis_at(self, projection: FloatArray) -> Basis:
-        """Return the basis that is used at W."""
-        return self._chosen_at(projection).basis
-
     def suffices_at(self, projection: FloatArray) -> bool:
         """Return whether a basis that is worth its cost is near enough at W, as far as some of the samples show."""
         return self._chosen_at(projection).suffices

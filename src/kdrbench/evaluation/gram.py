@@ -13,12 +13,16 @@ A factor is K = L R' with its diagonal taken away. Polynomials of dot products h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
 from kdrbench.evaluation.cost_model import Evaluation, as_polynomial, n_monomials
+from kdrbench.evaluation.factored import monomial_features
 from kdrbench.kernels import Combination, Kernel, Squared, Term, gram_matrix, restricted, terms_of
+from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.combination import kernel_values
 from kdrbench.kernels.family import FloatArray
 from kdrbench.samples.passes import run_pass
@@ -102,32 +106,21 @@ class PanelGram(HollowGram):
     ) -> None:
         super().__init__(len(samples))
         self._terms, self._samples, self._threads, self._panel = terms_of(kernel), samples, threads, panel
-        self._kept: dict[tuple[int, int], FloatArray] | None = {} if kept else None
+        self._keeps, self._kept = kept, dict[tuple[int, int], FloatArray]()
 
     def applied(self, columns: FloatArray) -> FloatArray:
         """Return K V."""
 
-        def share(number: int) -> FloatArray:
-            total = np.zeros_like(columns)
-            for place, (rows, others) in enumerate(self._blocks()):
-                if place % _SHARES != number:
-                    continue
+        def visit(shares: dict[int, FloatArray], number: int) -> None:
+            total = shares[number] = np.zeros_like(columns)
+            for rows, others in islice(self._blocks(), number, None, _SHARES):
                 block = self._block(rows, others)
                 total[rows] += block @ columns[others]
                 if rows != others:
                     total[others] += block.T @ columns[rows]
-            return total
 
-        def visit(found: dict[int, FloatArray], number: int) -> None:
-            found[number] = share(number)
-
-        found: dict[int, FloatArray] = {}
-        for part in run_pass(range(_SHARES), self._threads, dict, visit):
-            found |= part
-        result = np.zeros_like(columns)
-        for number in range(_SHARES):
-            result += found[number]
-        return result
+        shares = dict(ChainMap(*run_pass(range(_SHARES), self._threads, dict, visit)))
+        return sum((shares[number] for number in range(_SHARES)), np.zeros_like(columns))
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
         starts = range(0, self.n_samples, self._panel)
@@ -137,7 +130,7 @@ class PanelGram(HollowGram):
 
     def _block(self, rows: slice, columns: slice) -> FloatArray:
         place = (rows.start, columns.start)
-        if self._kept is not None and place in self._kept:
+        if place in self._kept:
             return self._kept[place]
         terms = [Term(term.weight, restricted(term.kernel, rows, columns)) for term in self._terms]
         block = kernel_values(terms, self._samples[rows], self._samples[columns])
@@ -145,7 +138,7 @@ class PanelGram(HollowGram):
             # Symmetric but for the rounding of a product of a matrix with itself.
             block = 0.5 * (block + block.T)
             np.fill_diagonal(block, 0.0)
-        if self._kept is not None:
+        if self._keeps:
             self._kept[place] = block
         return block
 
@@ -170,8 +163,6 @@ def gram_operator(
         widest = int(min(n_samples // _RANK_SHARE, budget * 2**20 / (8 * n_samples)))
         factors = _exact_factors(kernel, samples, widest)
         if factors is None and evaluation.tolerance > 0:
-            from kdrbench.kernels.bounded_factor import bounded_factor
-
             allowed = min(widest, int(_RANK_ROOTS * np.sqrt(n_samples)) if rank is None else rank)
             factors = bounded_factor(kernel, samples, evaluation.tolerance, allowed, always=rank is not None)
         if factors is not None:
@@ -184,29 +175,22 @@ def _exact_factors(
     kernel: Kernel | Combination, samples: FloatArray, widest: int
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return L and R with LR' = K exactly, side by side for the members of a combination; ``None`` if too wide."""
-    n_components, terms = samples.shape[1], terms_of(kernel)
-    width = 0
-    for term in terms:
+    n_components, left, right = samples.shape[1], list[FloatArray](), list[FloatArray]()
+    for term in terms_of(kernel):
         polynomial = as_polynomial(term.kernel)
         if polynomial is None and not isinstance(term.kernel, Squared):
             return None
-        width += n_components + 2 if polynomial is None else n_monomials(n_components, polynomial.degree)
-    if width > widest:
-        return None
-    from kdrbench.evaluation.factored import monomial_features
-
-    left, right = [], []
-    for term in terms:
-        polynomial = as_polynomial(term.kernel)
+        widest -= n_components + 2 if polynomial is None else n_monomials(n_components, polynomial.degree)
+        if widest < 0:
+            return None
         if polynomial is None:
             ones, centred = np.ones((len(samples), 1)), samples - samples.mean(axis=0)
             squares = np.einsum("ij,ij->i", centred, centred)[:, None]
             left.append(term.weight * np.hstack([centred, -squares, -ones]))
             right.append(np.hstack([2.0 * centred, ones, squares]))
         else:
-            monomials = monomial_features(samples, polynomial.degree, polynomial.offset, polynomial.scale)
-            left.append(monomials if term.weight == 1.0 else term.weight * monomials)
-            right.append(monomials)
+            right.append(monomial_features(samples, polynomial.degree, polynomial.offset, polynomial.scale))
+            left.append(right[-1] if term.weight == 1.0 else term.weight * right[-1])
     # One member's are not copied.
     return (left[0], right[0]) if len(left) == 1 else (np.hstack(left), np.hstack(right))
 

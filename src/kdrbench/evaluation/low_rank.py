@@ -15,6 +15,7 @@ Source: :mod:`kdrbench.kernels.bounded_factor` for the factor.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,9 +24,8 @@ from numpy.typing import NDArray
 
 from kdrbench.errors import InputError
 from kdrbench.evaluation.base import PairSums, curvature_form
-from kdrbench.evaluation.cost_model import PER_VALUE, SINGLE_PRECISION
+from kdrbench.evaluation.cost_model import SINGLE_PRECISION
 from kdrbench.evaluation.pairs import single_precision_features
-from kdrbench.evaluation.panels import PanelProblem
 from kdrbench.evaluation.weights import GammaSums, initial_surrogate, weighted_gram
 from kdrbench.kernels import Gaussian, terms_of
 from kdrbench.kernels.bounded_factor import Factor, pivoted_cholesky
@@ -33,9 +33,6 @@ from kdrbench.kernels.combination import kernel_values
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value
 from kdrbench.problems import TraceObjective
-
-# Samples that tell whether a factor of all may be small enough.
-_TOLD_BY = 1000
 
 
 class LowRankProblem(PairSums):
@@ -60,33 +57,20 @@ class LowRankProblem(PairSums):
         self._kernel = objective.kernel
         self._pivots: tuple[NDArray[np.intp], ...] | None = None
         self._zero_diagonal = objective.gamma.zero_diagonal
-        self._promising: bool | None = None
         self._forget()
-
-    def rank_at(self, projection: FloatArray) -> int:
-        """Return the rank m of the factor at W."""
-        return int(self._at(projection).factor.shape[1])
 
     def linearised_at(self, projection: FloatArray) -> LowRankProblem:
         """Return the problem whose factors have the pivots of W everywhere, and so change smoothly; counters shared."""
         twin = self.fresh()
         twin.counters, twin.report = self.counters, self.report
-        twin._pivots, twin._promising = self._at(projection).pivots, True
+        twin._pivots = self._at(projection).factored.pivots
         # Only one factor is held at a time: from here on the twin is called.
         self._forget()
         return twin
 
     def suffices_at(self, projection: FloatArray) -> bool:
-        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was.
-
-        At the first W some of the samples tell first: what a factor of theirs leaves, all samples' leave at least.
-        """
-        if self._promising is None:
-            few = self._projected(projection, slice(None, None, max(1, len(self._features) // _TOLD_BY)))
-            self._promising = self._kept(self._factor(few))
-        return self._promising and self._kept(self._at(projection).factored)
-
-    def _kept(self, factor: Factor) -> bool:
+        """Return whether the tolerance is kept at W; a ``max_rank`` may have been reached before it was."""
+        factor = self._at(projection).factored
         return factor.trace <= self.tolerance * len(factor.columns)
 
     def _forget(self) -> None:
@@ -109,23 +93,7 @@ class LowRankProblem(PairSums):
         result *= 2.0 * slope
         return result
 
-    def _hessian_vectors(self, projection: FloatArray, directions: FloatArray) -> FloatArray:
-        # A factor of rank m takes m q^2 multiplications a sample, all pairs n q: with many components these are fewer.
-        n_samples, q = len(self._features), projection.shape[1]
-        by_factor = 4 * self.rank_at(projection) * q * (q + 1)
-        if by_factor < n_samples / 2 * (7 * q + PER_VALUE):
-            return super()._hessian_vectors(projection, directions)
-        self._pairs.report = self.report
-        return self._pairs._hessian_vectors(projection, directions)
-
-    @cached_property
-    def _pairs(self) -> PanelProblem:
-        return PanelProblem(self._objective, threads=self._threads, single_precision=self._dtype is np.float32)
-
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        return self._turned_together(projection, [moved])[0]
-
-    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         """Return the derivative of sloped(P) along each tangent: the columns made of P alone are summed once."""
         samples = self._at(projection).samples
         n, q = samples.shape
@@ -194,26 +162,32 @@ class LowRankProblem(PairSums):
         if self._point is None or not np.array_equal(self._point.projection, projection):
             # The old factor is as large as the new one.
             self._forget()
-            samples = self._projected(projection, slice(None))
+            samples = self._projected(projection)
             self._point = _Point(projection.copy(), samples, self._factor(samples), self._sums)
         return self._point
 
-    def _projected(self, projection: FloatArray, rows: slice) -> FloatArray:
-        samples: FloatArray = (self._features[rows] @ projection.astype(self._dtype, copy=False)).astype(np.float64)
+    def _projected(self, projection: FloatArray) -> FloatArray:
+        samples: FloatArray = (self._features @ projection.astype(self._dtype, copy=False)).astype(np.float64)
         # Squared distances are differences of squares; degrees and products are blind to an offset.
         samples -= samples.mean(axis=0)
         return samples
 
 
+@dataclass
 class _Point:
     """One W with the factor of its kernel matrix."""
 
-    def __init__(self, projection: FloatArray, samples: FloatArray, factor: Factor, sums: GammaSums) -> None:
-        self.projection, self.samples = projection, samples
-        self.factored, self._sums = factor, sums
-        self.factor, self.pivots = factor.columns, factor.pivots
+    projection: FloatArray
+    samples: FloatArray
+    factored: Factor
+    sums: GammaSums
+
+    @property
+    def factor(self) -> FloatArray:
+        """B."""
+        return self.factored.columns
 
     @cached_property
     def degrees(self) -> FloatArray:
         """(Gamma * BB') 1, its diagonal kept."""
-        return self._sums.applied(self.factor, np.ones_like(self.factor[:, :1]))[:, 0]
+        return self.sums.applied(self.factor, np.ones_like(self.factor[:, :1]))[:, 0]

@@ -24,7 +24,7 @@ Source: Wu, Ioannidis, Sznaier, Li, Kaeli, Dy, "Iterative Spectral Method for Al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ from kdrbench.kernels import (
     Pairing,
     Polynomial,
     Squared,
-    Term,
     restricted,
     terms_of,
 )
@@ -68,17 +67,16 @@ class AutomaticProblem(Evaluator):
         self._terms = terms_of(objective.kernel)
         with needed_for("the evaluator autograd"):
             import autograd  # noqa: F401
-        differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
-        # Squared distances are differences of squares, which an offset would swallow.
-        super().__init__(objective.array - objective.array.mean(axis=0) if differences else objective.array)
-        self._objective = objective
-        self._gamma = objective.gamma.dense()
         for term in self._terms:
             if not isinstance(term.kernel, _ALLOWED):
                 raise InputError(
                     "autograd knows linear, squared, polynomial, Gaussian and multiquadric kernels and their "
                     f"combinations, not {type(term.kernel).__name__}; choose another evaluator or analytic derivatives"
                 )
+        differences = all(term.kernel.pairing is Pairing.DIFFERENCE for term in self._terms)
+        # Squared distances are differences of squares, which an offset would swallow.
+        super().__init__(objective.array - objective.array.mean(axis=0) if differences else objective.array)
+        self._objective, self._gamma = objective, objective.gamma.dense()
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -144,7 +142,7 @@ def _value(kernel: Kernel, beta: _Traced) -> _Traced:
             return anp.exp(beta / (-2.0 * kernel.sigma**2))
         case Multiquadric():
             return -anp.sqrt(beta + kernel.offset**2)
-    raise InputError(f"autograd does not know the kernel {type(kernel).__name__}")
+    raise TypeError(kernel)
 
 
 _Function = Callable[[Kernel, FloatArray], FloatArray]
@@ -162,10 +160,9 @@ class PairwiseSumProblem(Evaluator):
         pass
 
     def _value(self, projection: FloatArray) -> float:
-        values = self._summed(
-            np.zeros(()), projection, lambda kernel, beta: kernel.value(beta), lambda weight, a, b: weight
+        return float(
+            self._summed(np.zeros(()), projection, lambda kernel, beta: kernel.value(beta), lambda weight, a, b: weight)
         )
-        return float(values)
 
     def _gradient(self, projection: FloatArray) -> FloatArray:
         return 2.0 * self._surrogate(projection) @ projection
@@ -195,27 +192,17 @@ class PairwiseSumProblem(Evaluator):
 
         def visit(total: FloatArray, i: int) -> None:
             for j in range(len(self._gamma)):
-                for term, a, b in self._pairs(i, j):
-                    beta = float(a @ projection @ projection.T @ b)
-                    total += summand(self._gamma[i, j] * _at(term, i, j, beta, function), a, b)
+                for term in self._terms:
+                    a, b = self._features[i], self._features[j]
+                    if term.kernel.pairing is Pairing.DIFFERENCE:
+                        a = b = a - b
+                    beta = np.full((1, 1), float(a @ projection @ projection.T @ b))
+                    kernel = restricted(term.kernel, slice(i, i + 1), slice(j, j + 1))
+                    values = term.weight * float(function(kernel, beta)[0, 0])
+                    total += summand(self._gamma[i, j] * values, a, b)
 
         (total,) = run_pass(range(len(self._gamma)), 1, zero.copy, visit, self.report)
         return total
-
-    def _pairs(self, i: int, j: int) -> Iterator[tuple[Term, FloatArray, FloatArray]]:
-        """Yield a and b of one pair of samples for each member of the kernel."""
-        first, second = self._features[i], self._features[j]
-        for term in self._terms:
-            if term.kernel.pairing is Pairing.DOT:
-                yield term, first, second
-            else:
-                yield term, first - second, first - second
-
-
-def _at(term: Term, i: int, j: int, beta: float, function: _Function) -> float:
-    """Return mu times a function of one pair's kernel."""
-    kernel = restricted(term.kernel, slice(i, i + 1), slice(j, j + 1))
-    return term.weight * float(function(kernel, np.full((1, 1), beta))[0, 0])
 
 
 def _initial_slope(kernel: Kernel, zero: FloatArray) -> FloatArray:

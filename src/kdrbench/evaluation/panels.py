@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 from kdrbench.arrays import inner, is_device_array, matmul, multiply, namespace_of, row_products
 from kdrbench.evaluation.base import PairSums, curvature_form
@@ -33,12 +35,7 @@ class PanelProblem(PairSums):
     """
 
     def __init__(
-        self,
-        objective: TraceObjective,
-        *,
-        panel: int | None = None,
-        threads: int = 1,
-        single_precision: bool = False,
+        self, objective: TraceObjective, *, panel: int | None = None, threads: int = 1, single_precision: bool = False
     ) -> None:
         gamma, order = objective.gamma, objective.gamma.class_order
         on_device = is_device_array(objective.array)
@@ -60,7 +57,7 @@ class PanelProblem(PairSums):
 
     def _value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
         given = self._samples(projection)
-        value, through, xp = 0.0, self._zeros(*given.shape), namespace_of(given)
+        value, through, xp = 0.0, self._device.zeros(*given.shape), namespace_of(given)
         for term in self._terms:
             pairing, ratio = term.kernel.pairing, value_per_slope(term.kernel)
             # Sums of squared distances cancel.
@@ -76,19 +73,17 @@ class PanelProblem(PairSums):
         return value, self._back(through)
 
     def _sloped(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
-        samples, total = self._samples(projection), self._zeros(*columns.shape)
+        samples = self._samples(projection)
+        total: FloatArray = self._device.zeros(*columns.shape)
         for term in self._terms:
             total += _combined(term.kernel.pairing, self._summed(term, samples, {1: columns}).products[1], columns)
         return total
 
-    def _turned(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
-        return self._turned_together(projection, [moved])[0]
-
-    def _turned_together(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
+    def _turned(self, projection: FloatArray, moved: list[FloatArray]) -> list[FloatArray]:
         """Return the derivative of sloped(P) along each tangent: the kernel is evaluated once for all of them."""
         samples, xp = self._samples(projection), namespace_of(moved[0])
         columns, q = xp.concat(moved, axis=1), samples.shape[1]
-        total = self._zeros(*columns.shape)
+        total = self._device.zeros(*columns.shape)
         for term in self._terms:
             pairing = term.kernel.pairing
             changes = [_changes(pairing, samples, tangent) for tangent in moved]
@@ -101,7 +96,7 @@ class PanelProblem(PairSums):
     def _curvature_form(self, projection: FloatArray, moved: FloatArray) -> FloatArray:
         samples = self._samples(projection)
         m, q = moved.shape[1], samples.shape[1]
-        form = self._zeros(m, q, m, q)
+        form = self._device.zeros(m, q, m, q)
         for term in self._terms:
 
             def weighted(columns: FloatArray, term: Term = term) -> FloatArray:
@@ -114,22 +109,20 @@ class PanelProblem(PairSums):
         return self._forms(self._unsorted, self._as_given(projection), self._features)
 
     def _initial_surrogate(self) -> FloatArray:
-        forms = []
-        for term in self._terms:
-            if isinstance(term.kernel, RelativeGaussian):
-                # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
-                forms.append(self._form(self._unsorted, term, self._zeros(self._features.shape[0], 1), self._features))
-            else:
-                objective = replace(self._objective, kernel=Combination((term,)))
-                forms.append(initial_surrogate(objective, self._threads, self.report))
-        return sum(forms[1:], forms[0])
+        return reduce(add, map(self._initial_form, self._terms))
+
+    def _initial_form(self, term: Term) -> FloatArray:
+        if isinstance(term.kernel, RelativeGaussian):
+            # Its slopes at beta = 0 differ from pair to pair: those of samples that coincide.
+            return self._form(self._unsorted, term, self._device.zeros(self._features.shape[0], 1), self._features)
+        objective = replace(self._objective, kernel=Combination((term,)))
+        return initial_surrogate(objective, self._threads, self.report)
 
     def _quadratic(self, projection: FloatArray, columns: FloatArray) -> FloatArray:
         return self._forms(self._by_class, self._samples(projection), columns)
 
     def _forms(self, pairs: PairBlocks, samples: FloatArray, columns: FloatArray) -> FloatArray:
-        forms = [self._form(pairs, term, samples, columns) for term in self._terms]
-        return sum(forms[1:], forms[0])
+        return reduce(add, (self._form(pairs, term, samples, columns) for term in self._terms))
 
     def _summed(
         self,
@@ -168,8 +161,8 @@ class PanelProblem(PairSums):
                 found.add_to(total.products[order])
 
         def zero() -> _Sums:
-            sums = {order: self._zeros(*held.T.shape) for order, held in columns.items()}
-            return _Sums(sweep.memory(), sums, self._zeros(0, 0))
+            sums = {order: self._device.zeros(*held.T.shape) for order, held in columns.items()}
+            return _Sums(sweep.memory(), sums, self._device.zeros(0, 0))
 
         total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
         for order, found in total.products.items():
@@ -195,7 +188,7 @@ class PanelProblem(PairSums):
             total.form += sweep.scaled(pairs.cast(columns[rows, :]), rows).T @ through
 
         def zero() -> _Sums:
-            return _Sums(sweep.memory(), {1: self._zeros(1, n_samples)}, self._zeros(size, size))
+            return _Sums(sweep.memory(), {1: self._device.zeros(1, n_samples)}, self._device.zeros(size, size))
 
         total = _all_of(run_pass(range(len(sweep)), self._threads, zero, visit, self.report), term.weight)
         form: FloatArray = self._device.down(total.form + total.form.T)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from kdrbench.arrays import Device, DeviceArray, HostRows, is_device_array, row_chunks, rows_at
+from kdrbench.arrays import Device, HostRows, is_device_array, row_chunks, rows_at
 from kdrbench.kernels.family import FloatArray
 
 # Below this share of the largest, diagonal entries of R are rounding.
@@ -44,7 +44,9 @@ class RowSpace:
 def row_space_of(features: FloatArray) -> RowSpace | None:
     """Return Q (d x r) and X Q, or ``None`` where it would save little."""
     on_device = is_device_array(features)
-    used = np.flatnonzero(_any_on_device(features) if on_device else features.any(axis=0))
+    device = Device.of(features)
+    largest = [device.xp.max(device.xp.abs(features[rows, :]), axis=0) for rows in row_chunks(*features.shape)]
+    used = np.flatnonzero(np.max([device.down(part) for part in largest], axis=0))
     n_samples, n_features = features.shape
     if n_features < _FEWEST_FEATURES or min(n_samples, len(used)) > _WORTH * n_features or len(used) == 0:
         return None
@@ -55,7 +57,7 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
     if on_device:
         # Smaller than d x d: the coordinates, which ties of a start depend on, are those of numpy.
         space = row_space_of(HostRows(features)[:])
-        return space and RowSpace(space.basis, Device.of(features).up(space.features))
+        return space and RowSpace(space.basis, device.up(space.features))
     # With pivots, so that the basis ends where the rank does: what follows would be rounding's choice.
     within, triangle, pivots = scipy.linalg.qr(features[:, used].T, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diagonal(triangle))
@@ -64,15 +66,6 @@ def row_space_of(features: FloatArray) -> RowSpace | None:
     basis[used] = within[:, :rank]
     inside[pivots] = triangle[:rank].T
     return RowSpace(basis, inside)
-
-
-def _any_on_device(features: DeviceArray) -> FloatArray:
-    """Return for each column whether an entry is not zero, as numbers."""
-    device = Device.of(features)
-    total = device.zeros(features.shape[1])
-    for rows in row_chunks(*features.shape):
-        total += device.xp.astype(device.xp.any(features[rows, :] != 0.0, axis=0), device.xp.float64)
-    return device.down(total)
 
 
 def spanning(inside: RowSpace, projection: FloatArray) -> RowSpace | None:

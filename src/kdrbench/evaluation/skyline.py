@@ -16,10 +16,12 @@ plain sum, whose measure is sum_i |w_i| |x_i|^2: the factors of a term are at mo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.evaluation.weights import upper_gram, weighted_gram
+from kdrbench.evaluation.weights import Rows, upper_gram, weighted_gram
 from kdrbench.kernels.family import FloatArray
 from kdrbench.samples.passes import Report, chunks
 
@@ -55,35 +57,35 @@ class WeightedGrams:
         return skyline.gram(weights, self._threads, report)
 
 
-class _Level:
+class _Level(NamedTuple):
     """Rows of [1, Z], all as long as the longest of them: of ``samples``, held where that is little."""
 
-    def __init__(self, features: FloatArray, common: FloatArray, samples: IntArray, order: IntArray) -> None:
-        self.samples, self.width = samples, 1 + len(order)
-        self._features, self._order, self._common = features, order, common[order]
-        self._held = self._made(slice(None)) if len(samples) * self.width <= _HELD_ENTRIES else None
+    samples: IntArray
+    width: int
+    rows: Rows
 
-    def rows(self, places: slice) -> FloatArray:
-        """Return some of the rows."""
-        return self._made(places) if self._held is None else self._held[places]
 
-    def _made(self, places: slice) -> FloatArray:
-        taken = self._features.take(self.samples[places], axis=0).take(self._order, axis=1)
-        rows = np.ones((len(taken), self.width), dtype=taken.dtype)
-        np.subtract(taken, self._common, out=rows[:, 1:])
-        return rows
+def _level(features: FloatArray, common: FloatArray, samples: IntArray, order: IntArray) -> _Level:
+    def rows(places: slice) -> FloatArray:
+        taken = features.take(samples[places], axis=0).take(order, axis=1)
+        made = np.ones((len(taken), 1 + len(order)), dtype=taken.dtype)
+        np.subtract(taken, common[order], out=made[:, 1:])
+        return made
+
+    held = len(samples) * (1 + len(order)) <= _HELD_ENTRIES
+    return _Level(samples, 1 + len(order), rows(slice(None)) if held else rows)
 
 
 class _Skyline:
     """Z = X - 1m' with its features and samples sorted, those of longest rows first."""
 
     def __init__(self, features: FloatArray, common: FloatArray, order: IntArray, lengths: IntArray) -> None:
-        self._features, self._common = features, common.astype(float)
+        self._common = common.astype(float)
         # Where a feature is in the order.
         self._places = np.argsort(order)
         samples = np.argsort(-lengths, kind="stable")
         self._levels = [
-            _Level(features, common, samples[level], order[: lengths[samples[level.start]]])
+            _level(features, common, samples[level], order[: lengths[samples[level.start]]])
             for level in chunks(len(lengths), -(-len(lengths) // _LEVELS))
         ]
 

@@ -30,7 +30,7 @@ from kdrbench.errors import InputError
 from kdrbench.evaluation.base import Evaluator
 from kdrbench.evaluation.bases import Basis, Powers, pairs_of, with_one
 from kdrbench.evaluation.streams import Members, Stream, Visit
-from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared, has_constant_slope
+from kdrbench.kernels import Kernel, Linear, Pairing, Polynomial, Squared
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import TraceObjective
 from kdrbench.samples import Engine, Samples, Sums
@@ -41,8 +41,13 @@ _ROUNDING = 1e-13
 
 def sums_of_monomials(objective: TraceObjective, *, threads: int = 1, engine: Engine | None = None) -> Evaluator:
     """Return the evaluator of a linear, squared or polynomial kernel; ``InputError`` for others."""
-    chosen = QuadraticForm if has_constant_slope(objective.kernel) else MonomialSums
-    return chosen(objective, engine=engine or ThreadEngine(threads))
+    kernel = objective.kernel
+    if not isinstance(kernel, Linear | Squared | Polynomial):
+        raise InputError(f"sums of monomials are for linear, squared and polynomial kernels, not for {kernel!r}")
+    engine = engine or ThreadEngine(threads)
+    if isinstance(kernel, Polynomial) and kernel.degree > 1:
+        return MonomialSums(objective, kernel, engine)
+    return QuadraticForm(objective, kernel, engine)
 
 
 class PassEvaluator(Evaluator):
@@ -74,17 +79,11 @@ class PassEvaluator(Evaluator):
 
 
 class QuadraticForm(PassEvaluator):
-    """Oracles of a :class:`TraceObjective` whose kernel has one slope, by an ``engine``.
+    """Oracles of a :class:`TraceObjective` whose ``kernel`` has one slope, by an ``engine``."""
 
-    Raises ``InputError`` for other kernels.
-    """
-
-    def __init__(self, objective: TraceObjective, *, engine: Engine) -> None:
-        kernel, gamma = objective.kernel, objective.gamma
-        if not isinstance(kernel, Linear | Squared | Polynomial) or not has_constant_slope(kernel):
-            raise InputError(f"F is a quadratic form for linear and squared kernels, not for {kernel!r}")
-        centred = kernel.pairing is Pairing.DIFFERENCE
-        super().__init__(objective.samples, Stream(objective.samples, gamma, engine, centred=centred), kernel)
+    def __init__(self, objective: TraceObjective, kernel: Linear | Squared | Polynomial, engine: Engine) -> None:
+        stream = Stream(objective.samples, objective.gamma, engine, centred=isinstance(kernel, Squared))
+        super().__init__(objective.samples, stream, kernel)
         # The offset of each pair, times Gamma.
         offset, groups = kernel.offset if isinstance(kernel, Polynomial) else 0.0, self._groups
         self._constant = offset * float(groups.totals @ groups.theta @ groups.totals - groups.diagonal)
@@ -322,18 +321,13 @@ class SumsProblem(PassEvaluator):
 
 
 class MonomialSums(SumsProblem):
-    """Oracles of a :class:`TraceObjective` with a polynomial kernel, by an ``engine``.
+    """Oracles of a :class:`TraceObjective` with a polynomial ``kernel``, by an ``engine``."""
 
-    Raises ``InputError`` for another kernel.
-    """
-
-    def __init__(self, objective: TraceObjective, *, engine: Engine) -> None:
-        if not isinstance(objective.kernel, Polynomial):
-            raise InputError(f"sums of monomials are for polynomial kernels, not for {objective.kernel!r}")
+    def __init__(self, objective: TraceObjective, kernel: Polynomial, engine: Engine) -> None:
         stream = Stream(objective.samples, objective.gamma, engine, centred=False)
-        super().__init__(objective.samples, stream, objective.kernel)
-        self._polynomial, groups = objective.kernel, stream.groups
-        self._diagonal = Diagonal(np.diagonal(groups.theta) * float(groups.zero_diagonal), objective.kernel)
+        super().__init__(objective.samples, stream, kernel)
+        self._polynomial, groups = kernel, stream.groups
+        self._diagonal = Diagonal(np.diagonal(groups.theta) * float(groups.zero_diagonal), kernel)
 
     def _basis_at(self, projection: FloatArray) -> tuple[Basis, FloatArray]:
         q = projection.shape[1]

@@ -3,7 +3,7 @@
 Gamma_ij = sum_gh E_ig Theta_gh E_jh. For labels g is a class, E_ig says whether i is in it, and Theta = T diag(w) T'
 for the rows T of U that the classes have. Otherwise E = U and Theta = diag(w).
 
-What a pass adds up is a callable of its own (:class:`_Narrow`, :class:`_WithRows`) that holds no samples, so that any
+What a pass adds up is a callable of its own (:class:`_Pass`) that holds no samples, so that any
 engine of :mod:`kdrbench.samples` can send it to where they are.
 """
 
@@ -22,18 +22,8 @@ from numpy.typing import NDArray
 
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import FactoredGamma
-from kdrbench.samples import (
-    Cluster,
-    Codes,
-    Engine,
-    PartialSums,
-    Report,
-    Samples,
-    Sums,
-    aligned,
-    parts_of,
-    power_sums,
-)
+from kdrbench.samples import Cluster, Codes, Engine, PartialSums, Report, Samples, Sums, aligned, parts_of, power_sums
+from kdrbench.samples.passes import chunks
 
 # Entries of phi at a time, which stay in the second-level cache; rows at a time.
 _ENTRIES, _FEWEST, _ROWS = 65_536, 64, 2048
@@ -100,9 +90,7 @@ class Members:
 
     def totals(self, values: FloatArray, n_groups: int) -> FloatArray:
         """Return sum_i |E_ig| v_i, g."""
-        if self._weights is not None:
-            return np.asarray(values @ np.abs(self._weights))
-        return np.diagonal(self.moments(values, n_groups))
+        return np.diagonal(self.moments(values, n_groups)) if self._weights is None else values @ np.abs(self._weights)
 
 
 class Groups:
@@ -135,10 +123,7 @@ class Groups:
     def part(self, rows: slice) -> Groups:
         """Return the groups of some samples, which are numbered from 0; all else is that of all samples."""
         part = copy(self)
-        if self._codes is None:
-            part._table = self._table[rows]
-        else:
-            part._codes = self._codes[rows]
+        part.__dict__ |= {"_table": self._table[rows]} if self._codes is None else {"_codes": self._codes[rows]}
         return part
 
     def blocks(self, rows: slice, width: int) -> Iterator[tuple[slice, NDArray[np.intp] | None, Members]]:
@@ -188,54 +173,38 @@ VisitRows = Callable[[Sums, FloatArray, FloatArray, Members], None]
 
 
 @dataclass(frozen=True)
-class _Narrow:
-    """The partial sums of :meth:`Stream.narrow`."""
-
-    columns: FloatArray
-    mean: FloatArray
-    width: int
-    shapes: tuple[tuple[int, ...], ...]
-    visit: Visit
-
-    def __call__(self, samples: GroupedSamples, rows: slice) -> Sums:
-        """Return the sums of some rows."""
-        total = tuple(np.zeros(shape) for shape in self.shapes)
-        offset = (self.mean @ self.columns)[:, None]
-        for here, order, members in samples.members(rows):
-            moved = self.columns.T @ here.T - offset
-            if order is not None:
-                moved = moved[:, order]
-            found = []
-            for begin in range(0, len(here), self.width):
-                chunk = slice(begin, begin + self.width)
-                found.append(self.visit(total, np.ascontiguousarray(moved[:, chunk]), members.among(chunk)))
-            given = [slopes for slopes in found if slopes is not None]
-            if given:
-                slopes = np.hstack(given)
-                if order is not None:
-                    slopes[:, order] = slopes.copy()
-                total[0][:] += slopes @ here
-                total[1][:] += slopes.sum(axis=1)
-        return total
-
-
-@dataclass(frozen=True)
-class _WithRows:
-    """The partial sums of :meth:`Stream.with_rows`."""
+class _Pass:
+    """The partial sums of a pass, over chunks of ``width`` samples; or with the rows, over blocks, without a width."""
 
     columns: FloatArray
     mean: FloatArray
     shapes: tuple[tuple[int, ...], ...]
-    visit: VisitRows
+    visit: Callable[..., FloatArray | None]
+    width: int | None = None
 
     def __call__(self, samples: GroupedSamples, rows: slice) -> Sums:
         """Return the sums of some rows."""
         total = tuple(np.zeros(shape) for shape in self.shapes)
+        add = self._add_block if self.width is None else self._add_chunks
         for here, order, members in samples.members(rows):
-            centred = here - self.mean
-            centred = centred if order is None else centred[order]
-            self.visit(total, self.columns.T @ centred.T, centred, members)
+            add(total, here, slice(None) if order is None else order, members)
         return total
+
+    def _add_block(self, total: Sums, here: FloatArray, order: Any, members: Members) -> None:
+        centred = (here - self.mean)[order]
+        self.visit(total, self.columns.T @ centred.T, centred, members)
+
+    def _add_chunks(self, total: Sums, here: FloatArray, order: Any, members: Members) -> None:
+        moved = (self.columns.T @ here.T - (self.mean @ self.columns)[:, None])[:, order]
+        given = []
+        for chunk in chunks(len(here), self.width or len(here)):
+            slopes = self.visit(total, np.ascontiguousarray(moved[:, chunk]), members.among(chunk))
+            given += [] if slopes is None else [slopes]
+        if given:
+            found = np.hstack(given)
+            found[:, order] = found.copy()
+            total[0][:] += found @ here
+            total[1][:] += found.sum(axis=1)
 
 
 def _add_scatter(total: Sums, samples: FloatArray, rows: FloatArray, members: Members) -> None:
@@ -278,11 +247,11 @@ class Stream:
         the first two sums. ``visit`` must hold no samples.
         """
         width = min(_ROWS, max(_FEWEST, _ENTRIES // size))
-        return self._passed(_Narrow(columns, self.mean, width, tuple(shapes), visit))
+        return self._passed(_Pass(columns, self.mean, tuple(shapes), visit, width))
 
     def with_rows(self, columns: FloatArray, shapes: Sequence[tuple[int, ...]], visit: VisitRows) -> Sums:
         """Return what ``visit(sums, V'(x - mean), x - mean, groups)`` adds, with large blocks for large products."""
-        return self._passed(_WithRows(columns, self.mean, tuple(shapes), visit))
+        return self._passed(_Pass(columns, self.mean, tuple(shapes), visit))
 
     def _passed(self, partial_sums: PartialSums) -> Sums:
         return self._engine.run(self.samples, self._parts, partial_sums, self.report)

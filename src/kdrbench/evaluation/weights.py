@@ -16,7 +16,7 @@ Source: (Gamma * BB') = sum_r w_r diag(U_r) BB' diag(U_r), the row-wise Khatri-R
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -82,11 +82,12 @@ def upper_gram(columns: Rows, weights: FloatArray, threads: int = 1, report: Rep
                     total += blas.ssyrk(sign, scaled.T)
 
     rows_at_once = int(np.clip(_CACHED_ENTRIES // size, _FEWEST_ROWS, _CHUNK))
-    parts = run_pass(
-        chunks(len(weights), rows_at_once), threads, lambda: np.zeros((size, size), order="F"), visit, report
-    )
-    total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
-    return total
+    rows_in_turn = chunks(len(weights), rows_at_once)
+    return _added(run_pass(rows_in_turn, threads, lambda: np.zeros((size, size), order="F"), visit, report))
+
+
+def _added(parts: list[FloatArray]) -> FloatArray:
+    return np.asarray(np.sum(parts, axis=0)) if len(parts) > 1 else parts[0]
 
 
 class GammaSums:
@@ -130,7 +131,7 @@ class GammaSums:
         def visit(total: None, rows: slice) -> None:
             result[rows, :] = self.spread_over(rows_of(features, rows), mixed, rows)
 
-        run_pass(self._chunks_of(*mixed.shape[1:]), self._threads, lambda: None, visit, report)
+        run_pass(self.chunks_of(*mixed.shape[1:]), self._threads, lambda: None, visit, report)
         return result
 
     def spread_over(self, part: FloatArray, mixed: FloatArray, rows: slice) -> FloatArray:
@@ -175,9 +176,8 @@ class GammaSums:
             for place, members in self._classes(rows):
                 total[place, :, :] += part[members, :].T @ targets[members, :]
 
-        parts = run_pass(self._chunks_of(m, c), self._threads, lambda: self._device.zeros(number, m, c), visit, report)
-        total: FloatArray = np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
-        return total
+        parts = run_pass(self.chunks_of(m, c), self._threads, lambda: self._device.zeros(number, m, c), visit, report)
+        return _added(parts)
 
     def _sums_by_factors(self, part: FloatArray, targets: FloatArray, rows: slice) -> FloatArray:
         """Return (U_r * B)' Q of some rows. Factors weigh the narrower of the two: the products are the same."""
@@ -209,22 +209,17 @@ class GammaSums:
     def _classes(self, rows: slice) -> list[tuple[int, slice | NDArray[np.intp]]]:
         """Return the classes of a chunk with the places of their samples in it."""
         key = rows.start, rows.stop
-        if key not in self._members:
-            self._members[key] = list(self._found(rows))
+        if key not in self._members and self._codes is not None:
+            codes = self._codes[rows]
+            # Class after class, they need no order.
+            in_order = len(np.flatnonzero(np.diff(codes))) + 1 == len(np.unique(codes))
+            order = np.arange(len(codes)) if in_order else np.argsort(codes, kind="stable")
+            bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), len(codes)]
+            self._members[key] = [
+                (int(codes[order[begin]]), slice(begin, end) if in_order else order[begin:end])
+                for begin, end in pairwise(bounds)
+            ]
         return self._members[key]
-
-    def _found(self, rows: slice) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
-        codes = self._codes[rows] if self._codes is not None else np.empty(0, dtype=np.int64)
-        changes = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
-        if len(changes) - 1 == len(np.unique(codes)):
-            # Class after class.
-            yield from ((int(codes[begin]), slice(begin, end)) for begin, end in pairwise(changes))
-            return
-        order = np.argsort(codes, kind="stable")
-        sorted_codes = codes[order]
-        bounds = [0, *(np.flatnonzero(np.diff(sorted_codes)) + 1).tolist(), len(codes)]
-        for begin, end in pairwise(bounds):
-            yield int(sorted_codes[begin]), order[begin:end]
 
     @property
     def _xp(self) -> Any:
@@ -233,7 +228,7 @@ class GammaSums:
     def _cast(self, array: FloatArray, like: FloatArray) -> FloatArray:
         return array.astype(like.dtype, copy=False) if self._device.is_host else array
 
-    def _chunks_of(self, *widths: int) -> list[slice]:
+    def chunks_of(self, *widths: int) -> list[slice]:
         """Return chunks for arrays of these widths."""
         return self._chunks if self._device.is_host else list(row_chunks(self._n_samples, max(widths)))
 
@@ -271,7 +266,7 @@ def initial_surrogate(objective: TraceObjective, threads: int = 1, report: Repor
         slope = slope or float(np.sign(term.kernel.derivative(np.ones((1, 1)))[0, 0]))
         slopes[term.kernel.pairing] += term.weight * slope
     here = sums if device.is_host else GammaSums(gamma, device=device)
-    quadratic = here.quadratic(device.ones(n_samples, 1), columns, report)
+    quadratic = here.quadratic(device.zeros(n_samples, 1) + 1.0, columns, report)
     result: FloatArray = np.zeros_like(quadratic)
     if slopes[Pairing.DOT]:
         diagonal = sums.diagonal if gamma.zero_diagonal else np.zeros(n_samples)

@@ -23,7 +23,7 @@ from kdrbench.kernels.family import (
     restricted,
 )
 from kdrbench.kernels.median import MedianDistance, estimated_median_distance, median_distance
-from kdrbench.kernels.registry import EXACT_SAMPLES, FAMILIES, build_kernel, check_definition, resolve_kernel
+from kdrbench.kernels.registry import EXACT_SAMPLES, FAMILIES, build_kernel, check_definition
 from kdrbench.kernels.user import UserKernel
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "has_constant_slope",
     "median_distance",
     "neighbour_distances",
-    "resolve_kernel",
     "restricted",
     "restricted_to",
     "terms_of",

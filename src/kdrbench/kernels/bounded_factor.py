@@ -22,16 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdrbench.kernels.combination import Combination, kernel_values, terms_of
-from kdrbench.kernels.family import (
-    FloatArray,
-    Gaussian,
-    Kernel,
-    Linear,
-    Multiquadric,
-    Pairing,
-    Polynomial,
-    Squared,
-)
+from kdrbench.kernels.family import FloatArray, Gaussian, Kernel, Linear, Multiquadric, Pairing, Polynomial, Squared
 
 # Pivots a block: enough for matrix products to pay, few enough not to draw two where one would do.
 _BLOCK = 32
@@ -58,15 +49,11 @@ def bounded_factor(
     diagonal = np.zeros(len(samples))
     for term in terms:
         diagonal += term.weight * term.kernel.value(squares if term.kernel.pairing is Pairing.DOT else 0.0 * squares)
-    if not any(isinstance(term.kernel, _CONDITIONAL) for term in terms):
-        candidate = pivoted_cholesky(
-            lambda pivots: kernel_values(terms, samples[pivots], samples), diagonal, tolerance, rank
-        )
-        factor = _accepted(candidate, tolerance * diagonal.sum(), always)
-        return None if factor is None else (factor, factor)
-
-    mean = samples.mean(axis=0, keepdims=True)
-    to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
+    to_mean, of_mean = np.zeros(len(samples)), 0.0
+    conditional = any(isinstance(term.kernel, _CONDITIONAL) for term in terms)
+    if conditional:
+        mean = samples.mean(axis=0, keepdims=True)
+        to_mean, of_mean = kernel_values(terms, mean, samples)[0], float(kernel_values(terms, mean, mean)[0, 0])
 
     def rows(pivots: NDArray[np.intp]) -> FloatArray:
         values = kernel_values(terms, samples[pivots], samples)
@@ -75,13 +62,15 @@ def bounded_factor(
         return values
 
     centred = diagonal - 2.0 * to_mean + of_mean
-    factor = _accepted(pivoted_cholesky(rows, centred, tolerance, rank), tolerance * centred.sum(), always)
-    if factor is None:
+    factor = pivoted_cholesky(rows, centred, tolerance, rank)
+    if factor is None or (factor.trace > tolerance * centred.sum() and not always):
         return None
+    if not conditional:
+        return factor.columns, factor.columns
     ones = np.ones((len(samples), 1))
     return (
-        np.hstack([factor, to_mean[:, None], ones]),
-        np.hstack([factor, ones, to_mean[:, None] - of_mean]),
+        np.hstack([factor.columns, to_mean[:, None], ones]),
+        np.hstack([factor.columns, ones, to_mean[:, None] - of_mean]),
     )
 
 
@@ -98,10 +87,6 @@ def centred_factor(kernel: Kernel, samples: FloatArray, tolerance: float) -> Flo
     return np.asarray(columns - columns.mean(axis=0))
 
 
-def _accepted(factor: Factor | None, enough: float, always: bool) -> FloatArray | None:
-    return None if factor is None or (factor.trace > enough and not always) else factor.columns
-
-
 class Factor(NamedTuple):
     """B (n x m), the trace of K - BB', and the blocks of pivots it was made from."""
 
@@ -111,11 +96,7 @@ class Factor(NamedTuple):
 
 
 def pivoted_cholesky(
-    rows: Rows,
-    diagonal: FloatArray,
-    tolerance: float,
-    max_rank: int,
-    pivots: Sequence[NDArray[np.intp]] | None = None,
+    rows: Rows, diagonal: FloatArray, tolerance: float, max_rank: int, pivots: Sequence[NDArray[np.intp]] | None = None
 ) -> Factor | None:
     """Return B with BB' near the matrix K whose rows at given pivots ``rows`` makes, K - BB' positive semi-definite.
 

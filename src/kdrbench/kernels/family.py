@@ -10,6 +10,7 @@ Source: Wu, Miller, Chang, Sznaier, Dy, "Solving Interpretable Kernel Dimensiona
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
@@ -89,19 +90,18 @@ def value_and_derivative(kernel: Kernel, beta: FloatArray) -> tuple[FloatArray, 
     return together(beta) if callable(together) else (kernel.value(beta), kernel.derivative(beta))
 
 
-@dataclass(frozen=True)
-class Linear:
-    """f(beta) = beta over the dot pairing: K = X W W' X'."""
+class _ConstantSlope:
+    """f(beta) = s beta for a sign s."""
 
-    pairing: ClassVar[Pairing] = Pairing.DOT
+    _sign: ClassVar[float]
 
     def value(self, beta: FloatArray) -> FloatArray:
-        """Return beta."""
-        return beta.copy()
+        """Return s beta."""
+        return self._sign * beta
 
     def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return 1."""
-        return np.ones_like(beta)
+        """Return s."""
+        return np.full_like(beta, self._sign)
 
     def second_derivative(self, beta: FloatArray) -> FloatArray:
         """Return 0."""
@@ -109,7 +109,15 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Squared:
+class Linear(_ConstantSlope):
+    """f(beta) = beta over the dot pairing: K = X W W' X'."""
+
+    pairing: ClassVar[Pairing] = Pairing.DOT
+    _sign: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True)
+class Squared(_ConstantSlope):
     """f(beta) = -beta over the difference pairing: K_ij = -|W'x_i - W'x_j|^2.
 
     The sign makes the kernel conditionally positive definite. The papers' definition table prints it
@@ -118,18 +126,7 @@ class Squared:
     """
 
     pairing: ClassVar[Pairing] = Pairing.DIFFERENCE
-
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return -beta."""
-        return -beta
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return -1."""
-        return -np.ones_like(beta)
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return 0."""
-        return np.zeros_like(beta)
+    _sign: ClassVar[float] = -1.0
 
 
 @dataclass(frozen=True)
@@ -223,8 +220,34 @@ class Polynomial:
         return base
 
 
+class _Exponential(ABC):
+    """f(beta) = exp(c beta) for a rate c < 0, or one for each pair."""
+
+    @abstractmethod
+    def _rate(self, beta: FloatArray) -> float | FloatArray:
+        """Return c."""
+
+    def value(self, beta: FloatArray) -> FloatArray:
+        """Return exp(c beta)."""
+        scaled: FloatArray = beta * self._rate(beta)
+        return np.exp(scaled, out=scaled)
+
+    def derivative(self, beta: FloatArray) -> FloatArray:
+        """Return c f(beta)."""
+        return self.value_and_derivative(beta)[1]
+
+    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both from one exponential."""
+        value = self.value(beta)
+        return value, value * self._rate(beta)
+
+    def second_derivative(self, beta: FloatArray) -> FloatArray:
+        """Return c^2 f(beta)."""
+        return self.value(beta) * self._rate(beta) ** 2
+
+
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Exponential):
     """f(beta) = exp(-beta / (2 sigma^2)) over the difference pairing; sigma > 0 is a distance.
 
     Raises ``InputError`` unless sigma is positive and its fourth power, in f'', neither overflows nor vanishes.
@@ -237,27 +260,8 @@ class Gaussian:
         check_parameters(self, "Gaussian")
         check_value("Gaussian sigma, in the unit of the features,", self.sigma, Interval(1e-75, 1e75))
 
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return exp(-beta / (2 sigma^2))."""
-        scaled: FloatArray = beta * (-0.5 / self.sigma**2)
-        return np.exp(scaled, out=scaled)
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return -f(beta) / (2 sigma^2)."""
-        result = self.value(beta)
-        result *= -0.5 / self.sigma**2
-        return result
-
-    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both from one exponential."""
-        value = self.value(beta)
-        return value, value * float(-0.5 / self.sigma**2)
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return f(beta) / (4 sigma^4)."""
-        result = self.value(beta)
-        result *= (0.5 / self.sigma**2) ** 2
-        return result
+    def _rate(self, beta: FloatArray) -> float:
+        return float(-0.5 / self.sigma**2)
 
 
 @dataclass(frozen=True)
@@ -322,7 +326,7 @@ def projected_share(features: FloatArray, n_components: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class RelativeGaussian:
+class RelativeGaussian(_Exponential):
     """f_ij(beta) = exp(-beta / (2 sigma_i sigma_j)) over the difference pairing: "RBF-relative".
 
     ``sigmas`` holds the n bandwidths, distances > 0; beta is the n x n array of all pairs of those samples, in
@@ -351,33 +355,14 @@ class RelativeGaussian:
         columns = self.sigmas if self.column_sigmas is None else self.column_sigmas
         return 1.0 / self.sigmas[:, None], 1.0 / columns[None, :]
 
-    def value(self, beta: FloatArray) -> FloatArray:
-        """Return exp(-beta / (2 sigma_i sigma_j))."""
-        scaled: FloatArray = beta * (-0.5 * self._inverse_products(beta))
-        return np.exp(scaled, out=scaled)
-
-    def derivative(self, beta: FloatArray) -> FloatArray:
-        """Return -f(beta) / (2 sigma_i sigma_j)."""
-        return self.value(beta) * (-0.5 * self._inverse_products(beta))
-
-    def value_and_derivative(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both from one exponential."""
-        value = self.value(beta)
-        return value, value * (-0.5 * self._inverse_products(beta))
-
-    def second_derivative(self, beta: FloatArray) -> FloatArray:
-        """Return f(beta) / (2 sigma_i sigma_j)^2."""
-        return self.value(beta) * (0.5 * self._inverse_products(beta)) ** 2
-
-    def _inverse_products(self, beta: FloatArray) -> FloatArray:
+    def _rate(self, beta: FloatArray) -> FloatArray:
         rows, columns = self.inverse_sigmas
-        n_rows, n_columns = rows.size, columns.size
-        if beta.shape != (n_rows, n_columns):
+        if beta.shape != (shape := (rows.size, columns.size)):
             raise InputError(
-                f"this kernel has bandwidths for {n_rows} samples, so beta must be {n_rows} x {n_columns}; "
+                f"this kernel has bandwidths for {shape[0]} samples, so beta must be {shape[0]} x {shape[1]}; "
                 f"got shape {beta.shape}"
             )
-        return rows * columns
+        return -0.5 * (rows * columns)
 
 
 def restricted(kernel: Kernel, rows: Rows, columns: Rows) -> Kernel:

@@ -80,7 +80,7 @@ def median_distance(features: FloatArray, *, threads: int = 1) -> float:
             squares = _ranked_squares(samples, ranks, low, high, threads)
     # Of two samples, one of the middle places holds the distance of a sample to itself.
     middle = [0.0] * (2 - len(ranks)) + [samples.unit * float(np.sqrt(square)) for square in squares]
-    return _positive(0.5 * middle[0] + 0.5 * middle[1], samples)
+    return _positive(0.5 * middle[0] + 0.5 * middle[1], samples.n_samples)
 
 
 def estimated_median_distance(
@@ -114,14 +114,14 @@ def estimated_median_distance(
     samples = _Samples(features)
     with one_blas_thread():
         low, middle, high = np.sqrt(_sampled(samples, n_pairs, rng, 3.0, drawn_from)) * samples.unit
-    return MedianDistance(_positive(float(middle), samples), float(max(high - middle, middle - low)) / 3.0)
+    return MedianDistance(_positive(float(middle), samples.n_samples), float(max(high - middle, middle - low)) / 3.0)
 
 
-def _positive(median: float, samples: _Samples) -> float:
+def _positive(median: float, n_samples: int) -> float:
     check_finite(median)
     if median == 0.0:
         raise InputError(
-            f"the median distance of these {samples.n_samples} samples is 0, so no Gaussian bandwidth follows from it; "
+            f"the median distance of these {n_samples} samples is 0, so no Gaussian bandwidth follows from it; "
             "give sigma as a number, remove repeated samples, or scale features whose squares underflow"
         )
     return median
@@ -279,18 +279,13 @@ class _Count:
     """What blocks add: the pairs certainly below the bracket, those in each of its bins, and the latter themselves."""
 
     def __init__(self) -> None:
-        self.below, self.inside, self.error, self.held = 0, 0, 0.0, list[_Held]()
+        self.below, self.error, self.held = 0, 0.0, list[_Held]()
         self.bins = np.zeros(_BINS, dtype=np.int64)
 
-    def add(self, other: _Count) -> None:
-        """Add the counts of other blocks."""
-        self.below, self.inside, self.error = (
-            self.below + other.below,
-            self.inside + other.inside,
-            max(self.error, other.error),
-        )
-        self.bins += other.bins
-        self.held = self.held + other.held if self.inside <= _HELD_PAIRS else []
+    def add(self, below: int, bins: NDArray[np.int64], error: float, held: list[_Held]) -> None:
+        """Add the counts of other blocks; pairs are held while they are few."""
+        self.below, self.bins, self.error = self.below + below, self.bins + bins, max(self.error, error)
+        self.held = self.held + held if self.bins.sum() <= _HELD_PAIRS else []
 
 
 def _ranked_squares(samples: _Samples, ranks: Sequence[int], low: float, high: float, threads: int) -> list[float]:
@@ -304,7 +299,7 @@ def _ranked_squares(samples: _Samples, ranks: Sequence[int], low: float, high: f
     while True:
         count = _pass(samples, low, high, kinds[0], threads)
         places, squares = [rank - count.below for rank in ranks], None
-        missed = not 0 <= places[0] <= places[-1] < count.inside
+        missed = not 0 <= places[0] <= places[-1] < count.bins.sum()
         if not missed and count.held:
             squares, least, most = _settled(samples, count.held, places, spare=len(kinds) == 1)
             if squares is not None and low <= squares[0] <= squares[-1] <= high:
@@ -361,52 +356,38 @@ def _pass(samples: _Samples, low: float, high: float, kind: Any, threads: int) -
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         # The longest first; whoever is done takes the next.
         for part in pool.map(panel, panels) if pool else map(panel, panels):
-            total.add(part)
+            total.add(part.below, part.bins, part.error, part.held)
     return total
 
 
 def _panel(samples: _Samples, rows: slice, *, low: float, high: float, kind: Any) -> _Count:
     """Count the pairs i < j with i among ``rows``."""
+    from scipy.spatial.distance import cdist
+
     left, count = samples.sides(rows, kind, right=False), _Count()
     for begin in range(rows.start, samples.n_samples, _COLUMNS):
         columns = slice(begin, min(begin + _COLUMNS, samples.n_samples))
         right = samples.sides(columns, kind, right=True)
         for top in range(rows.start, min(rows.stop, columns.stop), _ROWS):
             part = slice(top, min(top + _ROWS, rows.stop))
-            squares = _squares(left[top - rows.start : part.stop - rows.start], right, kind)
+            here = left[top - rows.start : part.stop - rows.start]
+            squares = cdist(here, right, "sqeuclidean") if kind is None else here @ right.T
             if part.stop > columns.start:
                 # No comparison holds of these.
                 others = np.arange(part.start, part.stop)[:, None] >= np.arange(columns.start, columns.stop)
                 squares[others] = np.nan
             error = samples.error(kind, float(samples.radii[part.stop - 1] + samples.radii[columns.stop - 1]), high)
-            _add(count, squares, (part.start, columns.start, squares.shape[1]), low, high, error)
+            # The cast may round inwards.
+            ends = np.array([low - error, high + error]).astype(squares.dtype)
+            lowest, highest = np.nextafter(ends, np.array([-np.inf, np.inf], dtype=squares.dtype))
+            may = squares < lowest
+            below = int(np.count_nonzero(may))
+            may ^= squares <= highest
+            pairs = np.flatnonzero(may)
+            within = squares.ravel()[pairs]
+            # A bracket of one number has one bin.
+            places = np.clip((within.astype(np.float64) - low) / ((high - low) / _BINS or np.inf), 0, _BINS - 1)
+            bins = np.bincount(places.astype(np.intp), minlength=_BINS)
+            held = _Held(within, error, pairs.astype(np.int32), (part.start, columns.start, squares.shape[1]))
+            count.add(below, bins, error if len(pairs) else 0.0, [held] if len(pairs) else [])
     return count
-
-
-def _squares(left: FloatArray, right: FloatArray, kind: Any) -> FloatArray:
-    if kind is None:
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(left, right, "sqeuclidean"))
-    return np.asarray(left @ right.T)
-
-
-def _add(
-    count: _Count, squares: FloatArray, block: tuple[int, int, int], low: float, high: float, error: float
-) -> None:
-    # The cast may round inwards.
-    ends = np.array([low - error, high + error]).astype(squares.dtype)
-    lowest, highest = np.nextafter(ends, np.array([-np.inf, np.inf], dtype=squares.dtype))
-    may = squares < lowest
-    count.below += int(np.count_nonzero(may))
-    may ^= squares <= highest
-    pairs = np.flatnonzero(may)
-    if not len(pairs):
-        return
-    within, width = squares.ravel()[pairs], (high - low) / _BINS
-    places = np.clip((within.astype(np.float64) - low) / width if width > 0 else np.zeros(len(pairs)), 0, _BINS - 1)
-    count.bins += np.bincount(places.astype(np.intp), minlength=_BINS)
-    count.inside, count.error = count.inside + len(pairs), max(count.error, error)
-    count.held.append(_Held(within, error, pairs.astype(np.int32), block))
-    if count.inside > _HELD_PAIRS:
-        count.held = []

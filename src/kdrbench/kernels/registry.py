@@ -111,10 +111,6 @@ def _polynomial(options: Definition, samples: Samples) -> Kernel:
     return Polynomial(degree=options["degree"], offset=_number("offset", options["offset"]), scale=resolved)
 
 
-def _multiquadric(options: Definition, samples: Samples) -> Kernel:
-    return Multiquadric(_number("offset", options["offset"]))
-
-
 def _combination(options: Definition, samples: Samples) -> Combination:
     members, rule = options["members"], options["weights"]
     if not isinstance(members, list) or not members or not all(isinstance(member, Mapping) for member in members):
@@ -127,12 +123,11 @@ def _combination(options: Definition, samples: Samples) -> Combination:
     definitions = [{key: value for key, value in member.items() if key != "weight"} for member in members]
     for definition in definitions:
         check_definition(definition)
-    kernels = []
-    for definition in definitions:
-        kernel = _build(definition, samples)
-        if isinstance(kernel, Combination):
-            raise InputError("a combination's members must be single kernels, not combinations")
-        kernels.append(kernel)
+    kernels = [
+        kernel for definition in definitions if not isinstance(kernel := _build(definition, samples), Combination)
+    ]
+    if len(kernels) < len(members):
+        raise InputError("a combination's members must be single kernels, not combinations")
     if rule == "alignment" and not samples.checking:
         if samples.target is None:
             raise InputError("combination weights by alignment need labels, which only supervised learning has")
@@ -143,7 +138,9 @@ def _combination(options: Definition, samples: Samples) -> Combination:
 FAMILIES: dict[str, Family] = {
     "linear": Family({}, lambda options, samples: Linear()),
     "squared": Family({}, lambda options, samples: Squared()),
-    "multiquadric": Family({"offset": 1.0}, _multiquadric),
+    "multiquadric": Family(
+        {"offset": 1.0}, lambda options, samples: Multiquadric(_number("offset", options["offset"]))
+    ),
     "combination": Family({"members": [], "weights": "given"}, _combination),
     "polynomial": Family({"degree": 3, "offset": 1.0, "scale": "1/q"}, _polynomial),
     "gaussian": Family({"sigma": "median"}, _gaussian),
@@ -176,36 +173,6 @@ def own_modules(definition: Definition) -> dict[str, str]:
 
 
 def build_kernel(
-    definition: Definition,
-    features: FloatArray,
-    n_components: int,
-    target: FloatArray | None = None,
-    *,
-    seed: int | None = None,
-    threads: int = 1,
-    drawn_from: int | None = None,
-) -> Kernel | Combination:
-    """Return the kernel that ``definition`` describes, resolved on training ``features`` (n x d).
-
-    ``definition`` holds ``family`` and options; a combination's ``members`` are definitions, each with its
-    ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
-    centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples, ``0.1 median``
-    a tenth of it, ``projected`` sqrt(q/d) times as much (:func:`.projected_share`). ``neighbour: 7`` takes each
-    sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over ``n_components``. A family that is a
-    file or ``module:Class`` is a dataclass of its options; if it has a method ``on_samples(features, n_components)``,
-    the kernel is what that returns.
-
-    The median is exact, on ``threads`` threads. With a ``seed`` and more than 5000 samples it is estimated from random
-    groups, with a relative error of some 1e-4, and the kernel is an :class:`kdrbench.kernels.EstimatedGaussian`.
-    ``exact median`` and ``estimated median`` say which it shall be.
-
-    Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
-    """
-    samples = Samples(features, n_components, target, seed=seed, threads=threads, drawn_from=drawn_from)
-    return _build(definition, samples)
-
-
-def resolve_kernel(
     kernel: object,
     features: FloatArray,
     n_components: int,
@@ -215,20 +182,30 @@ def resolve_kernel(
     threads: int = 1,
     drawn_from: int | None = None,
 ) -> Kernel | Combination:
-    """Return the kernel for a family's name, a definition or a kernel object, as :func:`build_kernel`.
+    """Return the kernel for a family's name or a definition, resolved on training ``features`` (n x d).
 
-    Raises ``InputError`` for anything else.
+    A definition holds ``family`` and options; a combination's ``members`` are definitions, each with its
+    ``weight``, or without where ``weights`` is ``alignment``: see :func:`aligned_weights`, whose ``target`` is the
+    centred one-hot labels. ``sigma: median`` is the median distance of the unprojected training samples, ``0.1 median``
+    a tenth of it, ``projected`` sqrt(q/d) times as much (:func:`.projected_share`). ``neighbour: 7`` takes each
+    sample's bandwidth from its 7th nearest neighbour, ``scale: 1/q`` is one over ``n_components``. A family that is a
+    file or ``module:Class`` is a dataclass of its options; if it has a method ``on_samples(features, n_components)``,
+    the kernel is what that returns. A kernel object is returned as it is.
+
+    The median is exact, on ``threads`` threads. With a ``seed`` and more than 5000 samples it is estimated from random
+    groups, with a relative error of some 1e-4, and the kernel is an :class:`kdrbench.kernels.EstimatedGaussian`.
+    ``exact median`` and ``estimated median`` say which it shall be.
+
+    Raises ``InputError`` for whatever is not allowed, or has no value on these samples.
     """
     if isinstance(kernel, str | Mapping):
         definition = {"family": kernel} if isinstance(kernel, str) else kernel
         check_definition(definition)
-        return build_kernel(
-            definition, features, n_components, target, seed=seed, threads=threads, drawn_from=drawn_from
-        )
+        samples = Samples(features, n_components, target, seed=seed, threads=threads, drawn_from=drawn_from)
+        return _build(definition, samples)
     if isinstance(kernel, Combination):
         return kernel
-    lacking = [name for name in CONTRACT if not hasattr(kernel, name)]
-    if isinstance(kernel, type) or lacking:
+    if isinstance(kernel, type) or not all(hasattr(kernel, name) for name in CONTRACT):
         raise InputError(
             f"a kernel must be a family's name, a definition, or an object with pairing, value, derivative and "
             f"second_derivative, such as UserKernel(...); got {kernel!r}"
@@ -238,17 +215,13 @@ def resolve_kernel(
 
 def _build(definition: Definition, samples: Samples) -> Kernel | Combination:
     if is_own("kernel", definition["family"], FAMILIES):
-        return _build_own(definition, samples)
+        kernel = build_method("kernel", definition, {}, CONTRACT, key="family")
+        if hasattr(kernel, "on_samples"):
+            kernel = kernel.on_samples(samples.features, samples.n_components)
+        return cast("Kernel", kernel)
     family = FAMILIES[definition["family"]]
     options = {**family.defaults, **{key: value for key, value in definition.items() if key != "family"}}
     return family.build(options, samples)
-
-
-def _build_own(definition: Definition, samples: Samples) -> Kernel:
-    kernel = build_method("kernel", definition, {}, CONTRACT, key="family")
-    if hasattr(kernel, "on_samples"):
-        kernel = kernel.on_samples(samples.features, samples.n_components)
-    return cast("Kernel", kernel)
 
 
 def _number(name: str, value: object, otherwise: str | None = None) -> float:

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from kdrbench.errors import InputError
 from kdrbench.evaluation import Evaluation, build_problem
 from kdrbench.evaluation.gram import gram_operator
-from kdrbench.kernels import Combination, Gaussian, Kernel, median_distance, resolve_kernel
+from kdrbench.kernels import Combination, Gaussian, Kernel, build_kernel, median_distance
 from kdrbench.kernels.family import FloatArray
 from kdrbench.paradigms.alternation import ClusteringTask, MakeMonitor
 from kdrbench.paradigms.embedding import Alternation, Guidance, cluster_rows, degree_scaling, spectral_embedding
@@ -222,7 +222,7 @@ def _supervised(features: FloatArray | Samples, known: Any, parameters: Paramete
         return SupervisedTask(features, gamma, len(np.unique(labels if labels.ndim == 1 else labels[:, 0])))
     targets = np.asarray(known, dtype=np.float64)
     columns = targets[:, None] if targets.ndim == 1 else targets
-    kernel = resolve_kernel(target_kernel, columns, columns.shape[1])
+    kernel = build_kernel(target_kernel, columns, columns.shape[1])
     if isinstance(kernel, Combination):
         raise InputError("target_kernel must be a single kernel, not a combination")
     return SupervisedTask(features, target_gamma(targets, kernel), columns.shape[1])

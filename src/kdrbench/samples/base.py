@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from sys import getsizeof
 from typing import Any, Protocol
@@ -21,23 +22,19 @@ _READ_ENTRIES, _ROWS = 2**20, 2048
 
 
 class Cluster(Protocol):
-    """Workers that hold values."""
+    """Workers that hold values; each method returns futures."""
 
     def placed(self, samples: Samples, blocks: Sequence[slice]) -> list[Any]:
-        """Return futures of blocks of samples, which are placed once."""
-        ...
+        """Place blocks of samples, once."""
 
     def hold(self, values: Sequence[Any]) -> list[Any]:
-        """Send values to the workers; return their futures."""
-        ...
+        """Send values to the workers."""
 
     def make(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """Return futures of what the function makes of values or of the values of futures."""
-        ...
+        """Call the function with values or the values of futures."""
 
     def compute(self, collections: Sequence[Any]) -> list[Any]:
-        """Return futures of the values of Dask collections."""
-        ...
+        """Compute Dask collections."""
 
 
 class Samples(ABC):
@@ -79,7 +76,7 @@ class Samples(ABC):
 
         Here workers are sent where the numbers are, and read them with each pass.
         """
-        return cluster.make(_same, [self.part(block) for block in blocks])
+        return cluster.make(copy, [self.part(block) for block in blocks])
 
     def check_finite(self) -> None:
         """Raise ``InputError`` that says where the first NaN or infinite value is, if there is one."""
@@ -146,20 +143,12 @@ class _Part(Samples):
     """Some rows of samples whose pickle is small."""
 
     def __init__(self, samples: Samples, part: slice) -> None:
-        self.shape, self.dtype, self.in_order = (
-            (part.stop - part.start, samples.shape[1]),
-            samples.dtype,
-            samples.in_order,
-        )
-        self._samples, self._first = samples, part.start
+        self.shape, self.dtype = (part.stop - part.start, samples.shape[1]), samples.dtype
+        self.in_order, self._samples, self._first = samples.in_order, samples, part.start
 
     def rows(self, rows: slice) -> FloatArray:
         """Return some rows."""
         return self._samples.rows(slice(self._first + rows.start, self._first + rows.stop))
-
-
-def _same(samples: Samples) -> Samples:
-    return samples
 
 
 class ArraySamples(Samples):

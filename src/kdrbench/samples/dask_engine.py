@@ -132,7 +132,12 @@ class DaskEngine:
             if isinstance(error, GONE):
                 raise _LostError from error
             raise
-        raise _in_words(failure)
+        if not isinstance(failure, distributed().KilledWorker):
+            raise failure
+        raise ClusterError(
+            f"a part of a pass ended {failure.allowed_failures + 1} workers one after the other, maybe for want of "
+            "memory; see their logs, and give each of them more memory or fewer threads"
+        )
 
     def _begun(self, samples: Samples, parts: list[slice], partial_sums: PartialSums) -> list[list[Any]]:
         """Return the futures of a pass: the sums of blocks, and sums of those up to the last one."""
@@ -142,7 +147,9 @@ class DaskEngine:
         groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
         # The scheduler keeps the bytes, and sends them again where they are lost.
         function = self._client.submit(bytes, import_module("cloudpickle").dumps(partial_sums), pure=False)
-        within = [_from_zero(group) for group in groups]
+        within = [
+            [slice(part.start - group[0].start, part.stop - group[0].start) for part in group] for group in groups
+        ]
         levels = [self._client.map(_block_sums, self.placed(samples, blocks), within, function=function, pure=False)]
         while len(levels[-1]) > 1:
             last = levels[-1]
@@ -184,26 +191,16 @@ def _blocks(parts: list[slice], threads: int) -> list[slice]:
     return [slice(parts[begin].start, parts[min(begin + size, len(parts)) - 1].stop) for begin in firsts]
 
 
-def _from_zero(parts: list[slice]) -> list[slice]:
-    first = parts[0].start
-    return [slice(part.start - first, part.stop - first) for part in parts]
-
-
 def _block_sums(samples: Samples, parts: list[slice], function: bytes) -> Sums:
     tree, partial_sums = TreeSum(), pickle.loads(function)  # noqa: S301 - workers run what the scheduler sends
+    worker = distributed().get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
     with one_blas_thread():
         for place, part in enumerate(parts):
-            if _is_cancelled():
+            if task is not None and task.state == "cancelled":
                 raise PassStoppedError
             tree.add(place, partial_sums(samples, part))
     return tree.total()
-
-
-def _is_cancelled() -> bool:
-    """Return whether the task that asks is not wanted any more."""
-    worker = distributed().get_worker()
-    task = worker.state.tasks.get(worker.get_current_task())
-    return task is not None and task.state == "cancelled"
 
 
 def _added(neighbours: list[Sums]) -> Sums:
@@ -212,16 +209,6 @@ def _added(neighbours: list[Sums]) -> Sums:
         # A worker may be asked for them again.
         tree.add(place, tuple(array.copy() for array in sums))
     return tree.total()
-
-
-def _in_words(failure: BaseException) -> BaseException:
-    """Return what a task raised, or in a sentence that it ended its workers."""
-    if isinstance(failure, distributed().KilledWorker):
-        return ClusterError(
-            f"a part of a pass ended {failure.allowed_failures + 1} workers one after the other, maybe for want of "
-            "memory; see their logs, and give each of them more memory or fewer threads"
-        )
-    return failure
 
 
 class Connection:

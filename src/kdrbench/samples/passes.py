@@ -123,7 +123,7 @@ def run_pass(
         total = new()
         for part in parts:
             visit(total, part)
-            progress.one_more()
+            progress.done += 1
             progress.report_share()
         return [total]
 
@@ -148,11 +148,7 @@ class ThreadEngine:
 
 
 def _shared(
-    parts: Sequence[Part],
-    workers: int,
-    new: Callable[[], Sum],
-    visit: Callable[[Sum, Part], None],
-    progress: _Progress,
+    parts: Sequence[Part], workers: int, new: Callable[[], Sum], visit: Callable[[Sum, Part], None], progress: _Progress
 ) -> list[Sum]:
     """Visit as many shares of the parts as there are workers, the caller being one of them.
 
@@ -171,7 +167,7 @@ def _shared(
                     if progress.stopped:
                         return
                     visit(total, part)
-                    progress.one_more()
+                    progress.done += 1
                     report()
                 sums[share] = total
         except BaseException:
@@ -198,11 +194,8 @@ class _Progress:
 
     def __init__(self, parts: int, report: Report | None) -> None:
         self.stopped = False
-        self._parts, self._report, self._done = parts, report, 0
-
-    def one_more(self) -> None:
-        self._done += 1
+        self._parts, self._report, self.done = parts, report, 0
 
     def report_share(self) -> None:
-        if self._report is not None and not self._report(min(self._done / self._parts, 1.0)):
+        if self._report is not None and not self._report(min(self.done / self._parts, 1.0)):
             raise PassStoppedError

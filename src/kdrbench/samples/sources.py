@@ -127,7 +127,7 @@ class ChunkSamples(Samples):
             if of_chunk is not None:
                 labels.append(np.array(of_chunk))
             kinds.add(chunk.dtype)
-            self._sums.append((len(chunk), _checksum(chunk)))
+            self._sums.append((len(chunk), zlib.crc32(np.ascontiguousarray(chunk).data)))
         rows = [size for size, _ in self._sums]
         dtype = np.result_type(*kinds) if kinds else np.dtype(np.float64)
         self.shape, self.dtype = checked_shape((sum(rows), *widths) if widths else (0, 0), dtype), dtype
@@ -139,22 +139,18 @@ class ChunkSamples(Samples):
         with self._lock:
             if rows.start < self._begin:
                 self._restart()
-            found: list[FloatArray] = []
-            while self._begin + len(self._held) < rows.stop:
-                self._collect(found, rows)
+            found: list[NDArray[Any]] = []
+            while True:
+                found.append(self._held[max(0, rows.start - self._begin) : max(0, rows.stop - self._begin)])
+                if self._begin + len(self._held) >= rows.stop:
+                    break
                 self._begin += len(self._held)
                 self._held = next(self._chunks)
-            self._collect(found, rows)
             if rows.stop == len(self):
                 # No chunk may follow.
                 next(self._chunks, None)
-        return np.concatenate(found) if len(found) > 1 else found[0]
-
-    def _collect(self, found: list[FloatArray], rows: slice) -> None:
-        """Add those of the rows that are held."""
-        part = self._held[max(0, rows.start - self._begin) : max(0, rows.stop - self._begin)]
-        if len(part):
-            found.append(np.asarray(part, dtype=np.float64))
+        parts = [np.asarray(part, dtype=np.float64) for part in found if len(part)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _restart(self) -> None:
         self._chunks, self._begin = self._checked(), 0
@@ -163,7 +159,7 @@ class ChunkSamples(Samples):
     def _checked(self) -> Iterator[NDArray[np.generic]]:
         """Yield the chunks of one pass, each compared with that of the first pass."""
         for number, (known, pair) in enumerate(zip_longest(self._sums, _pairs(self._source))):
-            if known is None or pair is None or known != (len(pair[0]), _checksum(pair[0])):
+            if known is None or pair is None or known != (len(pair[0]), zlib.crc32(np.ascontiguousarray(pair[0]).data)):
                 raise InputError(
                     f"chunk {number} is not what it was in the first pass; the source must yield the same chunks in "
                     "the same order each time it is passed over: fix its seed, do not shuffle, or write it to a file"
@@ -255,10 +251,6 @@ def _pairs(source: Callable[[], Iterable[Any]]) -> Iterator[_Chunk]:
         if len(features):
             checked_shape(features.shape, features.dtype)
             yield features, None if labels is None else np.asarray(labels)
-
-
-def _checksum(chunk: NDArray[np.generic]) -> int:
-    return zlib.crc32(np.ascontiguousarray(chunk).data)
 
 
 def coded_labels(labels: Any) -> tuple[NDArray[np.generic], Codes]:
