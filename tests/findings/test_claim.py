@@ -144,7 +144,7 @@ def test_the_commands_count_the_decisions_and_say_each_measure(tmp_path):
     (reports / "claims.json").write_text(json.dumps(claims))
     done = CliRunner().invoke(main, ["show", "--results", str(results)])
     assert "claims of the papers: 2 mostly confirmed, 1 confirmed" in done.output
-    assert str(reports / "claims.html") in done.output
+    assert str(reports / "dashboard.html") in done.output
     # Experiments that name no paper have no claims.
     (reports / "claims.json").write_text("[]")
     done = CliRunner().invoke(main, ["show", "--results", str(results)])

@@ -6,8 +6,8 @@ from importlib.resources import files
 import pytest
 
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.findings.ledger import names_no_reason, searches_in
-from support.checkout import ROOT, is_there
+from kdrbench.suite.findings.ledger import names_no_reason
+from support.checkout import ROOT, is_there, searches_in
 
 WHYS = [
     reading["why"]

@@ -43,7 +43,6 @@ EFFECT_MEANINGS = {
     "in neither": "none shows one",
     "only here": "print shows none, ours does",
 }
-EFFECT_RULES = " ".join(f"{effect.capitalize()}: {meaning}." for effect, meaning in EFFECT_MEANINGS.items())
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
 _ONE_TIME = math.log(1.2)
