@@ -11,9 +11,8 @@ from kdrbench.suite.findings.claim_rows import papers_datasets
 from kdrbench.suite.findings.finding import (
     DECISION_RULES,
     Decision,
-    Side,
+    decided_by_cases,
     decided_by_share,
-    decided_by_sides,
     decision_of,
     only_decision,
     reached,
@@ -71,16 +70,19 @@ def test_what_is_at_least_mostly_so_is_mostly_so():
     ],
 )
 def test_what_intervals_leave_unclear_is_neither_confirmed_nor_contradicted(sides, decision):
-    named = {side.value[0]: side for side in Side}
-    assert decided_by_sides([named[letter] for letter in sides], "").decision is decision
+    named = {"h": Decision.CONFIRMED, "u": Decision.INDISTINCT, "f": Decision.CONTRADICTED, "o": Decision.UNDECIDED}
+    found = decided_by_cases([(f"cell {number}", named[letter]) for number, letter in enumerate(sides)])
+    assert found.decision is decision
+    failing = [f"cell {number}" for number, letter in enumerate(sides) if letter in "fu"]
+    assert all(name in found.evidence for name in failing[:3])
 
 
 def test_an_interval_lies_inside_outside_or_across_a_region():
-    assert side_of(0.1, 0.2, least=0.0) is Side.HOLDS
-    assert side_of(-0.2, -0.1, least=0.0) is Side.FAILS
-    assert side_of(-0.1, 0.1, least=0.0) is Side.UNCLEAR
-    assert side_of(1.0, 2.5, least=1.75, most=2.25) is Side.UNCLEAR
-    assert side_of(math.nan, math.nan, most=1.0) is Side.FAILS
+    assert side_of(0.1, 0.2, least=0.0) is Decision.CONFIRMED
+    assert side_of(-0.2, -0.1, least=0.0) is Decision.CONTRADICTED
+    assert side_of(-0.1, 0.1, least=0.0) is Decision.INDISTINCT
+    assert side_of(1.0, 2.5, least=1.75, most=2.25) is Decision.INDISTINCT
+    assert side_of(math.nan, math.nan, most=1.0) is Decision.CONTRADICTED
 
 
 def test_a_handful_of_runs_neither_confirms_nor_contradicts_a_share():

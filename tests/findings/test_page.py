@@ -13,7 +13,7 @@ from kdrbench.suite.reports.dashboard.rendering import slug
 def test_every_claim_is_undecided_without_records():
     assert len(CLAIMS) == 40
     for claim in CLAIMS:
-        result = claim(Records())
+        result = claim.decide(Records())
         assert result.decision is Decision.UNDECIDED
         assert result.evidence.startswith("lacking: ")
         if "2006" in claim.paper or "2010" in claim.paper:

@@ -110,7 +110,7 @@ def test_ends_are_counted_by_curvature_and_by_what_ended_them(source):
     rivals = runs[runs["method"] == "dg"].assign(status="max_iterations", optimality="second_order")
     rivals.loc[rivals.index[0], "optimality"] = "saddle"
     source._runs["first"] = pd.concat([ism, rivals], ignore_index=True)
-    ascent, saddles, cycles = (one.evidence for one in Summary(source).endings())
+    ascent, saddles, cycles = (answer for _, answer, _ in Summary(source).endings())
     assert ascent == (
         "The curvature is below -1e-06 at 9 of 19 ends (47 %) whose curvature is known: Gaussian 9 of 9, "
         "Polynomial 0 of 10."

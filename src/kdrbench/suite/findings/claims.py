@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -28,21 +27,20 @@ def _declared(entry: Mapping[str, Any]) -> Claim:
     arguments = dict(entry["with"])
     if "tables" in arguments:
         arguments["tables"] = [TABLES[name] for name in arguments["tables"]]
-    decide = partial(_decided, entry.get("note", ""), getattr(_MODULES[module], test), arguments)
+
+    def decide(records: Records) -> Finding:
+        found: Finding = getattr(_MODULES[module], test)(records, **arguments)
+        # What a reader should know beside a decision is no news where there is none.
+        return found if found.is_undecided else found.with_note(entry.get("note", ""))
+
     axes = (entry["words"], entry["paper"], entry.get("where", ""))
-    return Claim(*axes, decide, entry["holds"], entry["threshold"])
-
-
-def _decided(note: str, test: Callable[..., Finding], arguments: Mapping[str, Any], records: Records) -> Finding:
-    """Return what a test says; what a reader should know beside it is no news where nothing is decided."""
-    found = test(records, **arguments)
-    return found if found.is_undecided else found.with_note(note)
+    return Claim(*axes, decide, entry["holds"], entry.get("threshold", "none"))
 
 
 # By their names, in the order of the papers: those of ISM first.
 NAMED = {
-    entry["id"]: _declared(entry)
-    for entry in tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))["claim"]
+    name: _declared(entry)
+    for name, entry in tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")).items()
 }
 CLAIMS = tuple(NAMED.values())
 Decided = list[tuple[Claim, Finding]]

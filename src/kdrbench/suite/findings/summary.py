@@ -16,7 +16,7 @@ from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
+from kdrbench.suite.findings.finding import Claim, share_of
 from kdrbench.suite.findings.ledger import (
     COUNTED,
     Trace,
@@ -182,8 +182,8 @@ class Summary:
             for why, lines in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
         ]
 
-    def endings(self) -> Iterator[Finding]:
-        """Yield what the rows of dimension reduction say of saddles and cycles; nothing without such rows."""
+    def endings(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what the rows of dimension reduction say of saddles and cycles: question, answer, address."""
         runs = self.source.rows_of(IKDR)
         if runs.empty:
             return
@@ -196,7 +196,7 @@ class Summary:
             (ism, "How often does ISM as published cycle?", _cycles, of_ism),
         ):
             if len(rows):
-                yield Finding(Decision.CONFIRMED, said(rows), subject=subject, address=address)
+                yield subject, said(rows), address
 
     def answers(self, beyond: bool) -> list[Answer]:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""
