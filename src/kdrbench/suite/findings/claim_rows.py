@@ -1,10 +1,9 @@
 """The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
 
-A run counts where its experiment names the printed table (``published``) and does not only
-imitate its protocol, where the paper prints a number for its data set, kernel and method, and where it is split as the
-paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run leaves
-a claim undecided; one that has some, but not all, counts as lost. One that was stopped before the paper's limits, or
-whose other runs the user's budget left out, leaves it undecided too, unless a claim can use bounds.
+A run counts where its experiment names the printed table (``published``) and follows its protocol, and the paper prints
+a number for its data set, kernel and method. All methods of a cell are of one experiment, with one q and one data set.
+A cell without any such run leaves a claim undecided; one that lacks some counts as lost. One that was stopped before
+the paper's limits, or whose other runs the user's budget left out, is open, unless a claim can use bounds.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS
 
 RIVALS = ("dg", "sm", "gm")
-# What marks solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
+# Solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
 AUTHORS, _FIRST_VERSION = "_authors", "_1"
 FOLDS = 10
 LOST = "missing or failed runs"
@@ -89,8 +88,8 @@ class Records:
 
 
 def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
-    """Return our names of the data sets for which a paper prints numbers, in the named tables or in any."""
-    printed = [axes for axes in published_numbers(paper=paper) if not tables or axes["table"] in tables]
+    """Return our names of the data sets for which a paper prints numbers in some tables."""
+    printed = [axes for axes in published_numbers(paper=paper) if axes["table"] in tables]
     return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
 
 
@@ -159,8 +158,8 @@ class OwnCell:
     def difference(self, other: OwnCell, column: str, *, relative: bool = False) -> NDArray[np.float64] | None:
         """Return mean, low and high of ours less the other's over common runs; ``None`` where either lacks runs.
 
-        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none.
-        ``relative`` divides by the size of the other's mean.
+        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none. If
+        ``relative`` all are divided by the size of the other's mean.
         """
         ours, theirs = self.numbers(column), other.numbers(column)
         values = (ours - theirs).dropna().to_numpy(float)
@@ -320,14 +319,14 @@ def lanes_of(
     records: Records, tables: Sequence[PrintedTable], metric: str, rivals: Sequence[str], columns: Sequence[str]
 ) -> list[Lane]:
     """Return the lanes of rivals: as the authors ran them, as their own papers publish them, and converged."""
+    authors = authors_cells(records, tables, ("ism", *rivals), columns)
+    datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
 
     def printed(suffix: str) -> Lane:
         methods = tuple(f"{name}{suffix}" for name in ("ism", *rivals))
         cells = printed_cells(records, tables, metric, methods, columns, bounds=True)
         return Lane(CONVERGED if suffix else "as published", cells, methods[0], methods[1:])
 
-    authors = authors_cells(records, tables, ("ism", *rivals), columns)
-    datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
     first = Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals))
     return [first, printed(""), printed(f"_{CONVERGED}")]
 
@@ -362,19 +361,20 @@ def authors_cells(
         )
         rows = records.runs[by_authors]
         of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
-        for place, cell in rows[of_authors].groupby(["experiment", "dataset", "kernel"], sort=False):
-            cells += _by_role(tuple(map(str, place)), cell, methods)
+        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(
+            ["experiment", "dataset", "kernel"], sort=False
+        ):
+            cells += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
     return Coverage(tuple(cells))
 
 
-def _by_role(place: tuple[str, ...], rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
-    """Return the cells of ``methods`` of one data set and kernel; of two versions the first."""
+def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
     drawn = rows["partition"].fillna(0).astype(int) if "partition" in rows else 0
     groups = {str(name): cell for name, cell in rows.assign(run=rows["run"] + 10_000 * drawn).groupby("method")}
     by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
     roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
     n_runs = max(map(len, groups.values()))
-    return [OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles]  # type: ignore[misc]
+    return [OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles]
 
 
 def printed_cells(
@@ -411,7 +411,8 @@ def timed_cells(
     # A few folds of ten with a time that counts would let chance choose them.
     enough = tuple(cell for cell in clean if 2 * len(cell.numbers("time_s")) >= cell.n_runs)
     lacking = [cell.name for cell in clean if cell not in enough]
-    return Coverage(enough, coverage.missing + ((f"undisturbed times of {listed(lacking)}",) if lacking else ()))
+    missing = (f"undisturbed times of {listed(lacking)}",) if lacking else ()
+    return Coverage(enough, coverage.missing + missing)
 
 
 def without_early(coverage: Coverage) -> Coverage:

@@ -70,6 +70,9 @@ class EffectFound:
     words: str = ""
 
 
+NO_EFFECT = EffectFound()
+
+
 @dataclass(frozen=True)
 class Difference:
     """A difference with its interval; ``bound`` says that it is at least this large."""
@@ -151,7 +154,7 @@ def effect_of(
     """Return whether the printed difference comes out in ours."""
     printed = printed_difference(number, reference, metric) if number and reference else None
     if printed is None or number is None:
-        return EffectFound()
+        return NO_EFFECT
     difference, slack = printed
     at_least = number.status == "time_limit"
     shown = _words(difference, metric, ("at least " if at_least else ""))

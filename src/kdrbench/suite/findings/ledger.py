@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import astuple, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,10 +17,11 @@ from kdrbench.suite.findings.effects import Effect
 from kdrbench.suite.findings.ledger_lines import (
     UNEXPLAINED,
     Comparison,
-    comparison,
+    compared_line,
     ikdr_lines,
     kpca_lines,
     low_rank_lines,
+    printed_line,
 )
 from kdrbench.suite.findings.ledger_text import text_lines
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, LOW_RANK, Config, Metric, experiments_of, of_papers
@@ -38,9 +39,15 @@ from kdrbench.suite.systems.low_rank import tables as low_rank
 COUNTED = (Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS, Verdict.STOPPED, Verdict.NOT_RUN)
 EFFECTS = (Effect.YES, Effect.SIGN_ONLY, Effect.GONE, Effect.REVERSED, Effect.IN_NEITHER, Effect.ONLY_HERE)
 _METHODS = {"none": "no reduction", "ism2018": "ISM 2018"}
-_NUMBERS = {"published_value", "mean", "std", "low", "high", "error"}
+# How columns that are no texts are read.
+_READERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(
+        ("published_value", "mean", "std", "low", "high", "error"), lambda word: float(word) if word else None
+    ),
+    **{"runs": int, "first": "True".__eq__, "verdict": Verdict, "effect": Effect, "converged_effect": Effect},
+}
 # How a reason says that there is none.
-_NONE_KNOWN = re.compile(rf"{UNEXPLAINED}|no setting is known|settings none meets")
+NONE_KNOWN = re.compile(rf"{UNEXPLAINED}|no setting is known|settings none meets")
 _COLUMNS = [field.name for field in fields(Comparison)]
 
 
@@ -57,14 +64,9 @@ def compare(tables: dict[str, pd.DataFrame], config: Config) -> list[Comparison]
     pairs = [pair for name, runs in there.items() for pair in by_system[name](runs, config)]
     lines = []
     for axes, ours in pairs:
-        lines += [comparison(axes, ours_here, first=count == 0) for count, ours_here in enumerate(ours or [None])]
+        of_number = [compared_line(axes, one) for one in ours] or [printed_line(axes)]
+        lines += [of_number[0], *(replace(line, first=False) for line in of_number[1:])]
     return [*lines, *text_lines(there, config)]
-
-
-def unexplained(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Return the numbers that differ, or are only close, for no reason that is known: after a search or without."""
-    unlike = (Verdict.DIFFERS, Verdict.CLOSE)
-    return [line for line in comparisons if line.first and line.verdict in unlike and names_no_reason(line.why)]
 
 
 class Trace(StrEnum):
@@ -94,13 +96,8 @@ def trace_of(line: Comparison) -> Trace:
         return Trace.OURS
     if str(Verdict.REPRODUCED) in line.protocol_verdict.split("; "):
         return Trace.PROTOCOL
-    is_open = line.verdict is Verdict.STOPPED or not line.why or names_no_reason(line.why)
+    is_open = line.verdict is Verdict.STOPPED or not line.why or NONE_KNOWN.search(line.why)
     return Trace.OPEN if is_open else Trace.EXPLAINED
-
-
-def names_no_reason(why: str) -> bool:
-    """Return whether what is written of a number says that no reason is known."""
-    return _NONE_KNOWN.search(why) is not None
 
 
 def not_comparable(comparisons: Iterable[Comparison]) -> str:
@@ -141,19 +138,15 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     if names != _COLUMNS:
         columns = ", ".join(names or ["none"])
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
-    return [Comparison(**{name: _value(name, word) for name, word in row.items()}) for row in rows]
-
-
-def _value(name: str, word: str) -> Any:
-    if name in _NUMBERS:
-        return float(word) if word else None
-    if name == "runs":
-        return int(word)
-    if name == "first":
-        return word == "True"
-    if name in ("effect", "converged_effect"):
-        return Effect(word)
-    return Verdict(word) if name == "verdict" else word
+    readers: dict[str, Callable[[str], Any]] = {
+        "runs": int,
+        "first": "True".__eq__,
+        "verdict": Verdict,
+        "effect": Effect,
+        "converged_effect": Effect,
+    }
+    readers |= {name: lambda word: float(word) if word else None for name in _NUMBERS}
+    return [Comparison(**{name: readers.get(name, str)(word) for name, word in row.items()}) for row in rows]
 
 
 def interval_text(line: Comparison) -> str:
