@@ -354,16 +354,12 @@ def authors_cells(
     """
     if records.runs.empty or not {*columns} <= set(records.runs):
         return Coverage()
-    solvers, cells = records.runs["method"].astype(str), []
+    solvers, cells, axes = records.runs["method"].astype(str), [], ["experiment", "dataset", "kernel"]
+    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
     for table in tables:
-        by_authors = records.runs["experiment"].isin(_experiments(records, table, protocol=True)) & (
-            solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
-        )
-        rows = records.runs[by_authors]
+        rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
-        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(
-            ["experiment", "dataset", "kernel"], sort=False
-        ):
+        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
             cells += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
     return Coverage(tuple(cells))
 

@@ -138,15 +138,7 @@ def comparisons_from_csv(text: str) -> list[Comparison]:
     if names != _COLUMNS:
         columns = ", ".join(names or ["none"])
         raise InputError(f"a list of published numbers has the columns {', '.join(_COLUMNS)}; got {columns}")
-    readers: dict[str, Callable[[str], Any]] = {
-        "runs": int,
-        "first": "True".__eq__,
-        "verdict": Verdict,
-        "effect": Effect,
-        "converged_effect": Effect,
-    }
-    readers |= {name: lambda word: float(word) if word else None for name in _NUMBERS}
-    return [Comparison(**{name: readers.get(name, str)(word) for name, word in row.items()}) for row in rows]
+    return [Comparison(**{name: _READERS.get(name, str)(word) for name, word in row.items()}) for row in rows]
 
 
 def interval_text(line: Comparison) -> str:

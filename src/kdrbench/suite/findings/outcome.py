@@ -31,8 +31,7 @@ WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
 # and how many other runs of it were not made, since the user's budget was used up.
 STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
-# What marks a time that does not count: on shared cores, waiting for them, on cores faster or slower than those of other
-# methods on the problem, or not covered by the clock.
+# What marks a time that does not count: shared cores, waiting, cores whose speed drifted, work off the clock.
 MARKS = {"timed": "False", "contaminated": "True", "drifted": "True", "unaccounted": "True"}
 _MACHINE = ["experiment", "processor", "blas", "blas_threads"]
 
