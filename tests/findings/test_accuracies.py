@@ -60,14 +60,6 @@ def test_the_lowest_error_on_every_data_set():
     assert "Wine, missing or failed runs" in lost.evidence
 
 
-def test_a_baseline_without_an_error_is_not_beaten():
-    found = lowest_error(errors(lda=lambda data, *_: None if data == "wine" else 0.02))
-    assert (found.decision, found.measure) == (Decision.CONTRADICTED, "3 of 4 data sets (75 %)")
-    assert found.evidence.endswith("not shown in Wine, missing or failed runs of LDA")
-    none = lowest_error(errors(**{name: lambda *_: None for name in BASELINES}))
-    assert none.measure == "0 of 4 data sets (0 %)"
-
-
 def test_omega_and_the_rule_of_q_are_computed_where_the_record_has_the_solution():
     omega, rule = (
         NAMED[name].decide(records(*cells("plus_five", "ism"))) for name in ("omega_semidefinite", "rule_of_q")

@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import CONFIG, cells, records
+from support.claim_rows import CONFIG, WITH_AUTHORS, cells, records
 from support.report_rows import run
 
 lower_cost = NAMED["lower_cost"].decide
@@ -107,9 +107,6 @@ def test_the_note_says_what_holds_in_each_lane():
 
 def by_authors(ism, rival, published):
     """Rows of published methods, and others by the authors' code on ten folds, drawn twice."""
-    config = copy.deepcopy(CONFIG)
-    own = {"paper": "neurips2019", "table": "4", "setting": "supervised", "protocol": True}
-    config["experiments"]["authors"] = {"published": own}
     costs = {"ism_authors": 0.0, "ism_authors_1": ism, "sm_authors": rival, "gm_authors_4": rival}
     rows = [
         run("wine-142", method, fold, experiment="authors", cost=cost + fold / 10, partition=part, stopped_early="")
@@ -117,7 +114,7 @@ def by_authors(ism, rival, published):
         for fold in range(10)
         for part in range(2)
     ]
-    return records(*both(SUPERVISED, theirs=published), *rows, config=config)
+    return records(*both(SUPERVISED, theirs=published), *rows, config=WITH_AUTHORS)
 
 
 def test_what_the_authors_ran_decides_first():

@@ -59,12 +59,6 @@ def test_other_data_splits_and_partitions_do_not_count():
     assert "no runs" in covered(records(*cells("four", "ism"), config=imitating)).missing[0]
 
 
-def test_cancer_of_the_two_papers_differs():
-    rows = [row | {"dataset": "cancer"} if row["dataset"] == "cancer-137" else row for row in cells("plus_five", "ism")]
-    (missing,) = covered(records(*rows), tables=(PLUS_5,)).missing
-    assert missing == "ISM+, Table 5, supervised: no runs of Cancer (137), Gaussian, ISM"
-
-
 @pytest.mark.parametrize("change", [{"status": "failed"}, {"cost": None}, None])
 def test_a_missing_or_failed_run_loses_its_cell(change):
     rows = cells("four", "ism")

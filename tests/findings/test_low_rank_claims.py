@@ -53,12 +53,6 @@ def test_projections_must_be_linear_in_n_and_quadratic_in_r():
     assert found.evidence.startswith("burg n^1.00 (95 %: 1.00 to 1.00); burg r^2.00")
 
 
-@pytest.mark.parametrize("exponents", [(1.5, 2.0), (1.0, 3.0)])
-def test_larger_exponents_contradict(exponents):
-    records = low_rank(*timed("burg", 1.0, 2.0), *timed("von_neumann", *exponents))
-    assert cost_of_projections(records).decision is CONTRADICTED
-
-
 def test_smaller_exponents_say_that_sizes_are_too_small():
     found = cost_of_projections(low_rank(*timed("burg", 0.15, 2.0), *timed("von_neumann", 0.1, 2.0)))
     assert (found.decision, found.measure) == (

@@ -31,12 +31,6 @@ def test_each_reason_explains_or_names_its_search(experiments):
         assert all(is_there(name, experiments) for name in searches_in(why)), why
 
 
-def test_searches_are_read_out_of_a_reason():
-    assert searches_in("no setting is known (experiments one, two_3)") == ["one", "two_3"]
-    assert searches_in("ten draws (experiment one); none (benchmarks/search.py)") == ["one", "benchmarks/search.py"]
-    assert searches_in("no setting is known (of many)") == []
-
-
 def test_what_names_no_reason_is_seen():
     whys = {
         "no reason is known; how this mean varies is not known": False,

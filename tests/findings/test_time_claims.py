@@ -1,12 +1,10 @@
 """Claims on time, decided from made-up first solves."""
 
-import copy
-
 import pytest
 
 from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
-from support.claim_rows import CONFIG, cells, records
+from support.claim_rows import WITH_AUTHORS, cells, records
 from support.report_rows import run
 
 as_fast = NAMED["as_fast"].decide
@@ -120,15 +118,12 @@ def test_as_fast_as_baselines_within_a_factor_of_two():
 
 def by_authors(dg, timed=False):
     """ISM in a second and DG in some others, by the authors' code on Face."""
-    config = copy.deepcopy(CONFIG)
-    own = {"paper": "neurips2019", "table": "4", "setting": "supervised", "protocol": True}
-    config["experiments"]["authors"] = {"published": own}
     rows = [
         run("face", method, fold, experiment="authors", time_s=time_s, timed=timed)
         for method, time_s in (("ism_authors", 1.0), ("dg_authors", dg))
         for fold in range(10)
     ]
-    return records(*rows, config=config)
+    return records(*rows, config=WITH_AUTHORS)
 
 
 def test_headline_times_are_decided_by_the_authors_code():
