@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,6 @@ from kdrbench.suite.findings.ledger import (
     compare,
     comparison_csv,
     trace_of,
-    traces,
 )
 from kdrbench.suite.findings.ledger_lines import NO_EXPERIMENT, UNEXPLAINED
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, published_numbers
@@ -162,7 +160,6 @@ def test_a_number_that_differs_for_no_known_reason_is_listed():
 def test_a_number_is_traced_by_a_run_before_a_sentence(comparisons, changes, trace):
     line = replace(comparisons[0], **{"protocol_verdict": "", **changes})
     assert trace_of(line) is trace
-    assert dict(traces([line, replace(line, verdict=Verdict.NOT_RUN)])) == {line.paper: Counter({trace: 1})}
 
 
 def test_csv_holds_every_line(comparisons):

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted
@@ -30,7 +29,6 @@ from kdrbench.suite.reports.records import (
     is_scaling,
     system_name,
 )
-from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import (
     FORMATS,
     dataset_label,
@@ -195,12 +193,6 @@ def _speed(ratio: float, than: str) -> str:
 def race_sentence(matrix: Matrix) -> str:
     """Return which solver reaches the best known cost most often, which is next, and in what time."""
     leader, following = matrix.overall[:2]
-    if not leader.fine:
-        # The best known cost is an atlas's alone.
-        nearest = min(matrix.overall, key=lambda standing: np.inf if standing.gap is None else standing.gap)
-        gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
-        label = method_in_text(nearest.solver)
-        return f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is {label}{gap}."
     return (
         f"{method_in_text(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
         f"{counted(leader.runs, 'run')}{_details(leader, matrix)}; the next is {method_in_text(following.solver)}, in "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -79,15 +78,6 @@ class Trace(StrEnum):
     PROTOCOL = "reproduced by runs of the authors' protocol"
     EXPLAINED = "explained by a sentence alone"
     OPEN = "open"
-
-
-def traces(comparisons: Iterable[Comparison]) -> Iterator[tuple[str, Counter[Trace]]]:
-    """Yield each paper, and how many of its printed numbers are traced how; times and missing runs are not counted."""
-    counted: dict[str, Counter[Trace]] = {}
-    for line in judged(comparisons):
-        if line.first and line.verdict is not Verdict.NOT_RUN:
-            counted.setdefault(line.paper, Counter())[trace_of(line)] += 1
-    yield from counted.items()
 
 
 def trace_of(line: Comparison) -> Trace:

@@ -25,7 +25,6 @@ from kdrbench.suite.findings.ledger import (
     labels_of,
     place_label,
     trace_of,
-    traces,
 )
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import stopped
@@ -133,12 +132,12 @@ class Summary:
 
     def papers(self) -> Iterator[tuple[str, str, list[int]]]:
         """Yield each paper, its verdicts in words, and how many of its numbers are traced in each way."""
-        traced = dict(traces(self.source.comparisons))
         for paper in dict.fromkeys(line.paper for line in self._first):
-            verdicts = Counter(line.verdict for line in judged(self._first) if line.paper == paper)
+            lines = [line for line in judged(self._first) if line.paper == paper]
+            verdicts = Counter(line.verdict for line in lines)
+            traced = Counter(trace_of(line) for line in lines if line.verdict is not Verdict.NOT_RUN)
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
-            numbers = [traced.get(paper, Counter())[trace] for trace in Trace]
-            yield paper_label(paper), words or "no printed number is judged", numbers
+            yield paper_label(paper), words or "no printed number is judged", [traced[trace] for trace in Trace]
 
     def lanes(self) -> list[tuple[Claim, str]]:
         """Return the claims that were judged in several lanes, and what holds in each."""
