@@ -18,10 +18,10 @@ sys.path.insert(0, str(HOME / "src"))
 from kdrbench.suite.reports import outputs
 from kdrbench.suite.reports.report_jobs import (
     captioned,
+    dashboard_caption,
     job_files,
     job_sources,
     job_words,
-    page_caption,
     report_jobs,
     stored_optima,
     targets,

@@ -43,7 +43,6 @@ rule papers:
         config=f"{R}/config.json",
     output:
         [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
-        [report(f"{REPORTS}/{page}.html", **page_caption(page)) for page in ("claims", "published_vs_ours")],
     log:
         f"results/logs/{REPORTS}/papers.log",
     localrule: True
@@ -73,7 +72,7 @@ rule dashboard:
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
-        report(f"{REPORTS}/dashboard.html", **page_caption("dashboard")),
+        report(f"{REPORTS}/dashboard.html", **dashboard_caption()),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
     localrule: True

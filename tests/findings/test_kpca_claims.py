@@ -9,13 +9,13 @@ from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import NAMED
 from kdrbench.suite.findings.finding import Decision
 
-close_and_quick = NAMED["close_and_quick"]
-aligned_versions_win = NAMED["aligned_versions_win"]
-slightly_better = NAMED["slightly_better"]
-kernel_versions_win = NAMED["kernel_versions_win"]
-kernels_succeed = NAMED["kernels_succeed"]
-same_plane = NAMED["same_plane"]
-tricks_agree = NAMED["tricks_agree"]
+close_and_quick = NAMED["close_and_quick"].decide
+aligned_versions_win = NAMED["aligned_versions_win"].decide
+slightly_better = NAMED["slightly_better"].decide
+kernel_versions_win = NAMED["kernel_versions_win"].decide
+kernels_succeed = NAMED["kernels_succeed"].decide
+same_plane = NAMED["same_plane"].decide
+tricks_agree = NAMED["tricks_agree"].decide
 
 LEARNERS = ("nca", "lmnn", "dne")
 DATASETS = ("balance", "breast", "glass", "ionosphere", "iris", "musk2", "pima", "satellite", "yeast", "m-usps")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kdrbench.suite.findings.answers import answer_of, leading_of
-from kdrbench.suite.findings.own_solver import own_solvers
+from kdrbench.suite.findings.answers import answer_of, leading_of, own_solvers
 from support.dashboard_grid import grid_config
 from support.report_rows import traced_runs
 

@@ -6,8 +6,8 @@ from importlib.resources import files
 import pytest
 
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.findings.ledger import names_no_reason, searches_in
-from support.checkout import ROOT, is_there
+from kdrbench.suite.findings.ledger import NONE_KNOWN
+from support.checkout import ROOT, is_there, searches_in
 
 WHYS = [
     reading["why"]
@@ -24,17 +24,11 @@ def experiments():
 
 
 def test_each_reason_explains_or_names_its_search(experiments):
-    silent = [why for why in WHYS if names_no_reason(why) and not searches_in(why)]
+    silent = [why for why in WHYS if NONE_KNOWN.search(why) and not searches_in(why)]
     assert silent == []
-    assert sum(map(names_no_reason, WHYS)) > 5
+    assert sum(map(bool, map(NONE_KNOWN.search, WHYS))) > 5
     for why in WHYS:
         assert all(is_there(name, experiments) for name in searches_in(why)), why
-
-
-def test_searches_are_read_out_of_a_reason():
-    assert searches_in("no setting is known (experiments one, two_3)") == ["one", "two_3"]
-    assert searches_in("ten draws (experiment one); none (benchmarks/search.py)") == ["one", "benchmarks/search.py"]
-    assert searches_in("no setting is known (of many)") == []
 
 
 def test_what_names_no_reason_is_seen():
@@ -45,4 +39,4 @@ def test_what_names_no_reason_is_seen():
         "the printed cost comes out with class numbers": True,
         "the unit of the printed cost is not known": True,
     }
-    assert {why: not names_no_reason(why) for why in whys} == whys
+    assert {why: NONE_KNOWN.search(why) is None for why in whys} == whys

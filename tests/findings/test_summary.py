@@ -4,10 +4,8 @@ import re
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.publish import merged_lines, write_table
 from kdrbench.suite.findings.source import Source
 from kdrbench.suite.findings.summary import Markdown, as_markdown, markdown_table, summary, write_summaries
@@ -115,12 +113,6 @@ def test_words_of_a_record_are_no_markup():
     assert as_markdown(Markdown("*x*")) == "*x*"
     table = Table("t", "T", [hostile], [[[Entry(hostile)]]])
     assert len(lines_of(markdown_table(table))) == 3
-
-
-def test_the_command_says_where_there_is_no_record(tmp_path):
-    done = CliRunner().invoke(main, ["summary", "--results", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2
-    assert not (tmp_path / "out").exists()
 
 
 def learned_kernels(folder):

@@ -6,7 +6,7 @@ import pytest
 
 from kdrbench.suite.engine.system import Report
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.report_jobs import captioned, merged_table, page_caption, report_jobs
+from kdrbench.suite.reports.report_jobs import captioned, dashboard_caption, merged_table, report_jobs
 from kdrbench.suite.reports.report_jobs import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
@@ -143,16 +143,12 @@ def test_targets_are_experiments_tables_and_figures():
 
 def test_every_table_figure_and_page_has_a_caption():
     flags = {file: one for job in report_jobs(CONFIG) for file, one in captioned(CONFIG, job).items()}
-    flags |= {name: page_caption(name) for name in ("published_vs_ours", "claims", "dashboard")}
-    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {
-        *flags,
-        "reports/published_vs_ours.html",
-        "reports/claims.html",
-    }
+    flags["dashboard"] = dashboard_caption()
+    assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {*flags}
     assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
     assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
     assert flags["reports/figures/performance_profile.png"]["labels"]["of"] == "all"
-    assert flags["claims"]["category"] == "Published and ours"
+    assert flags["dashboard"]["category"] == "Dashboard"
 
 
 def test_a_system_may_declare_several_reports_without_captions(monkeypatch):

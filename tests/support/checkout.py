@@ -1,5 +1,6 @@
 """A checkout of its own, as a user has it: what is written in it is apart from ours."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -31,3 +32,9 @@ def write_table(path, n_rows=90):
 def is_there(name, experiments):
     """Return whether a search that a reason names is a file of the checkout or one of the experiments."""
     return (ROOT / name).is_file() if "/" in name else name in experiments
+
+
+def searches_in(why):
+    """Return the experiments and benchmarks by which a reason was sought, as it names them in brackets."""
+    names = re.findall(r"\((?:experiments? )?((?:benchmarks/\w+\.py|[a-z]\w+)(?:, \w+)*)\)", why)
+    return [name for found in names for name in found.split(", ")]

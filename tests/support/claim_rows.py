@@ -32,6 +32,9 @@ CONFIG = {
         "ismplus_table6": {"components": {"wine": 4}},
     }
 }
+# Beside an experiment by the authors' code.
+_AUTHORS = {"authors": {"published": _experiment(*TABLES["four"])["published"] | {"protocol": True}}}
+WITH_AUTHORS = {"experiments": CONFIG["experiments"] | _AUTHORS}
 
 
 def cells(experiment, method, only=None, **columns):

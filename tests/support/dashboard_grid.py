@@ -129,6 +129,7 @@ def extra_table():
 def a_claim():
     """Return a claim as the step that decides claims writes it."""
     words = {"claim": "It is quick.", "verdict": "confirmed", "evidence": "1 s in place of 2 s", "note": ""}
+    words |= {"power": "one cell is 11 %", "holds": "in all", "threshold": "none"}
     return words | {"measure": "9 of 9 cells (100 %)", "paper": "neurips2019", "where": "Table 4"}
 
 

@@ -169,17 +169,17 @@ def papers(runs: Runs, out: Path) -> None:
 
 
 def write_papers(source: Source, out: Path) -> None:
-    """Write published numbers, claims and summaries, which are made of each other, into a folder; print the first two.
+    """Write published numbers, claims and summaries, which are made of each other, into a folder; print the claims.
 
     Decided are the claims of papers that experiments name, and those of the user's own systems.
     """
-    from kdrbench.suite.findings.claims import write_claims
-    from kdrbench.suite.findings.ledger import shares, write_comparisons
+    from kdrbench.files import write_text
+    from kdrbench.suite.findings.claims import claims_json
+    from kdrbench.suite.findings.ledger import comparison_csv
     from kdrbench.suite.findings.summary import write_summaries
 
-    write_comparisons(source.comparisons, out / "published_vs_ours")
-    click.echo("\n".join(shares(source.comparisons)))
-    write_claims(source.claims, out / "claims", list(source.config["run"]), source.merged)
+    write_text(out / "published_vs_ours.csv", comparison_csv(source.comparisons))
+    write_text(out / "claims.json", claims_json(source.claims))
     for claim, result in source.claims:
         measure = f" ({result.measure})" if result.measure else ""
         click.echo(f"{result.decision}{measure}: {claim.words} - {result.evidence}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from kdrbench.errors import count_of, counted
+from kdrbench.solvers.registry import METHODS
 from kdrbench.suite.engine.system import FINDINGS
 from kdrbench.suite.findings.nearness import FINE, accuracy_text, known_beside, nearness
-from kdrbench.suite.findings.own_solver import own_sentence, own_solvers
-from kdrbench.suite.findings.pairwise import Matrix, Standing, matrix_of, ratio_text
+from kdrbench.suite.findings.pairwise import Matrix, Standing, factor, matrix_of, ratio_text
 from kdrbench.suite.reports.records import (
     ATLAS,
     IKDR,
@@ -22,6 +21,7 @@ from kdrbench.suite.reports.records import (
     LEAGUE,
     LOW_RANK,
     NOISE,
+    REFERENCE,
     Config,
     Metric,
     controls_of,
@@ -29,7 +29,6 @@ from kdrbench.suite.reports.records import (
     is_scaling,
     system_name,
 )
-from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import (
     FORMATS,
     dataset_label,
@@ -45,6 +44,8 @@ from kdrbench.suite.systems.league.rules import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
+# Ratios of times nearer to 1 than this are not called quicker or slower.
+_SAME_TIME = 1.05
 _PARADIGM_QUESTIONS = {
     "supervised": "Which solver reaches the lowest cost, and how soon?",
     "unsupervised": "Which solver reaches the lowest cost, and how soon?",
@@ -142,19 +143,56 @@ def question_of(name: str, experiment: Config) -> str:
 
 def _race(matrix: Matrix, own: list[str]) -> tuple[str, str]:
     """Return the sentence on the user's own solvers, and all that is said: of who leads only where they do not."""
-    sentence, leaders = own_sentence(matrix, own), {one.solver for one in matrix.overall[:2]}
+    sentence = " ".join(_own_sentence(one, matrix, own) for one in matrix.overall if one.solver in own)
+    leaders = {one.solver for one in matrix.overall[:2]}
     return sentence, sentence if leaders & {*own} else f"{sentence} {race_sentence(matrix)}".lstrip()
+
+
+def own_solvers(name: str, config: Config) -> list[str]:
+    """Return the solvers of the user's own in an experiment: those whose method is no registered one.
+
+    Where none is, but the methods of a reference are beside the runs, the solvers of the user's own runs that are no
+    controls are.
+    """
+    solvers = list(config["experiments"][name].get("solvers", ()))
+    mine = [solver for solver in solvers if not solver.endswith(REFERENCE)]
+    definitions = config.get("solvers", {})
+    own = [solver for solver in mine if definitions.get(solver, {}).get("method", "ism") not in METHODS]
+    return own or ([] if len(mine) == len(solvers) else [one for one in mine if one not in controls_of(name, config)])
+
+
+def _own_sentence(mine: Standing, matrix: Matrix, own: Collection[str]) -> str:
+    """Return how often a solver of the user's own reaches the best known cost, beside the best other."""
+    reached = f"{method_in_text(mine.solver)} reaches the best known cost in {mine.fine} of {counted(mine.runs, 'run')}"
+    others = [one for one in matrix.overall if one.solver not in own]
+    if not others:
+        return f"{reached}."
+    parts = [reached, _beside(mine, others[0])]
+    # Times of a reference, those of another machine, are compared with none.
+    timed = [one for one in others if one.fine_ratio is not None]
+    if mine.fine_ratio is not None and timed:
+        rival = next((one for one in timed if one.solver == others[0].solver), timed[0])
+        name = "" if rival is others[0] else f" than {method_in_text(rival.solver)}"
+        parts.append(_speed(mine.fine_ratio / (rival.fine_ratio or 1.0), name))
+    return f"{', '.join(parts)}{' (times were disturbed)' if matrix.disturbed and len(parts) > 2 else ''}."
+
+
+def _beside(mine: Standing, rival: Standing) -> str:
+    name = method_in_text(rival.solver)
+    if mine.share == rival.share:
+        return f"level with {name}"
+    return f"{'more' if mine.share > rival.share else 'less'} often than {name} ({rival.fine} of {rival.runs})"
+
+
+def _speed(ratio: float, than: str) -> str:
+    if 1.0 / _SAME_TIME < ratio < _SAME_TIME:
+        return f"as fast{than.replace(' than', ' as')}"
+    return f"{factor(max(ratio, 1.0 / ratio))} times {'slower' if ratio > 1.0 else 'faster'}{than}"
 
 
 def race_sentence(matrix: Matrix) -> str:
     """Return which solver reaches the best known cost most often, which is next, and in what time."""
     leader, following = matrix.overall[:2]
-    if not leader.fine:
-        # The best known cost is an atlas's alone.
-        nearest = min(matrix.overall, key=lambda standing: np.inf if standing.gap is None else standing.gap)
-        gap = "" if nearest.gap is None else f", in the median {numbers.gap(nearest.gap)} above it, relative"
-        label = method_in_text(nearest.solver)
-        return f"No solver reaches the best known cost within {accuracy_text(FINE)}; the nearest is {label}{gap}."
     return (
         f"{method_in_text(leader.solver)} reaches the best known cost within {accuracy_text(FINE)} in {leader.fine} of "
         f"{counted(leader.runs, 'run')}{_details(leader, matrix)}; the next is {method_in_text(following.solver)}, in "

@@ -1,33 +1,33 @@
 """The rows that decide claims: those of the papers' own tables, data and protocol, and what of them is lacking.
 
-A run counts where its experiment names the printed table (``published``) and does not only
-imitate its protocol, where the paper prints a number for its data set, kernel and method, and where it is split as the
-paper says. All methods of a cell are of one experiment, with one q and one data set. A cell without any such run leaves
-a claim undecided; one that has some, but not all, counts as lost. One that was stopped before the paper's limits, or
-whose other runs the user's budget left out, leaves it undecided too, unless a claim can use bounds.
+A run counts where its experiment names the printed table (``published``) and follows its protocol, and the paper prints
+a number for its data set, kernel and method. All methods of a cell are of one experiment, with one q and one data set.
+A cell without any such run leaves a claim undecided; one that lacks some counts as lost. One that was stopped before
+the paper's limits, or whose other runs the user's budget left out, is open, unless a claim can use bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.suite.findings.finding import LACKING, Finding, listed, undecided
+from kdrbench.suite.findings.finding import LACKING, Decision, Finding, listed, side_of, undecided
 from kdrbench.suite.findings.outcome import (
     NOT_MADE,
     STOPPED_EARLY,
     WITHOUT_RESULT,
     clean_times,
-    lacking_times,
+    ended,
     numbers_by_run,
     stopped,
     without_skipped,
 )
+from kdrbench.suite.findings.pairwise import TIE, relative_gaps
 from kdrbench.suite.paired import corrected_t_interval
 from kdrbench.suite.reports.protocol import by_protocol
 from kdrbench.suite.reports.records import (
@@ -46,9 +46,10 @@ from kdrbench.suite.reports.tables.significance import share_tested
 from kdrbench.suite.systems import SYSTEMS
 
 RIVALS = ("dg", "sm", "gm")
-# What marks solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
+# Solvers by the rules of the authors' code; of two versions of ISM the first is that of the printed numbers.
 AUTHORS, _FIRST_VERSION = "_authors", "_1"
 FOLDS = 10
+LOST = "missing or failed runs"
 # A time is the first solve of a run. Only records that hold the repeated solves apart (``warm_s``) have it.
 TIME_COLUMNS = ("time_s", "warm_s", "timed", "drifted")
 Place = tuple[str, str, str]
@@ -87,8 +88,8 @@ class Records:
 
 
 def papers_datasets(paper: str, *tables: str) -> frozenset[str]:
-    """Return our names of the data sets for which a paper prints numbers, in the named tables or in any."""
-    printed = [axes for axes in published_numbers(paper=paper) if not tables or axes["table"] in tables]
+    """Return our names of the data sets for which a paper prints numbers in some tables."""
+    printed = [axes for axes in published_numbers(paper=paper) if axes["table"] in tables]
     return frozenset(our_name("dataset", axes["dataset"], paper) for axes in printed)
 
 
@@ -149,30 +150,21 @@ class OwnCell:
         """Return the numbers of a column by run; failed runs have none."""
         return numbers_by_run(self.runs, column)
 
-    def complete(self, column: str) -> bool:
-        """Return whether every run of the protocol has a number."""
-        return len(self.numbers(column)) == self.n_runs
-
     def mean(self, column: str = "quality") -> float | None:
         """Return the mean over the runs of the protocol; ``None`` for a cell that lacks some of them."""
-        return float(self.numbers(column).mean()) if self.complete(column) else None
-
-    def interval(self, column: str) -> tuple[float, float]:
-        """Return the 95 % interval of the mean, as :meth:`difference` has it."""
-        values = self.numbers(column).dropna()
-        return corrected_t_interval(values, share_tested(self.runs)) if len(values) else (0.0, 0.0)
+        numbers = self.numbers(column)
+        return float(numbers.mean()) if len(numbers) == self.n_runs else None
 
     def difference(self, other: OwnCell, column: str, *, relative: bool = False) -> NDArray[np.float64] | None:
         """Return mean, low and high of ours less the other's over common runs; ``None`` where either lacks runs.
 
-        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none.
-        ``relative`` divides by the size of the other's mean.
+        The 95 % interval allows for training rows that folds share (Nadeau and Bengio 2003); one run has none. If
+        ``relative`` all are divided by the size of the other's mean.
         """
         ours, theirs = self.numbers(column), other.numbers(column)
-        both = pd.concat([ours, theirs], axis=1, join="inner")
-        if len(both) < max(self.n_runs, other.n_runs):
+        values = (ours - theirs).dropna().to_numpy(float)
+        if len(values) < max(self.n_runs, other.n_runs):
             return None
-        values = both.iloc[:, 0].to_numpy(float) - both.iloc[:, 1].to_numpy(float)
         size = abs(float(theirs.mean())) if relative else 1.0
         return np.array([values.mean(), *corrected_t_interval(values, share_tested(self.runs))]) / size
 
@@ -193,6 +185,77 @@ class OwnCell:
 
 
 @dataclass(frozen=True)
+class CellPair:
+    """A solver and a rival in one cell, by the numbers of a column on the runs that both have."""
+
+    solver: OwnCell
+    rival: OwnCell
+    column: str
+
+    @cached_property
+    def _numbers(self) -> pd.DataFrame:
+        columns = [cell.numbers(self.column) for cell in (self.solver, self.rival)]
+        return pd.concat(columns, axis=1, join="inner")
+
+    @property
+    def ours(self) -> NDArray[np.float64]:
+        """The solver's numbers."""
+        return self._numbers.to_numpy(float)[:, 0]
+
+    @property
+    def theirs(self) -> NDArray[np.float64]:
+        """The rival's numbers."""
+        return self._numbers.to_numpy(float)[:, 1]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all runs of the protocol."""
+        return len(self._numbers) == self.rival.n_runs
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one of both was stopped before the paper's limits."""
+        return bool(self.solver.stopped_early or self.rival.stopped_early)
+
+    def has_ended(self, *cells: OwnCell) -> bool:
+        """Whether the cells, both unless they are named, came to their own end in all of these runs."""
+        shared = self._numbers.index
+        return all(ended(cell.runs[cell.runs["run"].isin(shared)]).all() for cell in cells or (self.solver, self.rival))
+
+    @cached_property
+    def gap(self) -> float:
+        """How far our mean is above the rival's, relative to it."""
+        return float(relative_gaps(self.ours.mean(keepdims=True), self.theirs.mean(keepdims=True))[0])
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the gap; of one run there is none, and both ends are the gap."""
+        gap = self.solver.difference(self.rival, self.column, relative=True)
+        return (self.gap, self.gap) if gap is None else (float(gap[1]), float(gap[2]))
+
+    @property
+    def lower(self) -> Decision:
+        """Whether ours is lower or tied; a cost at which a run was stopped is not where its method ends."""
+        if self.is_open:
+            return Decision.UNDECIDED
+        if not self.is_complete or not self.has_ended():
+            return Decision.CONTRADICTED
+        return Decision.CONFIRMED if abs(self.gap) <= TIE else side_of(*self.interval, most=TIE)
+
+    @property
+    def ratio(self) -> float:
+        """How many times the mean of ours the rival's mean is."""
+        return float(self.theirs.mean() / self.ours.mean())
+
+    @property
+    def name(self) -> str:
+        """The rival's cell, and by how much ours is above it."""
+        if not self.is_complete:
+            return f"{self.rival.name} ({LOST})"
+        return f"{self.rival.name} by {100 * self.gap:.2g} %{'' if self.has_ended() else ' (stopped)'}"
+
+
+@dataclass(frozen=True)
 class Coverage:
     """The cells that there are of those a claim needs, and, in words, those that lack."""
 
@@ -202,16 +265,21 @@ class Coverage:
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(self.cells + other.cells, self.missing + other.missing)
 
-    def places(self) -> dict[Place, dict[str, OwnCell]]:
-        """Return the cells by place and method."""
+    def of(self, *methods: str) -> Coverage:
+        """Return the cells of some methods."""
+        return Coverage(tuple(cell for cell in self.cells if cell.method in methods))
+
+    def pairs(self, column: str, solver: str, rivals: Sequence[str]) -> list[CellPair]:
+        """Return each cell of a rival beside the solver's in the same place."""
         places: dict[Place, dict[str, OwnCell]] = {}
         for cell in self.cells:
             places.setdefault(cell.place, {})[cell.method] = cell
-        return places
-
-    def of(self, *methods: str) -> list[OwnCell]:
-        """Return the cells of some methods."""
-        return [cell for cell in self.cells if cell.method in methods]
+        return [
+            CellPair(methods[solver], methods[rival], column)
+            for methods in places.values()
+            for rival in rivals
+            if solver in methods and rival in methods
+        ]
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -242,41 +310,39 @@ class Lane:
     solver: str
     rivals: tuple[str, ...]
 
+    def pairs(self, column: str) -> list[CellPair]:
+        """Return each cell of a rival beside ISM's in the same place."""
+        return self.cells.pairs(column, self.solver, self.rivals)
+
 
 def lanes_of(
     records: Records, tables: Sequence[PrintedTable], metric: str, rivals: Sequence[str], columns: Sequence[str]
 ) -> list[Lane]:
     """Return the lanes of rivals: as the authors ran them, as their own papers publish them, and converged."""
-
-    def printed(suffix: str) -> Coverage:
-        methods = [f"{name}{suffix}" for name in ("ism", *rivals)]
-        return printed_cells(records, tables, metric, methods, columns, bounds=True)
-
-    suffix = f"_{CONVERGED}"
     authors = authors_cells(records, tables, ("ism", *rivals), columns)
     datasets = ", ".join(dict.fromkeys(dataset_label(cell.dataset) for cell in authors.cells))
-    return [
-        Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals)),
-        Lane("as published", printed(""), "ism", tuple(rivals)),
-        Lane("converged", printed(suffix), f"ism{suffix}", tuple(f"{name}{suffix}" for name in rivals)),
-    ]
+
+    def printed(suffix: str) -> Lane:
+        methods = tuple(f"{name}{suffix}" for name in ("ism", *rivals))
+        cells = printed_cells(records, tables, metric, methods, columns, bounds=True)
+        return Lane(CONVERGED if suffix else "as published", cells, methods[0], methods[1:])
+
+    first = Lane(f"by the authors' code on {datasets}", authors, "ism", tuple(rivals))
+    return [first, printed(""), printed(f"_{CONVERGED}")]
 
 
 def decided_in_lanes(lanes: Sequence[Lane], judge: Callable[[Lane], Finding]) -> Finding:
     """Return what the first lane with cells says; the note says in one sentence what holds in all that have some."""
     there = [lane for lane in lanes if lane.cells.cells]
-    found = {lane.name: decided_on(lane.cells, lambda _, lane=lane: judge(lane)) for lane in there}  # type: ignore[misc]
     if not there:
         return decided_on(lanes[1].cells, lambda _: undecided("runs of any lane (ikdr.csv)"))
-    words = "; ".join(f"{name}, {_in_short(finding)}" for name, finding in found.items())
+    decided = [decided_on(lane.cells, lambda _, lane=lane: judge(lane)) for lane in there]  # type: ignore[misc]
+    if [lane.name for lane in there] == [lanes[1].name]:
+        return decided[0]
+    results = [f"{one.measure} ({one.decision})" if one.measure else str(one.decision) for one in decided]
+    words = "; ".join(f"{lane.name}, {result}" for lane, result in zip(there, results, strict=True))
     # The authors ran some of the data sets only.
-    is_alone = len(there) == 1 and there[0].name == lanes[1].name
-    first = found[there[0].name]
-    return first if is_alone else first.with_note(f"{words[0].upper()}{words[1:]}.")
-
-
-def _in_short(found: Finding) -> str:
-    return f"{found.measure} ({found.decision})" if found.measure else str(found.decision)
+    return decided[0].with_note(f"{words[0].upper()}{words[1:]}.")
 
 
 def authors_cells(
@@ -288,34 +354,23 @@ def authors_cells(
     """
     if records.runs.empty or not {*columns} <= set(records.runs):
         return Coverage()
-    solvers, cells = records.runs["method"].astype(str), []
+    solvers, cells, axes = records.runs["method"].astype(str), [], ["experiment", "dataset", "kernel"]
+    by_authors = solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
     for table in tables:
-        names = [
-            name
-            for name, experiment in records.config.get("experiments", {}).items()
-            if experiment.get("published", {}).get("protocol") and _names_table(experiment["published"], table)
-        ]
-        by_authors = records.runs["experiment"].isin(names) & (
-            solvers.str.contains(AUTHORS) | solvers.isin({*methods} - {"ism", *RIVALS})
-        )
-        rows = records.runs[by_authors]
+        rows = records.runs[by_authors & records.runs["experiment"].isin(_experiments(records, table, protocol=True))]
         of_authors = rows["experiment"].isin(rows.loc[rows["method"].str.contains(AUTHORS), "experiment"])
-        for place, cell in rows[of_authors].groupby(["experiment", "dataset", "kernel"], sort=False):
-            experiment, dataset, kernel = map(str, place)
-            cells += _by_role(experiment, dataset, kernel, cell, methods)
+        for (experiment, dataset, kernel), cell in rows[of_authors].groupby(axes, sort=False):
+            cells += _by_role((str(experiment), str(dataset), str(kernel)), cell, methods)
     return Coverage(tuple(cells))
 
 
-def _by_role(experiment: str, dataset: str, kernel: str, rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
-    """Return the cells of ``methods`` of one data set and kernel; of two versions the first."""
+def _by_role(place: Place, rows: pd.DataFrame, methods: Sequence[str]) -> list[OwnCell]:
     drawn = rows["partition"].fillna(0).astype(int) if "partition" in rows else 0
-    rows = rows.assign(run=rows["run"] + 10_000 * drawn)
-    groups = {str(name): cell for name, cell in rows.groupby("method", sort=False)}
-    roles: dict[str, pd.DataFrame] = {}
-    for name in sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION)):
-        roles[name.partition(AUTHORS)[0]] = groups[name]
-    n_runs = max(len(cell) for cell in groups.values())
-    return [OwnCell(experiment, dataset, kernel, name, n_runs, roles[name]) for name in methods if name in roles]
+    groups = {str(name): cell for name, cell in rows.assign(run=rows["run"] + 10_000 * drawn).groupby("method")}
+    by_version = sorted(groups, key=lambda name: name.endswith(_FIRST_VERSION))
+    roles = {name.partition(AUTHORS)[0]: groups[name] for name in by_version}
+    n_runs = max(map(len, groups.values()))
+    return [OwnCell(*place, name, n_runs, roles[name]) for name in methods if name in roles]
 
 
 def printed_cells(
@@ -335,22 +390,9 @@ def printed_cells(
     coverage = Coverage()
     for table in tables:
         if required := _printed(table, metric, methods):
-            names = {
-                name
-                for name, experiment in records.config.get("experiments", {}).items()
-                if _reproduces(experiment.get("published", {}), table)
-            }
-            rows = _split_as(records.runs, names, table.protocol)
-            coverage += _collect(table.label, rows, required, table.protocol[1], columns)
+            experiments = _experiments(records, table, protocol=False)
+            coverage += cells_of(table.label, records.runs, experiments, required, table.protocol, columns)
     return coverage if bounds else without_early(coverage)
-
-
-def experiment_cells(
-    records: Records, experiment: str, required: Sequence[Place], protocol: tuple[Split, int], columns: Sequence[str]
-) -> Coverage:
-    """Return the cells (data set, kernel, method) of an experiment by its name, for claims without a printed table."""
-    rows = _split_as(records.runs, {experiment}, protocol)
-    return without_early(_collect(experiment, rows, required, protocol[1], columns))
 
 
 def timed_cells(
@@ -363,13 +405,10 @@ def timed_cells(
     coverage = printed_cells(records, tables, "time_s", methods, TIME_COLUMNS, bounds=bounds)
     clean = [replace(cell, runs=clean_times(cell.runs)) for cell in coverage.cells]
     # A few folds of ten with a time that counts would let chance choose them.
-    few = [2 * len(cell.numbers("time_s")) < cell.n_runs for cell in clean]
-    names: dict[str, list[str]] = {}
-    for cell in compress(coverage.cells, few):
-        names.setdefault(lacking_times(cell.runs), []).append(cell.name)
-    lacking = "; ".join(f"{words} of {listed(cells)}" for words, cells in names.items())
-    enough = tuple(cell for cell, is_lacking in zip(clean, few, strict=True) if not is_lacking)
-    return Coverage(enough, coverage.missing + ((lacking,) if lacking else ()))
+    enough = tuple(cell for cell in clean if 2 * len(cell.numbers("time_s")) >= cell.n_runs)
+    lacking = [cell.name for cell in clean if cell not in enough]
+    missing = (f"undisturbed times of {listed(lacking)}",) if lacking else ()
+    return Coverage(enough, coverage.missing + missing)
 
 
 def without_early(coverage: Coverage) -> Coverage:
@@ -391,53 +430,45 @@ def _printed(table: PrintedTable, metric: str, methods: Sequence[str]) -> list[P
     ]
 
 
-def _reproduces(published: Mapping[str, object], table: PrintedTable) -> bool:
-    return _names_table(published, table) and not published.get("protocol", False)
-
-
-def _names_table(published: Mapping[str, object], table: PrintedTable) -> bool:
-    return all(published.get(key) == getattr(table, key) for key in ("paper", "table", "setting"))
-
-
-def _split_as(runs: pd.DataFrame, experiments: set[str], protocol: tuple[Split, int]) -> pd.DataFrame:
-    """Return the runs of the protocol's split; folds that were drawn again (``partition``) are another experiment's."""
-    if runs.empty:
-        return runs
-    split, n_runs = protocol
-    chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
-    return runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
-
-
-def _collect(
-    source: str, rows: pd.DataFrame, required: Sequence[Place], n_runs: int, columns: Sequence[str]
-) -> Coverage:
-    datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
-    if rows.empty:
-        return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
-    if absent := [name for name in columns if name not in rows]:
-        return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
-    rows = of_one_experiment(rows[rows["method"].isin({method for *_, method in required})])
-    groups = {tuple(map(str, axes)): cell for axes, cell in rows.groupby(["dataset", "kernel", "method"], sort=False)}
-    cells = tuple(OwnCell(source, *place, n_runs, groups[place]) for place in required if place in groups)
-    lacking = [place for place in required if place not in groups]
-    words = [f"{source} on {datasets}: no runs {_lacking(lacking, required)}"] if lacking else []
-    words += [
-        f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
-        for dataset, kernel in unlike_definitions(rows)
+def _experiments(records: Records, table: PrintedTable, *, protocol: bool) -> list[str]:
+    """Return the experiments that name a table, by its own protocol or by that of the authors' code."""
+    place = {"paper": table.paper, "table": table.table, "setting": table.setting}
+    published = {name: one.get("published", {}) for name, one in records.config.get("experiments", {}).items()}
+    return [
+        name
+        for name, axes in published.items()
+        if place.items() <= axes.items() and bool(axes.get("protocol")) is protocol
     ]
-    return Coverage(cells, tuple(words))
 
 
-def _lacking(lacking: Sequence[Place], required: Sequence[Place]) -> str:
-    """Return "on Face; of GM on Wine (Polynomial)": kernels are named where a method lacks, or some of its cells."""
-    parts: dict[str, list[str]] = {}
-    for dataset, kernel, method in lacking:
-        label, absent = dataset_label(dataset), [place for place in lacking if place[0] == dataset]
-        if len(absent) == sum(place[0] == dataset for place in required):
-            parts.setdefault(f"on {label}", [])
-        else:
-            parts.setdefault(f"of {method_label(method)} on {label}", []).append(kernel_label(kernel))
-    return "; ".join(f"{place} ({', '.join(kernels)})" if kernels else place for place, kernels in parts.items())
+def cells_of(
+    source: str,
+    runs: pd.DataFrame,
+    experiments: Sequence[str],
+    required: Sequence[Place],
+    protocol: tuple[Split, int],
+    columns: Sequence[str],
+) -> Coverage:
+    """Return the required cells of some experiments; folds that were drawn again are another experiment's."""
+    split, n_runs = protocol
+    if not runs.empty:
+        chosen = runs["experiment"].isin(experiments) & (runs["split"] == str(split)) & runs["run"].isin(range(n_runs))
+        runs = runs[chosen & (runs["partition"].fillna(0) == 0)] if "partition" in runs else runs[chosen]
+    if runs.empty:
+        datasets = ", ".join(dict.fromkeys(dataset_label(dataset) for dataset, _, _ in required))
+        return Coverage(missing=(f"{source} on {datasets}: no runs (ikdr.csv)",))
+    if absent := [name for name in columns if name not in runs]:
+        return Coverage(missing=(f"{source}: the records have no column {', '.join(absent)}",))
+    runs = of_one_experiment(runs[runs["method"].isin({method for *_, method in required})])
+    groups = {tuple(map(str, axes)): cell for axes, cell in runs.groupby(["dataset", "kernel", "method"], sort=False)}
+    cells = [OwnCell(source, *place, n_runs, groups.get(place, runs[:0])) for place in required]
+    lacking = [cell.name.removeprefix(f"{source}: ") for cell in cells if cell.runs.empty]
+    missing = [f"{source}: no runs of {listed(lacking)}"] if lacking else []
+    missing += [
+        f"{source} on {dataset_label(dataset)}, {kernel_label(kernel)}: runs of one q and one data set"
+        for dataset, kernel in unlike_definitions(runs)
+    ]
+    return Coverage(tuple(cell for cell in cells if len(cell.runs)), tuple(missing))
 
 
 def of_one_experiment(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,25 +1,18 @@
-"""All claims of the papers, as claims.toml declares them, with their decisions: a page, and JSON for the dashboard."""
+"""All claims of the papers, as claims.toml declares them, with their decisions: JSON for the dashboard."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from kdrbench.errors import counted
-from kdrbench.files import write_text
 from kdrbench.suite.findings import kpca_claims, low_rank_claims, quality_claims, solver_claims, time_claims
 from kdrbench.suite.findings.claim_rows import TABLES, Records
-from kdrbench.suite.findings.finding import DECISION_RULES, Claim, Decision, Finding
+from kdrbench.suite.findings.finding import Claim, Finding
 from kdrbench.suite.reports.protocol import departures_in_words
-from kdrbench.suite.reports.tables.labels import TIMES_MEAN
 from kdrbench.suite.reports.tables.published_numbers import paper_label
-from kdrbench.suite.reports.tables.table import render
 from kdrbench.suite.systems import build_system
 
 _MODULES = {
@@ -34,21 +27,20 @@ def _declared(entry: Mapping[str, Any]) -> Claim:
     arguments = dict(entry["with"])
     if "tables" in arguments:
         arguments["tables"] = [TABLES[name] for name in arguments["tables"]]
-    decide = partial(_decided, entry.get("note", ""), getattr(_MODULES[module], test), arguments)
+
+    def decide(records: Records) -> Finding:
+        found: Finding = getattr(_MODULES[module], test)(records, **arguments)
+        # What a reader should know beside a decision is no news where there is none.
+        return found if found.is_undecided else found.with_note(entry.get("note", ""))
+
     axes = (entry["words"], entry["paper"], entry.get("where", ""))
-    return Claim(*axes, decide, entry["holds"], entry["threshold"])
-
-
-def _decided(note: str, test: Callable[..., Finding], arguments: Mapping[str, Any], records: Records) -> Finding:
-    """Return what a test says; what a reader should know beside it is no news where nothing is decided."""
-    found = test(records, **arguments)
-    return found if found.is_undecided else found.with_note(note)
+    return Claim(*axes, decide, entry["holds"], entry.get("threshold", "none"))
 
 
 # By their names, in the order of the papers: those of ISM first.
 NAMED = {
-    entry["id"]: _declared(entry)
-    for entry in tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))["claim"]
+    name: _declared(entry)
+    for name, entry in tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")).items()
 }
 CLAIMS = tuple(NAMED.values())
 Decided = list[tuple[Claim, Finding]]
@@ -75,15 +67,6 @@ def _with_departures(claim: Claim, found: Finding, records: Records) -> Finding:
     return found.with_note(f"Left out, since they depart from the paper's protocol: {departures_in_words(left_out)}.")
 
 
-def write_claims(decisions: Decided, stem: Path, decided_by: list[str], folder: Path) -> None:
-    """Write ``stem`` as .html and .json; each appears whole.
-
-    ``decided_by`` names what was run, and ``folder`` is that of its merged tables.
-    """
-    write_text(stem.parent / f"{stem.name}.html", claims_html(decisions, decided_by, folder))
-    write_text(stem.parent / f"{stem.name}.json", claims_json(decisions))
-
-
 def claims_json(decisions: Decided) -> str:
     """Return a list with claim, paper, where, verdict, measure, power, evidence, note and criterion of each."""
     lines = [
@@ -93,18 +76,3 @@ def claims_json(decisions: Decided) -> str:
         for claim, found in decisions
     ]
     return json.dumps(lines, indent=2)
-
-
-def claims_html(decisions: Decided, decided_by: list[str], folder: Path) -> str:
-    """Return one self-contained page."""
-    counts = Counter(found.decision for _, found in decisions)
-    numbers = ", ".join(f"{counts[decision]} {decision}" for decision in Decision)
-    return render(
-        "claims.html.j2",
-        decided=decisions,
-        counts=f"{counted(len(decisions), 'claim')}: {numbers}",
-        rules=DECISION_RULES,
-        times_mean=TIMES_MEAN,
-        decided_by=", ".join(decided_by),
-        folder=folder.as_posix(),
-    )

@@ -43,7 +43,6 @@ EFFECT_MEANINGS = {
     "in neither": "none shows one",
     "only here": "print shows none, ours does",
 }
-EFFECT_RULES = " ".join(f"{effect.capitalize()}: {meaning}." for effect, meaning in EFFECT_MEANINGS.items())
 _RATIOS = frozenset({"time_s", "sweeps", "sweeps_least", "sweeps_most"})
 _SAME_SIZE, _SAME_RATIO = 2.0, math.log(3.0)
 _ONE_TIME = math.log(1.2)
@@ -69,6 +68,9 @@ class EffectFound:
 
     effect: Effect = Effect.UNKNOWN
     words: str = ""
+
+
+NO_EFFECT = EffectFound()
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def effect_of(
     """Return whether the printed difference comes out in ours."""
     printed = printed_difference(number, reference, metric) if number and reference else None
     if printed is None or number is None:
-        return EffectFound()
+        return NO_EFFECT
     difference, slack = printed
     at_least = number.status == "time_limit"
     shown = _words(difference, metric, ("at least " if at_least else ""))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, StrEnum
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,7 +40,10 @@ _SAMPLED = frozenset({"run", "solve", "set", "fixed point", "kernel"})
 
 
 class Decision(StrEnum):
-    """How records decide a claim; ``MOSTLY`` where it is nearly true, ``INDISTINCT`` where they lack the power."""
+    """How records decide a claim, or a single case of it (never ``MOSTLY``).
+
+    ``MOSTLY`` where it is nearly true, ``INDISTINCT`` where they lack the power, ``UNDECIDED`` where they lack runs.
+    """
 
     CONFIRMED = "confirmed"
     MOSTLY = "mostly confirmed"
@@ -49,28 +52,12 @@ class Decision(StrEnum):
     UNDECIDED = "undecided"
 
 
-class Side(Enum):
-    """Where the interval of a number lies beside the region of a claim; ``OPEN`` where the number is not known."""
-
-    HOLDS = "holds"
-    UNCLEAR = "unclear"
-    FAILS = "fails"
-    OPEN = "open"
-
-
-DECISIONS = {
-    Side.HOLDS: Decision.CONFIRMED,
-    Side.UNCLEAR: Decision.INDISTINCT,
-    Side.FAILS: Decision.CONTRADICTED,
-    Side.OPEN: Decision.UNDECIDED,
-}
-
-
-def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Side:
-    """Return where the interval from ``low`` to ``high`` lies beside the region from ``least`` to ``most``."""
+def side_of(low: float, high: float, *, least: float = -math.inf, most: float = math.inf) -> Decision:
+    """Return whether the interval from ``low`` to ``high`` lies between ``least`` and ``most``, or outside."""
     if least <= low and high <= most:
-        return Side.HOLDS
-    return Side.FAILS if high < least or low > most or math.isnan(low + high) else Side.UNCLEAR
+        return Decision.CONFIRMED
+    outside = high < least or low > most or math.isnan(low + high)
+    return Decision.CONTRADICTED if outside else Decision.INDISTINCT
 
 
 @dataclass(frozen=True)
@@ -78,7 +65,6 @@ class Finding:
     """A decision with the numbers it rests on; ``note`` says what a fair reader should know beside them.
 
     ``measure`` is the one number to remember, in few words: "195 of 203 runs (96 %)". ``power`` is how far it is known.
-    ``subject`` is what it is on: the claim, or a question; ``address`` is where a page shows the rows behind it.
     """
 
     decision: Decision
@@ -86,8 +72,6 @@ class Finding:
     note: str = ""
     measure: str = ""
     power: str = ""
-    subject: str = ""
-    address: str = ""
 
     @property
     def is_undecided(self) -> bool:
@@ -113,10 +97,6 @@ class Claim:
     decide: Callable[[Records], Finding]
     holds: str = ""
     threshold: str = ""
-
-    def __call__(self, records: Records) -> Finding:
-        """Return the decision by some records."""
-        return self.decide(records)
 
 
 def undecided(missing: str, note: str = "") -> Finding:
@@ -189,48 +169,35 @@ def _power_of_share(n_holding: int, n_total: int, unit: str) -> str:
     return f"95 %: {100 * low:.0f} to {100 * high:.0f} % of {unit}s"
 
 
-def decided_by_sides(
-    sides: Sequence[Side],
-    evidence: str,
-    note: str = "",
-    unit: str = "cell",
-    *,
-    normally: bool = False,
-    extreme: str = "",
-    power: str = "",
+def decided_by_cases(
+    cases: Sequence[tuple[str, Decision]], unit: str = "cell", *, evidence: str = "", **others: Any
 ) -> Finding:
-    """Return a claim decided by the sides on which numbers lie, one for each ``unit``."""
-    return decided_by_share(
-        sides.count(Side.HOLDS),
-        len(sides),
-        evidence,
-        note,
-        unit,
-        normally=normally,
-        extreme=extreme,
-        n_open=sides.count(Side.OPEN),
-        n_unclear=sides.count(Side.UNCLEAR),
-        power=power,
-    )
+    """Return a claim decided by its cases, one for each ``unit``; the evidence names some in which it does not hold."""
+    decisions = [decision for _, decision in cases]
+    failing = [name for name, decision in cases if decision in (Decision.CONTRADICTED, Decision.INDISTINCT)]
+    n_holding = decisions.count(Decision.CONFIRMED)
+    if not evidence:
+        evidence = f"holds in {share_of(n_holding, len(cases), unit)}"
+        evidence += f"; not shown in {listed(failing)}" if failing else ""
+    counts = {"n_open": Decision.UNDECIDED, "n_unclear": Decision.INDISTINCT}
+    others |= {name: decisions.count(decision) for name, decision in counts.items()}
+    return decided_by_share(n_holding, len(cases), evidence, unit=unit, **others)
 
 
-def decided_by_rows(
-    holds: ArrayLike, is_open: ArrayLike, evidence: str, unit: str, extreme: str = "", note: str = ""
-) -> Finding:
+def decided_by_rows(holds: ArrayLike, is_open: ArrayLike, evidence: str, unit: str, extreme: str = "") -> Finding:
     """Return a claim decided by the share of rows in which it holds, of which some are open."""
     opened = np.asarray(is_open, dtype=bool)
     n_holding = int((np.asarray(holds, dtype=bool) & ~opened).sum())
-    return decided_by_share(n_holding, len(opened), evidence, note, unit, extreme=extreme, n_open=int(opened.sum()))
+    return decided_by_share(n_holding, len(opened), evidence, unit=unit, extreme=extreme, n_open=int(opened.sum()))
 
 
-def smallest_shown(intervals: Iterable[tuple[float, float]], text: Callable[[float], str]) -> str:
+def smallest_shown(intervals: Iterable[tuple[float, float]], text: str = "{:.3f}") -> str:
     """Return the power of comparisons: half the width of intervals, which a difference must exceed to be seen."""
     halves = sorted(0.5 * (high - low) for low, high in intervals if high > low)
     if not halves:
         return ""
-    return (
-        f"a difference of {text(halves[len(halves) // 2])} shows in half of the comparisons, {text(halves[-1])} in all"
-    )
+    median, largest = (text.format(half) for half in (halves[len(halves) // 2], halves[-1]))
+    return f"a difference of {median} shows in half of the comparisons, {largest} in all"
 
 
 def open_in_words(n_open: int, unit: str) -> str:

@@ -13,10 +13,8 @@ import pandas as pd
 from kdrbench.errors import counted
 from kdrbench.suite.findings.claim_rows import Records, papers_datasets
 from kdrbench.suite.findings.finding import (
-    DECISIONS,
     Decision,
     Finding,
-    Side,
     decided_by_rows,
     decision_of,
     listed,
@@ -112,13 +110,12 @@ def slightly_better(records: Records, *, most: float) -> Finding:
     gains, missing = _gains(records.kpca)
     if missing:
         return undecided(f"{missing} (kpca_trick.csv)")
-    better, worse = int((gains.round(2) > 0).sum()), int((gains.round(2) < 0).sum())
     mean = f"{gains.mean():+.3f}"
-    evidence = f"{mean} in the mean of {counted(len(gains), 'cell')}, better in {better}, worse in {worse}"
+    evidence = f"{mean} in the mean of {counted(len(gains), 'cell')}, better in {int((gains.round(2) > 0).sum())}"
     low, high = corrected_t_interval(gains, 0.0)
     # Better by the interval, slightly by the mean.
-    side = side_of(low, high, least=SMALLEST_GAIN) if gains.mean() <= most else Side.FAILS
-    return Finding(DECISIONS[side], evidence, "", mean, f"95 %: {low:+.3f} to {high:+.3f}")
+    decision = side_of(low, high, least=SMALLEST_GAIN) if gains.mean() <= most else Decision.CONTRADICTED
+    return Finding(decision, evidence, "", mean, f"95 %: {low:+.3f} to {high:+.3f}")
 
 
 def close_and_quick(records: Records, *, most: float, quicker: float) -> Finding:
@@ -135,14 +132,11 @@ def close_and_quick(records: Records, *, most: float, quicker: float) -> Finding
         return undecided("tuning times of both kinds of kernels that nothing disturbed (kpca_trick.csv)")
     seconds = spent.dropna().sum()
     ratio, lower = float(seconds[CROSS_VALIDATED] / seconds[ALIGNED]), f"{-gains.mean():+.3f}"
-    evidence = (
-        f"accuracy {lower} against cross-validated kernels over {counted(len(gains), 'cell')}; choosing takes "
-        f"{seconds[ALIGNED]:.3g} s against {seconds[CROSS_VALIDATED]:.3g} s for a split of "
-        f"{counted(len(spent.dropna()), 'cell')}"
-    )
+    evidence = f"accuracy {lower} over {counted(len(gains), 'cell')}; choosing takes {seconds[ALIGNED]:.3g} s against "
+    evidence += f"{seconds[CROSS_VALIDATED]:.3g} s for a split of {counted(len(spent.dropna()), 'cell')}"
     low, high = corrected_t_interval(gains, 0.0)
-    side, power = side_of(low, high, most=most), f"95 % of the accuracy's loss: {low:+.3f} to {high:+.3f}"
-    decision = decision_of(reached(ratio, least=quicker)) if side is Side.HOLDS else DECISIONS[side]
+    decision, power = side_of(low, high, most=most), f"95 % of the accuracy's loss: {low:+.3f} to {high:+.3f}"
+    decision = decision_of(reached(ratio, least=quicker)) if decision is Decision.CONFIRMED else decision
     return Finding(decision, evidence, "", f"{lower}; {ratio:.3g} times as quick", power)
 
 

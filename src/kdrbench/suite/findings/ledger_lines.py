@@ -5,13 +5,21 @@ Tables of IKDR, of the KPCA trick and of low-rank kernels give numbers and effec
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from kdrbench.suite.findings.effects import Effect, EffectFound, difference_of_cells, effect_of, our_difference
+from kdrbench.suite.findings.effects import (
+    NO_EFFECT,
+    Effect,
+    EffectFound,
+    difference_of_cells,
+    effect_of,
+    our_difference,
+)
 from kdrbench.suite.reports.protocol import departure
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of
 from kdrbench.suite.reports.tables.cells import TIMES, summarise
@@ -68,8 +76,8 @@ class Ours:
 
     label: str
     compared: Compared
-    effect: EffectFound = field(default_factory=EffectFound)
-    converged: EffectFound = field(default_factory=EffectFound)
+    effect: EffectFound = NO_EFFECT
+    converged: EffectFound = NO_EFFECT
     protocol: Sequence[tuple[str, Compared]] = ()
     stand_in: bool = False
 
@@ -93,63 +101,58 @@ class Comparison:
     metric: str
     published: str
     published_value: float | None
-    ours: str
-    mean: float | None
-    std: float | None
-    low: float | None
-    high: float | None
-    error: float | None
-    runs: int
-    verdict: Verdict
-    effect: Effect
-    effect_words: str
-    converged_effect: Effect
-    converged_words: str
-    protocol: str
-    protocol_verdict: str
-    fitted: str
-    why: str
-    experiment: str
-    first: bool
+    ours: str = ""
+    mean: float | None = None
+    std: float | None = None
+    low: float | None = None
+    high: float | None = None
+    error: float | None = None
+    runs: int = 0
+    verdict: Verdict = Verdict.NOT_RUN
+    effect: Effect = Effect.UNKNOWN
+    effect_words: str = ""
+    converged_effect: Effect = Effect.UNKNOWN
+    converged_words: str = ""
+    protocol: str = ""
+    protocol_verdict: str = ""
+    fitted: str = ""
+    why: str = NO_EXPERIMENT
+    experiment: str = ""
+    first: bool = True
 
 
-def comparison(axes: Axes, ours: Ours | None, *, first: bool) -> Comparison:
-    """Return the line of one published number; ``ours`` is ``None`` where no experiment has its cell."""
-    number, compared = find_published(**axes), ours.compared if ours else None
-    cell = compared.ours if compared else None
-    low, high = interval_of(axes["metric"], cell) if cell else (None, None)
-    effect, converged = (ours.effect, ours.converged) if ours else (EffectFound(), EffectFound())
-    protocol = list(ours.protocol) if ours else []
+def printed_line(axes: Axes) -> Comparison:
+    """Return the line of a published number of which no experiment has the cell."""
+    number, verdict = find_published(**axes), Verdict.NOT_JUDGED if axes["metric"] in TIMES else Verdict.NOT_RUN
+    words = (number.text, number.value, number.fitted) if number else ("", None, "")
+    values: dict[str, Any] = {**axes, "published": words[0], "published_value": words[1], "fitted": words[2]}
+    return Comparison(**values, verdict=verdict)
+
+
+def compared_line(axes: Axes, ours: Ours) -> Comparison:
+    """Return the line of a published number beside ours."""
+    compared, cell, number = ours.compared, ours.compared.ours, find_published(**axes)
+    low, high = interval_of(axes["metric"], cell)
     unit = number.scale if number else 1.0
-    return Comparison(
-        **axes,
-        published=number.text if number else "",
-        published_value=number.value if number else None,
-        ours=cell.text if cell else "",
-        mean=cell.mean if cell else None,
-        std=cell.std if cell else None,
+    return replace(
+        printed_line(axes),
+        ours=cell.text,
+        mean=cell.mean,
+        std=cell.std,
         low=low,
         high=high,
-        error=compared.error if compared else None,
-        runs=cell.runs if cell else 0,
-        verdict=_verdict(axes["metric"], ours),
-        effect=effect.effect,
-        effect_words=effect.words,
-        converged_effect=converged.effect,
-        converged_words=converged.words,
-        protocol="; ".join(f"{in_unit(compared_by, unit)} ({label})" for label, compared_by in protocol),
-        protocol_verdict="; ".join(str(compared_by.verdict) for _, compared_by in protocol),
-        fitted=number.fitted if number else "",
-        why=_why(compared) if compared else NO_EXPERIMENT,
-        experiment=ours.label if ours else "",
-        first=first,
+        error=compared.error,
+        runs=cell.runs,
+        verdict=Verdict.NOT_JUDGED if ours.stand_in else compared.verdict,
+        effect=ours.effect.effect,
+        effect_words=ours.effect.words,
+        converged_effect=ours.converged.effect,
+        converged_words=ours.converged.words,
+        protocol="; ".join(f"{in_unit(other, unit)} ({label})" for label, other in ours.protocol),
+        protocol_verdict="; ".join(str(other.verdict) for _, other in ours.protocol),
+        why=_why(compared),
+        experiment=ours.label,
     )
-
-
-def _verdict(metric: str, ours: Ours | None) -> Verdict:
-    if ours is None:
-        return Verdict.NOT_JUDGED if metric in TIMES else Verdict.NOT_RUN
-    return Verdict.NOT_JUDGED if ours.stand_in else ours.compared.verdict
 
 
 def in_unit(compared: Compared, unit: float) -> str:
@@ -172,18 +175,15 @@ def _why(compared: Compared) -> str:
     return "; ".join(filter(None, notes))
 
 
-@dataclass
-class _Found:
-    """Our cells of a published number, and those by the published protocol."""
-
-    cells: list[tuple[str, IkdrCell]] = field(default_factory=list)
-    protocol: list[tuple[str, IkdrCell]] = field(default_factory=list)
+# Cells with their experiments, by the axes of a published number.
+_Cells = dict[Place, list[tuple[str, IkdrCell]]]
 
 
 def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[Ours]]]:
     """Yield every number of the tables that experiments name, with ours from each experiment that has its cell."""
     partitions, tables = Partitions(runs, config), []
-    found: dict[Place, _Found] = {}
+    ours: _Cells = defaultdict(list)
+    by_protocols: _Cells = defaultdict(list)
     for name in experiments_of(config, IKDR):
         experiment = config["experiments"][name]
         table = printed_table(experiment)
@@ -198,47 +198,43 @@ def ikdr_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, list[
             method = cell.method.removesuffix(f"_{CONVERGED}") if by_protocol else cell.method
             names = published_axes({"dataset": cell.dataset, "kernel": cell.kernel, "method": method})
             place = (*table.values(), *names.values(), cell.metric)
-            entry = found.setdefault(place, _Found())
             if not by_protocol:
-                entry.cells.append((name, cell))
+                ours[place].append((name, cell))
             elif cell.ours.mean is not None and not cell.departure:
-                entry.protocol.append((name, cell))
+                by_protocols[place].append((name, cell))
     groups = dict(list(runs.groupby(["experiment", "dataset", "kernel", "method"])))
     for table in tables:
         for axes in published_numbers(**table):
-            entry = found.get(tuple(axes.values()), _Found())
+            others = by_protocols[tuple(axes.values())]
             if (number := find_published(**axes)) and number.runs_of:
-                entry.protocol += found.get(tuple({**axes, "kernel": number.runs_of}.values()), _Found()).cells
+                others = others + ours[tuple({**axes, "kernel": number.runs_of}.values())]
             # Of several experiments one by the paper's protocol counts.
-            cells = sorted(entry.cells, key=lambda pair: bool(pair[1].departure))
-            yield axes, [_ours(axes, name, cell, groups, entry, partitions, config) for name, cell in cells]
+            cells = sorted(ours[tuple(axes.values())], key=lambda pair: bool(pair[1].departure))
+            yield axes, [_ours(axes, name, cell, groups, others, partitions, config) for name, cell in cells]
 
 
 def _ours(
-    axes: Axes, name: str, cell: IkdrCell, groups: _Groups, entry: _Found, partitions: Partitions, config: Config
+    axes: Axes,
+    name: str,
+    cell: IkdrCell,
+    groups: _Groups,
+    others: Sequence[tuple[str, IkdrCell]],
+    partitions: Partitions,
+    config: Config,
 ) -> Ours:
     if cell.departure:
         return Ours(name, cell)
     protocol = [
-        (_place_label(runner, other), Compared(other.ours, cell.published, other.error))
-        for runner, other in entry.protocol
+        (f"{runner}, {other.kernel}, {other.method}", Compared(other.ours, cell.published, other.error))
+        for runner, other in others
     ]
     if cell.published and cell.published.protocol == TRAINING and axes["metric"] == Metric.ACCURACY:
-        trained = [
-            (runner, other, _training(runner, other, groups, partitions, config))
-            for runner, other in ((name, cell), *entry.protocol)
-        ]
         protocol = [
-            (f"{TRAINING}, {_place_label(runner, other)}", replace(compared, published=cell.published))
-            for runner, other, compared in trained
-            if compared
+            (f"{TRAINING}, {runner}, {other.kernel}, {other.method}", replace(compared, published=cell.published))
+            for runner, other in ((name, cell), *others)
+            if (compared := _training(runner, other, groups, partitions, config))
         ] + protocol
-    effects = _effects(axes, name, cell, groups)
-    return Ours(name, cell, *effects, protocol)
-
-
-def _place_label(experiment: str, cell: IkdrCell) -> str:
-    return f"{experiment}, {cell.kernel}, {cell.method}"
+    return Ours(name, cell, *_effects(axes, name, cell, groups), protocol)
 
 
 def _training(name: str, cell: IkdrCell, groups: _Groups, partitions: Partitions, config: Config) -> Compared | None:
@@ -256,7 +252,7 @@ def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> tuple[Ef
     """Return the difference to the reference as published, and between the converged variants of both."""
     reference = reference_of(axes)
     if reference is None:
-        return EffectFound(), EffectFound()
+        return NO_EFFECT, NO_EFFECT
     numbers = find_published(**axes), find_published(**reference)
     column = "quality" if axes["metric"] in _QUALITY else axes["metric"]
     effects = []
@@ -265,7 +261,7 @@ def _effects(axes: Axes, name: str, cell: IkdrCell, groups: _Groups) -> tuple[Ef
         ours = groups.get((name, cell.dataset, cell.kernel, f"{cell.method}{variant}"))
         theirs = groups.get((name, cell.dataset, reference["kernel"], f"{reference['method']}{variant}"))
         if ours is None:
-            effects.append(EffectFound())
+            effects.append(NO_EFFECT)
             continue
         difference = None if theirs is None else our_difference(ours, theirs, column, axes["metric"])
         effects.append(effect_of(*numbers, difference, axes["metric"]))
@@ -315,7 +311,7 @@ def _centred(key: tuple[str, str, str], groups: Sequence[tuple[str, Any, Any]]) 
 
 def _gain(axes: Axes, cell: KpcaCell, runs: pd.DataFrame) -> EffectFound:
     if cell.variant == PLAIN or cell.departure:
-        return EffectFound()
+        return NO_EFFECT
     of_learner = runs[(runs["dataset"] == axes["dataset"]) & (runs["learner"] == cell.learner)]
     ours, plain = (of_learner[of_learner["variant"] == name] for name in (cell.variant, PLAIN))
     printed = find_published(**{**axes, "kernel": "", "method": cell.learner})
@@ -333,16 +329,13 @@ def low_rank_lines(runs: pd.DataFrame, config: Config) -> Iterator[tuple[Axes, l
             experiment = config["experiments"][source.experiment]
             stand_in = axes["dataset"] not in experiment["datasets"]
             departs = "" if stand_in else departure(experiment, config, axes["dataset"], method=source.method)
-            effect = EffectFound() if stand_in or departs else _effect(axes, source, cells)
-            compared = Compared(source.cell, number, _error(source), departs)
+            effect = NO_EFFECT if stand_in or departs else _effect(axes, source, cells)
+            cell = source.cell
+            # The standard error of a mean over independent draws.
+            error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
+            compared = Compared(cell, number, error, departs)
             lines.append(Ours(source.label, compared, effect, stand_in=stand_in))
         yield axes, sorted(lines, key=lambda line: bool(line.compared.departure))
-
-
-def _error(source: low_rank.Source) -> float | None:
-    """Return the standard error of a mean over independent draws."""
-    cell = source.cell
-    return cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
 
 
 def _effect(axes: Axes, source: low_rank.Source, cells: dict[tuple[str, ...], low_rank.Source]) -> EffectFound:
@@ -350,6 +343,6 @@ def _effect(axes: Axes, source: low_rank.Source, cells: dict[tuple[str, ...], lo
     reference = {**axes, "method": base}
     theirs = cells.get((*reference.values(), source.experiment))
     if axes["method"] == _NOTHING or base == axes["method"] or theirs is None:
-        return EffectFound()
+        return NO_EFFECT
     difference = difference_of_cells(source.cell, theirs.cell, axes["metric"])
     return effect_of(find_published(**axes), find_published(**reference), difference, axes["metric"])

@@ -8,19 +8,18 @@ from dataclasses import replace
 import pandas as pd
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.ledger_lines import UNEXPLAINED, Axes, Comparison, comparison
+from kdrbench.suite.findings.ledger_lines import UNEXPLAINED, Axes, Comparison, printed_line
 from kdrbench.suite.findings.outcome import steady_times
 from kdrbench.suite.reports.protocol import comparable, departures_in_words
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, Config, Metric, experiments_of, is_scaling
 from kdrbench.suite.reports.tables.numbers import agreement
 from kdrbench.suite.reports.tables.published_numbers import (
-    PublishedNumber,
     find_published,
     numbers_of,
     printed_table,
 )
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, size_series
+from kdrbench.suite.systems.ikdr.size_series import ALL_PAIRS, PowerLaw, SizeSeries, size_series
 from kdrbench.suite.systems.kpca_trick.cells import (
     PAPER,
     SETTING,
@@ -51,24 +50,25 @@ def text_lines(tables: Mapping[str, pd.DataFrame], config: Config) -> Iterator[C
     for axes in (*numbers_of("neurips2019", _TEXT), *numbers_of("ismplus", _TEXT)):
         if names := _printed_experiments(axes["paper"], config):
             yield _iterations_line(axes, runs, by_protocol, names, left_out)
-    for axes in (*numbers_of("ismplus", "4"), *numbers_of("neurips2019", "complexity")):
-        if any(is_scaling(name) for name in experiments_of(config, IKDR)):
-            yield _line(axes, *_exponent(axes, by_protocol, config))
+    if any(is_scaling(name) for name in experiments_of(config, IKDR)):
+        series = size_series(steady_times(by_protocol), config)
+        for axes in (*numbers_of("ismplus", "4"), *numbers_of("neurips2019", "complexity")):
+            yield _exponent_line(axes, series)
     for axes in numbers_of("neurips2019", "figure 1a"):
         for name in _drawn(config):
-            yield _line(axes, *_drawn_clusters(axes, runs[runs["experiment"] == name], name))
+            yield _drawn_line(axes, runs[runs["experiment"] == name], name)
 
 
 def _counts(runs: pd.DataFrame, config: Config) -> Iterator[Comparison]:
     """Yield how often each version with a kernel is above, level with and below the plain learner."""
     for name in experiments_of(config, KPCA_TRICK):
         cells = kpca_cells(runs[runs["experiment"] == name], config)
+        departs = next((cell.departure for cell in cells.values() if cell.departure), "")
         for counts in kpca_published_wdl(cells):
             axes = {"paper": PAPER, "table": TABLES[counts.learner], "setting": SETTING, "dataset": "all"}
             axes |= {"kernel": counts.variant, "method": counts.name, "metric": "win_draw_lose"}
             complete = counts.n_cells == counts.n_printed
             verdict = _of_counts(counts.printed, counts.ours) if complete else Verdict.NOT_RUN
-            departs = next((cell.departure for cell in cells.values() if cell.departure), "")
             words = counts.ours if complete else f"{counts.ours} of {counts.n_cells} data sets"
             line = _line(axes, words, None, counts.n_cells, verdict, name)
             why = _OF_CELLS if verdict in _UNLIKE else line.why
@@ -83,49 +83,52 @@ def _of_counts(printed: str, ours: str) -> Verdict:
 
 
 def _line(axes: Axes, words: str, mean: float | None, runs: int, verdict: Verdict, experiment: str) -> Comparison:
-    empty = comparison(axes, None, first=True)
-    why = "" if runs else empty.why
+    """Return the line of a statement beside what comes out of ``runs`` runs, or points of a law."""
+    number, why = find_published(**axes), ""
     if verdict in _UNLIKE:
-        number = find_published(**axes)
         why = number.why if number and number.why else UNEXPLAINED
-    return replace(empty, ours=words, mean=mean, runs=runs, verdict=verdict, why=why, experiment=experiment)
+    line = replace(printed_line(axes), verdict=verdict, experiment=experiment)
+    return replace(line, ours=words, mean=mean, runs=runs, why=why) if runs else line
 
 
 def _printed_experiments(paper: str, config: Config) -> list[str]:
     """Return the supervised experiments that make a printed table of a paper."""
-    chosen = []
-    for name in experiments_of(config, IKDR):
-        experiment = config["experiments"][name]
-        table = printed_table(experiment)
-        if table and table["paper"] == paper and not experiment["published"].get("protocol"):
-            chosen.append(name)
-    return [name for name in chosen if config["experiments"][name]["paradigm"] == "supervised"]
+    experiments = {name: config["experiments"][name] for name in experiments_of(config, IKDR)}
+    return [
+        name
+        for name, experiment in experiments.items()
+        if (table := printed_table(experiment))
+        and table["paper"] == paper
+        and not experiment["published"].get("protocol")
+        and experiment["paradigm"] == "supervised"
+    ]
 
 
-def _iterations(axes: Axes, runs: pd.DataFrame, names: list[str]) -> tuple[str, float | None, int, Verdict, str]:
+def _within(axes: Axes, runs: pd.DataFrame, names: list[str]) -> Comparison:
+    """Return how many runs ended within the printed range, which ``value`` and ``std`` of the number hold."""
     number = find_published(**axes)
-    ended = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
-    counts = ended.loc[ended["status"] != str(Status.FAILED), "iterations"].dropna()
-    # What was stopped took at least as many, and ends nowhere within.
-    own_end = ended.loc[counts.index, "status"] == str(Status.CONVERGED)
+    rows = runs[runs["experiment"].isin(names) & (runs["method"] == axes["method"])]
+    counts = rows.loc[rows["status"] != str(Status.FAILED), "iterations"].dropna()
     if counts.empty or number is None:
-        return "", None, 0, Verdict.NOT_RUN, ""
-    inside = int((counts.between(*_ends(number)) & own_end).sum())
+        return printed_line(axes)
+    # What was stopped took at least as many, and ends nowhere within.
+    own_end = rows.loc[counts.index, "status"] == str(Status.CONVERGED)
+    inside = int((counts.between(number.value or 0.0, number.std or 0.0) & own_end).sum())
     share = inside / len(counts)
     verdict = Verdict.REPRODUCED if share >= _NEARLY_ALL else Verdict.CLOSE if share >= _HALF else Verdict.DIFFERS
     words = f"median {counts.median():g} ({counts.min():g} to {counts.max():g}), {inside} of {len(counts)} within"
-    return words, float(counts.median()), len(counts), verdict, ", ".join(names)
+    return _line(axes, words, float(counts.median()), len(counts), verdict, ", ".join(names))
 
 
 def _iterations_line(
     axes: Axes, runs: pd.DataFrame, kept: pd.DataFrame, names: list[str], left_out: Sequence[tuple[str, str]]
 ) -> Comparison:
-    line = _line(axes, *_iterations(axes, kept, names))
-    if line.runs and (why := _left_out_of(axes, runs, kept, names, left_out)):
-        return replace(line, verdict=Verdict.NOT_COMPARABLE, why=why)
-    if not line.runs and (other := _line(axes, *_iterations(axes, runs, names))).runs:
-        return replace(other, verdict=Verdict.NOT_COMPARABLE, why=departures_in_words(left_out))
-    return line
+    line, why = _within(axes, kept, names), ""
+    if line.runs:
+        why = _left_out_of(axes, runs, kept, names, left_out)
+    elif (line := _within(axes, runs, names)).runs:
+        why = departures_in_words(left_out)
+    return replace(line, verdict=Verdict.NOT_COMPARABLE, why=why) if why else line
 
 
 def _left_out_of(
@@ -146,23 +149,15 @@ def _places(rows: pd.DataFrame) -> set[tuple[str, str]]:
     return set(zip(rows["dataset"], rows["kernel"], strict=True))
 
 
-def _ends(number: PublishedNumber) -> tuple[float, float]:
-    """Return the ends of a printed range, which ``value`` and ``std`` hold."""
-    return number.value or 0.0, number.std or 0.0
-
-
-def _exponent(axes: Axes, runs: pd.DataFrame, config: Config) -> tuple[str, float | None, int, Verdict, str]:
+def _exponent_line(axes: Axes, series: Sequence[SizeSeries]) -> Comparison:
     """Return the exponent of one iteration, summed over all pairs: that of an analysis of complexity."""
-    series = [
-        each
-        for each in size_series(steady_times(runs), config)
-        if (each.axis, each.evaluation, each.method) == (_AXES[axes["metric"]], ALL_PAIRS, axes["method"])
-    ]
-    law, number = series[0].law_of_an_iteration if series else None, find_published(**axes)
+    wanted, number = (_AXES[axes["metric"]], ALL_PAIRS, axes["method"]), find_published(**axes)
+    own = [each for each in series if (each.axis, each.evaluation, each.method) == wanted]
+    law = own[0].law_of_an_iteration if own else None
     if law is None or number is None or number.value is None:
-        return "", None, 0, Verdict.NOT_RUN, "scaling"
+        return replace(printed_line(axes), experiment="scaling")
     words = f"{law.exponent:.2f} ({law.low:.2f} to {law.high:.2f})"
-    return words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling"
+    return _line(axes, words, law.exponent, law.n_points, _of_exponent(number.value, law), "scaling")
 
 
 def _of_exponent(printed: float, law: PowerLaw) -> Verdict:
@@ -180,11 +175,12 @@ def _drawn(config: Config) -> list[str]:
     return [name for name, place in published.items() if place.get("figure") == "1a"]
 
 
-def _drawn_clusters(axes: Axes, runs: pd.DataFrame, name: str) -> tuple[str, float | None, int, Verdict, str]:
+def _drawn_line(axes: Axes, runs: pd.DataFrame, name: str) -> Comparison:
     """Return how clusters agree with the labelling that is sought, where there is one; a picture has no verdict."""
     of_data = runs[(runs["dataset"] == axes["dataset"]) & (runs["status"] != str(Status.FAILED))]
-    known = of_data["quality"].dropna()
     if of_data.empty:
-        return "", None, 0, Verdict.NOT_RUN, name
-    words = f"{Metric.NMI.upper()} {agreement(float(known.max()))} with what is sought" if len(known) else "drawn"
-    return words, float(known.max()) if len(known) else None, len(of_data), Verdict.NOT_JUDGED, name
+        return replace(printed_line(axes), experiment=name)
+    highest = of_data["quality"].max()
+    known = None if pd.isna(highest) else float(highest)
+    words = "drawn" if known is None else f"{Metric.NMI.upper()} {agreement(known)} with what is sought"
+    return _line(axes, words, known, len(of_data), Verdict.NOT_JUDGED, name)

@@ -19,10 +19,8 @@ from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.finding import (
     Decision,
     Finding,
-    Side,
+    decided_by_cases,
     decided_by_rows,
-    decided_by_share,
-    decided_by_sides,
     decision_of,
     listed,
     open_in_words,
@@ -48,9 +46,10 @@ EXACT = ("burg", "von_neumann")
 TRACE_ONE = "von_neumann_trace"
 BOOST, OTHER_STEPS = "definite_boost", ("definite_boost_exact", "definite_boost_own_range")
 _LARGE_RANK = 100.0
+_WORST_FIRST = (Decision.CONTRADICTED, Decision.INDISTINCT, Decision.CONFIRMED)
 _NMI = "nmi_ten_starts"
-# A test of rows with what claims.toml gives it.
-Judge = Callable[..., Finding]
+# A test of rows with the bounds of claims.toml; ``None`` where the rows lack what it needs.
+Judge = Callable[..., Finding | None]
 
 
 def rows_of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:
@@ -62,23 +61,25 @@ def rows_of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return rows if len(rows) or dataset == STAND_IN else rows_of(table, STAND_IN)
 
 
-def by_rows(
-    records: Records, *, judge: str, dataset: str, needs: Sequence[str], lacking: str, **bounds: Any
-) -> Finding:
-    """Return what the test ``judge`` says of the rows of a data set, which ``needs`` some columns.
+def by_rows(judge: Judge) -> Callable[..., Finding]:
+    """Return the claim that ``judge`` decides by the rows of a ``dataset`` with all columns that it ``needs``.
 
     Sets of too few draws are left out. On the substitute of gyrB nothing is decided: what comes out there is a note.
     """
-    table, left_out = _of_enough_draws(records.low_rank)
-    rows = rows_of(table, dataset)
-    if not has_columns(rows, *needs, *SET, "method"):
-        found = undecided(f"{lacking} (low_rank.csv)")
-    else:
-        found = JUDGES[judge](rows, f"{lacking} (low_rank.csv)", **bounds)
-    if has_columns(rows, "dataset") and (rows["dataset"] == STAND_IN).any():
-        note = f"There it would be {found.decision}: {found.evidence}."
-        found = Finding(Decision.UNDECIDED, "on the stand-in: gyrB is not public", note, found.measure, found.power)
-    return found.with_note(left_out) if found.is_undecided else found
+
+    def decide(records: Records, *, dataset: str, needs: Sequence[str], **bounds: Any) -> Finding:
+        table, left_out = _of_enough_draws(records.low_rank)
+        rows = rows_of(table, dataset)
+        found = judge(rows, **bounds) if has_columns(rows, *needs, *SET, "method") else None
+        found = found or undecided(
+            f"{', '.join(needs)} of all solvers on {dataset}, not stopped at a limit (low_rank.csv)"
+        )
+        if has_columns(rows, "dataset") and (rows["dataset"] == STAND_IN).any():
+            note = f"There it would be {found.decision}: {found.evidence}."
+            found = Finding(Decision.UNDECIDED, "on the stand-in: gyrB is not public", note, found.measure, found.power)
+        return found.with_note(left_out) if found.is_undecided else found
+
+    return decide
 
 
 def _of_enough_draws(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -164,14 +165,15 @@ def _sweep_ratios(rows: pd.DataFrame, method: str) -> tuple[pd.Series, int, int]
     return known["theirs"] / known["ours"], int((known["status"] != str(Status.CONVERGED)).sum()), int(opened.sum())
 
 
-def fewer_sweeps(rows: pd.DataFrame, lacking: str, *, least: float) -> Finding:
+@by_rows
+def fewer_sweeps(rows: pd.DataFrame, *, least: float) -> Finding | None:
     """Compare kernels of trace one on the same constraints, to the same KKT residual, by the median of the ratio.
 
     DefiniteBoost by its published symmetric bound. A run of it that did not converge gives a lower bound.
     """
     ratios, unfinished, n_open = _sweep_ratios(rows, BOOST)
     if ratios.empty:
-        return undecided(lacking)
+        return None
     median = float(ratios.median())
     measure = f"{median:,.3g} times as many"
     evidence = f"DefiniteBoost needs {measure} in the median of {counted(len(ratios), 'set')}"
@@ -186,19 +188,20 @@ def fewer_sweeps(rows: pd.DataFrame, lacking: str, *, least: float) -> Finding:
     return Finding(decision, evidence + open_in_words(n_open, "set"), "", measure, power)
 
 
-def same_kernel(rows: pd.DataFrame, lacking: str, *, most: float) -> Finding:
+@by_rows
+def same_kernel(rows: pd.DataFrame, *, most: float) -> Finding | None:
     """Count the sets of constraints for which both end near the exact kernel."""
     both = _beside_trace_one(rows, BOOST, "reference_distance")
     opened, distances = both["ours_open"] | both["theirs_open"], both[["ours", "theirs"]]
     if opened.all():
-        return undecided(lacking)
-    largest = distances.max()
-    evidence = f"at most {largest['ours']:.1e} and {largest['theirs']:.1e} from the exact kernel"
+        return None
+    evidence = f"at most {distances['ours'].max():.1e} and {distances['theirs'].max():.1e} from the exact kernel"
     extreme = f"at most {distances[~opened].max().max():.1e}"
     return decided_by_rows((distances <= most).all(axis=1), opened, evidence, "set", extreme)
 
 
-def few_sweeps(rows: pd.DataFrame, lacking: str, *, most: int, constraints: int) -> Finding:
+@by_rows
+def few_sweeps(rows: pd.DataFrame, *, most: int, constraints: int) -> Finding:
     """Count the solves of Burg and von Neumann.
 
     Sets that have no solution say nothing: of these the constraints are missed by more than 5 % in the end.
@@ -215,103 +218,88 @@ def few_sweeps(rows: pd.DataFrame, lacking: str, *, most: int, constraints: int)
     return decided_by_rows(few, opened, evidence, "solve", f"at most {completed['sweeps'].max():.0f} sweeps")
 
 
-def few_trace_evaluations(rows: pd.DataFrame, lacking: str, *, most: float) -> Finding:
+@by_rows
+def few_trace_evaluations(rows: pd.DataFrame, *, most: float) -> Finding | None:
     """Count the solves of von Neumann whose mean number of trace evaluations a projection is small; one has a mean."""
     solves = rows[(rows["method"] == "von_neumann") & (rows["projections"] > 0)]
     if solves.empty:
-        return undecided(lacking)
+        return None
     means, opened = solves["trace_evaluations"] / solves["projections"], is_open(solves)
     extreme = f"at most {means[~opened].max():.2g} in the mean of a solve"
-    evidence = f"{extreme}, median {means[~opened].median():.2g}; rows do not hold those of single projections"
-    return decided_by_rows(means <= most, opened, evidence, "solve", extreme)
+    return decided_by_rows(means <= most, opened, f"{extreme}, median {means[~opened].median():.2g}", "solve", extreme)
 
 
-def better_than_target(rows: pd.DataFrame, lacking: str) -> Finding:
+@by_rows
+def better_than_target(rows: pd.DataFrame) -> Finding | None:
     """Compare mean accuracies of 5-NN with the most constraints of each experiment, for Burg and von Neumann."""
-    gains, n_open = {}, 0
+    cases, gains = [], []
     for (experiment, method), group in rows[rows["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
         most = group[group["n_constraints"] == group["n_constraints"].max()]
         if is_open(most).any():
-            n_open += 1
+            cases.append(("", Decision.UNDECIDED))
             continue
         ours, theirs = float(most["accuracy"].mean()), float(most["target_accuracy"].mean())
-        gains[f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}"] = ours - theirs
+        gains.append(ours - theirs)
+        decision = Decision.CONFIRMED if ours > theirs else Decision.CONTRADICTED
+        cases.append((f"{experiment}, {method}: {ours:.3f} against {theirs:.3f}", decision))
     if not gains:
-        return undecided(lacking)
-    better, total, least = sum(gain > 0 for gain in gains.values()), len(gains) + n_open, min(gains.values())
-    return decided_by_share(
-        better, total, "; ".join(gains), unit="comparison", extreme=f"at least {least:+.3f}", n_open=n_open
-    )
+        return None
+    evidence = "; ".join(name for name, _ in cases if name)
+    return decided_by_cases(cases, "comparison", evidence=evidence, extreme=f"at least {min(gains):+.3f}")
 
 
-def agreement_rises(rows: pd.DataFrame, lacking: str, *, correlation: float) -> Finding:
+@by_rows
+def agreement_rises(rows: pd.DataFrame, *, correlation: float) -> Finding | None:
     """Count the curves of NMI, by the best of ten k-means starts, that rise: at their ends and with Spearman's rank."""
-    curves: dict[str, bool | None] = {}
-    kept = solvable(rows)
+    cases, kept = [], solvable(rows)
     for (experiment, method), group in kept[kept["method"].isin(EXACT)].groupby(["experiment", "method"], sort=False):
         means = group.groupby("n_constraints")[_NMI].mean().dropna().sort_index()
         if is_open(group).any():
-            curves[f"{experiment}, {method}: open"] = None
+            cases.append((f"{experiment}, {method}: open", Decision.UNDECIDED))
         elif len(means) >= 3:
             ranks = float(pd.Series(means.index).corr(means.reset_index(drop=True), method="spearman"))
-            rises = bool(means.iloc[-1] > means.iloc[0] and ranks >= correlation)
-            curves[f"{experiment}, {method}: {means.iloc[0]:.2f} to {means.iloc[-1]:.2f}"] = rises
-    if not curves:
-        return undecided(lacking)
-    opened = [rises is None for rises in curves.values()]
-    return decided_by_rows([bool(rises) for rises in curves.values()], opened, "; ".join(curves), "curve")
+            rises = means.iloc[-1] > means.iloc[0] and ranks >= correlation
+            decision = Decision.CONFIRMED if rises else Decision.CONTRADICTED
+            cases.append((f"{experiment}, {method}: {means.iloc[0]:.2f} to {means.iloc[-1]:.2f}", decision))
+    return decided_by_cases(cases, "curve", evidence="; ".join(name for name, _ in cases)) if cases else None
 
 
-def divergences_comparable(rows: pd.DataFrame, lacking: str, *, apart: float, nmi_apart: float) -> Finding:
+@by_rows
+def divergences_comparable(rows: pd.DataFrame, *, apart: float, nmi_apart: float) -> Finding | None:
     """Count the numbers of constraints with accuracy and NMI near each other, by 95 % intervals over common draws."""
     rows = solvable(exact_solves(rows))
     opened = set(rows.loc[is_open(rows), "n_constraints"])
     wide = rows.set_index([*SET, "method"])[["accuracy", _NMI]].unstack("method")
     if wide.empty or not set(EXACT) <= set(wide["accuracy"].columns):
-        return undecided(lacking)
-    sides, intervals, largest = [], [], {"accuracy": 0.0, _NMI: 0.0}
+        return None
+    cases, intervals, largest = [], [], {"accuracy": 0.0, _NMI: 0.0}
     for count, group in wide.groupby("n_constraints"):
         if count in opened:
-            sides.append(Side.OPEN)
+            cases.append(("", Decision.UNDECIDED))
             continue
-        own = []
+        own = set()
         for name, bound in (("accuracy", apart), (_NMI, nmi_apart)):
             differences = (group[name][EXACT[0]] - group[name][EXACT[1]]).dropna()
             low, high = corrected_t_interval(differences, 0.0) if len(differences) else (np.nan, np.nan)
-            own.append(side_of(low, high, least=-bound, most=bound))
+            own.add(side_of(low, high, least=-bound, most=bound))
             largest[name] = max(largest[name], abs(float(differences.mean())))
-            intervals += [(low, high)]
-        sides.append(next((side for side in (Side.FAILS, Side.UNCLEAR) if side in own), Side.HOLDS))
-    if set(sides) == {Side.OPEN}:
-        return undecided("runs that were not stopped at a limit (low_rank.csv)")
+            intervals.append((low, high))
+        cases.append(("", next(one for one in _WORST_FIRST if one in own)))
+    if not intervals:
+        return None
     evidence = f"accuracies at most {largest['accuracy']:.3f} apart, NMI {largest[_NMI]:.2f}"
-    power = smallest_shown(intervals, lambda width: f"{width:.3f}")
-    return decided_by_sides(sides, evidence, unit="constraint count", extreme=evidence, power=power)
+    power = smallest_shown(intervals)
+    return decided_by_cases(cases, "constraint count", evidence=evidence, extreme=evidence, power=power)
 
 
-def rank_kept(rows: pd.DataFrame, lacking: str) -> Finding:
+@by_rows
+def rank_kept(rows: pd.DataFrame) -> Finding | None:
     """Compare the numerical rank of the factor with that at the start: equal for Burg, not above for von Neumann."""
     learned = met(exact_solves(rows))
     opened = is_open(learned)
     if opened.all():
-        return undecided("ranks of kernels whose learning was not stopped at a limit (low_rank.csv)")
+        return None
     is_burg = learned["method"] == "burg"
-    equal, within = (learned["learned_rank"] == learned["rank"]), (learned["learned_rank"] <= learned["rank"])
-    evidence = f"equal in {int((equal & is_burg).sum())} of {counted(int(is_burg.sum()), 'kernel')} of Burg; not above "
-    evidence += f"in {int((within & ~is_burg).sum())} of {int((~is_burg).sum())} of von Neumann"
-    return decided_by_rows(np.where(is_burg, equal, within), opened, evidence, "kernel")
-
-
-JUDGES: dict[str, Judge] = {
-    judge.__name__: judge
-    for judge in (
-        fewer_sweeps,
-        same_kernel,
-        few_sweeps,
-        few_trace_evaluations,
-        better_than_target,
-        agreement_rises,
-        divergences_comparable,
-        rank_kept,
-    )
-}
+    kept = np.where(is_burg, learned["learned_rank"] == learned["rank"], learned["learned_rank"] <= learned["rank"])
+    evidence = f"{int(is_burg.sum())} of Burg, {int((~is_burg).sum())} of von Neumann"
+    return decided_by_rows(kept, opened, evidence, "kernel")

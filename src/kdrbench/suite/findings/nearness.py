@@ -76,18 +76,16 @@ def nearness(runs: pd.DataFrame, traces: Path | None, known: BestKnown = NOTHING
     seen = pd.Series({place: float(curve[-1, 1]) for place, curve in curves.items()}, dtype=float).reindex(ran.index)
     lowest = pd.concat([seen, cost], axis=1).min(axis=1)
     best = _best_of_problems(ran, lowest, known)
-    size = best.abs().clip(lower=np.finfo(float).tiny)
-    bounds = best.tolist()
-    clean = ran.index.isin(clean_times(ran).index)
-    columns: dict[str, object] = {"gap": ((cost - best) / size).clip(lower=0.0), "clean": clean}
+    size, bounds = best.abs().clip(lower=np.finfo(float).tiny), best.tolist()
+    columns: dict[str, object] = {"gap": ((cost - best) / size).clip(lower=0.0)}
+    columns["clean"] = ran.index.isin(clean_times(ran).index)
     for accuracy in ACCURACIES:
         columns[column("reached", accuracy)] = (lowest <= best + accuracy * size) & sound
         columns[column("needed", accuracy)] = [
             until(curves[place], bound, accuracy) if place in curves else np.nan for place, bound in enumerate(bounds)
         ]
     # At once: pandas warns of each column that is put into a table of some hundred.
-    near = pd.concat([ran, pd.DataFrame(columns, ran.index)], axis=1)
-    return near
+    return pd.concat([ran, pd.DataFrame(columns, ran.index)], axis=1)
 
 
 def _best_of_problems(ran: pd.DataFrame, lowest: pd.Series, known: BestKnown) -> pd.Series:

@@ -10,7 +10,6 @@ different problems, such as those of several sizes, need cores that were equally
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,10 +31,8 @@ WITHOUT_RESULT = [str(Status.FAILED), str(Status.SKIPPED)]
 # and how many other runs of it were not made, since the user's budget was used up.
 STOPPED_EARLY, NOT_MADE = "stopped_early", "not_made"
 UNTIMED = "times of runs that shared their cores, not comparable"
-# What marks a time that does not count: disturbed from outside, or not covered by the clock.
-_SHARED = (("timed", "False"), ("contaminated", "True"))
-_DISTURBED = (*_SHARED, ("drifted", "True"))
-_UNACCOUNTED = (("unaccounted", "True"),)
+# What marks a time that does not count: shared cores, waiting, cores whose speed drifted, work off the clock.
+MARKS = {"timed": "False", "contaminated": "True", "drifted": "True", "unaccounted": "True"}
 _MACHINE = ["experiment", "processor", "blas", "blas_threads"]
 
 
@@ -91,7 +88,7 @@ def clean_times(runs: pd.DataFrame) -> pd.DataFrame:
     They owned their cores, did not wait for them, these did not drift, their clocks cover what was worked, and no
     component has become faster or slower since.
     """
-    return runs[~(_marked(runs, (*_DISTURBED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+    return runs[~(marked(runs, *MARKS) | _of_earlier_speed(runs))]
 
 
 def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -100,7 +97,7 @@ def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
     Like :func:`clean_times`, but with another reference: the calibrations before and after a run are within a tenth of
     each other, and of the median of their experiment on the same machine. A batch counts once for the median.
     """
-    own = runs[~(_marked(runs, (*_SHARED, *_UNACCOUNTED)) | _of_earlier_speed(runs))]
+    own = runs[~(marked(runs, "timed", "contaminated", "unaccounted") | _of_earlier_speed(runs))]
     before, after = (own[name].astype(float) for name in ("calibration_before_s", "calibration_after_s"))
     times = own[["batch_sha256", *_MACHINE]].astype(str).assign(before=before, after=after)
     medians = times.drop_duplicates().melt(_MACHINE, ["before", "after"]).groupby(_MACHINE)["value"].median()
@@ -109,18 +106,13 @@ def steady_times(runs: pd.DataFrame) -> pd.DataFrame:
     return own[~(differs[0] | differs[1] | differs[2])]
 
 
-def lacking_times(runs: pd.DataFrame) -> str:
-    """Return what times are lacking where too few of these runs have one that counts, in words."""
-    before = "undisturbed " if _marked(runs, _DISTURBED).any() else ""
-    return f"{before}times" + (" that clocks account for" if _marked(runs, _UNACCOUNTED).any() else "")
-
-
-def _marked(runs: pd.DataFrame, marks: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
-    marked = np.zeros(len(runs), dtype=bool)
-    for column, word in marks:
+def marked(runs: pd.DataFrame, *marks: str) -> NDArray[np.bool_]:
+    """Return which runs have one of some marks (keys of :data:`MARKS`); a column that is not there marks none."""
+    chosen = np.zeros(len(runs), dtype=bool)
+    for column in marks:
         if column in runs:
-            marked |= (runs[column].astype(str) == word).to_numpy()
-    return marked
+            chosen |= (runs[column].astype(str) == MARKS[column]).to_numpy()
+    return chosen
 
 
 def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
@@ -132,38 +124,23 @@ def _of_earlier_speed(runs: pd.DataFrame) -> NDArray[np.bool_]:
     return words.map(earlier).to_numpy(dtype=bool)
 
 
-def n_untimed(runs: pd.DataFrame) -> int:
-    """Return how many runs did not own their cores."""
-    return int(_marked(runs, _SHARED[:1]).sum())
-
-
-def n_drifted(runs: pd.DataFrame) -> int:
-    """Return how many runs were made on cores faster or slower than those of other methods on the same problem."""
-    return int(_marked(runs, _DISTURBED[2:]).sum())
-
-
-def n_unaccounted(runs: pd.DataFrame) -> int:
-    """Return how many runs took longer than their clocks and the referee account for."""
-    return int(_marked(runs, _UNACCOUNTED).sum())
-
-
 def warning_of(runs: pd.DataFrame) -> str:
     """Return why the times of these runs need care; empty if there is no reason."""
-    if n_untimed(runs):
+    if marked(runs, "timed").any():
         return UNTIMED
     reasons = []
-    if drifted := n_drifted(runs):
+    if drifted := int(marked(runs, "drifted").sum()):
         most, of_runs = runs["drift"].astype(float).abs().max(), counted(len(runs), "run")
         reasons.append(
             f"the cores were not as fast as for other methods in {drifted} of {of_runs}, by up to {most:.0%}"
         )
-    for number, words in (
-        (int(_marked(runs, _SHARED[1:]).sum()), "waited for their core"),
-        (n_unaccounted(runs), "worked while their clock was stopped"),
-        (int(_of_earlier_speed(runs).sum()), "were timed with an earlier implementation"),
+    for chosen, words in (
+        (marked(runs, "contaminated"), "waited for their core"),
+        (marked(runs, "unaccounted"), "worked while their clock was stopped"),
+        (_of_earlier_speed(runs), "were timed with an earlier implementation"),
     ):
-        if number:
-            reasons.append(f"{number} of {counted(len(runs), 'run')} {words}")
+        if chosen.any():
+            reasons.append(f"{int(chosen.sum())} of {counted(len(runs), 'run')} {words}")
     return "; ".join(reasons)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,24 +38,10 @@ DISTURBED = (
 )
 
 
-@dataclass(frozen=True)
-class SignTest:
-    """How often the first of two methods is better, worse and tied, with ``p`` of Wilcoxon's signed ranks.
-
-    ``p`` is ``None`` where it is not tested.
-    """
-
-    wins: int
-    ties: int
-    losses: int
-    p: float | None
-
-    @classmethod
-    def of(cls, gains: FloatArray, *, fewest: int = 1) -> SignTest:
-        """Test gains over runs: positive where the first method is better, zero for ties; ``fewest`` are needed."""
-        wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
-        p = signed_rank_p(gains) if len(gains) >= fewest else None
-        return cls(wins, len(gains) - wins - losses, losses, p)
+def sign_test(gains: FloatArray) -> tuple[int, int, int]:
+    """Return how often the first of two methods is better (positive gains), tied and worse."""
+    wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
+    return wins, len(gains) - wins - losses, losses
 
 
 def holm_over(p_values: Sequence[float | None]) -> list[float | None]:
@@ -202,10 +188,8 @@ def _standing(solver: str, dataset: str, kernel: str, rows: pd.DataFrame) -> Sta
 
 def _median(ratios: pd.Series) -> float | None:
     """Return the median where more than half of the ratios are finite."""
-    known = np.sort(ratios.dropna().to_numpy(dtype=float))
-    if not known.size or not np.isfinite(known[known.size // 2]):
-        return None
-    return float(np.median(known))
+    median = ratios.median()
+    return float(median) if np.isfinite(median) else None
 
 
 def _cells(near: pd.DataFrame, place: tuple[str, str], solvers: list[str], reference: str) -> Iterator[Standing]:
@@ -223,8 +207,10 @@ def _cells(near: pd.DataFrame, place: tuple[str, str], solvers: list[str], refer
             yield standing
             continue
         both = costs[[solver, reference]].dropna().to_numpy(dtype=float)
-        test = SignTest.of(without_ties(both[:, 1], both[:, 0]), fewest=FEWEST_PAIRS)
-        yield replace(standing, **asdict(test))
+        gains = without_ties(both[:, 1], both[:, 0])
+        p = signed_rank_p(gains) if len(gains) >= FEWEST_PAIRS else None
+        wins, ties, losses = sign_test(gains)
+        yield replace(standing, wins=wins, ties=ties, losses=losses, p=p)
 
 
 def factor(ratio: float) -> str:
@@ -340,5 +326,5 @@ def _pair(place: tuple[str, str, str], cell: pd.DataFrame, first: str, second: s
     gains = without_ties(theirs, ours) if metric == "cost" else theirs - ours if lower_is_better else ours - theirs
     sizes = (-ours, -theirs) if metric == "cost" else (ours, theirs)
     ratio = float(np.median(sizes[0] / sizes[1])) if all((size > 0).all() for size in sizes) else None
-    test = SignTest.of(gains)
-    return Pair(*place, metric, len(ours), test.wins, test.losses, ratio, test.p if gains.any() else None)
+    wins, _, losses = sign_test(gains)
+    return Pair(*place, metric, len(ours), wins, losses, ratio, signed_rank_p(gains) if gains.any() else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -16,17 +16,15 @@ from kdrbench.errors import InputError, counted
 from kdrbench.files import write_text
 from kdrbench.status import Status
 from kdrbench.suite.findings.answers import Answer
-from kdrbench.suite.findings.finding import Claim, Decision, Finding, share_of
+from kdrbench.suite.findings.finding import Claim, share_of
 from kdrbench.suite.findings.ledger import (
     COUNTED,
+    NONE_KNOWN,
     Trace,
     judged,
     labels_of,
-    names_no_reason,
     place_label,
     trace_of,
-    traces,
-    unexplained,
 )
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.outcome import stopped
@@ -42,13 +40,11 @@ from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.ikdr.scores import CURVED
 
 _MADE = "<!-- Made by `kdrbench summary` from a record"
-# Why numbers differ, and what was searched without finding a reason: this many are named, those of most numbers first.
-_MOST_REASONS, _MOST_SEARCHES = 8, 2
+# Why numbers differ: this many reasons are named, those of most numbers first.
+_MOST_REASONS = 8
 # How a note on lanes begins, and a reason names the runs of the authors' code.
 FIRST_LANE, AUTHORS_RUNS = "By the authors' code", "authors_"
 _ISM = "ism"
-# A bar of a paper's printed numbers: its length, and the mark of each way in which a number is traced.
-_BAR, _MARKS = 40, "#+-."
 _NUMBER = re.compile(r"[<>]?\s*[-+(]?\.?\d")
 _SPECIAL = re.compile(r"[\\|<>*_`\[\]$&]")
 
@@ -84,7 +80,7 @@ def summary(name: str, source: Source) -> str:
     # A macro gives what is escaped already.
     environment.filters |= {"markdown": Markdown, "link": link, "slug": slug}
     shown = {"source": source, "summary": Summary(source), "pages": summary_pages(source.made), "counted": counted}
-    shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS, "most_searches": _MOST_SEARCHES}
+    shown |= {"markdown_table": markdown_table, "most_reasons": _MOST_REASONS}
     page = environment.get_template(f"{name}.md.j2").render(**shown)
     return f"{_MADE}; what it says is in templates/{name}.md.j2. -->\n\n{page}"
 
@@ -134,39 +130,29 @@ class Summary:
     def _first(self) -> list[Comparison]:
         return [line for line in self.source.comparisons if line.first]
 
-    def papers(self) -> Iterator[tuple[str, str, str, list[int]]]:
-        """Yield each paper, its verdicts in words, a bar of its numbers, and how many are traced in each way."""
-        traced = dict(traces(self.source.comparisons))
+    def papers(self) -> Iterator[tuple[str, str, list[int]]]:
+        """Yield each paper, its verdicts in words, and how many of its numbers are traced in each way."""
         for paper in dict.fromkeys(line.paper for line in self._first):
-            verdicts = Counter(line.verdict for line in judged(self._first) if line.paper == paper)
+            lines = [line for line in judged(self._first) if line.paper == paper]
+            verdicts = Counter(line.verdict for line in lines)
+            traced = Counter(trace_of(line) for line in lines if line.verdict is not Verdict.NOT_RUN)
             words = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COUNTED if verdicts[verdict])
-            numbers = [traced.get(paper, Counter())[trace] for trace in Trace]
-            edges = [round(_BAR * sum(numbers[: place + 1]) / max(1, sum(numbers))) for place in range(len(numbers))]
-            bar = "".join(map(str.__mul__, _MARKS, map(int.__sub__, edges, [0, *edges])))
-            yield paper_label(paper), words or "no printed number is judged", bar, numbers
+            yield paper_label(paper), words or "no printed number is judged", [traced[trace] for trace in Trace]
 
     def lanes(self) -> list[tuple[Claim, str]]:
         """Return the claims that were judged in several lanes, and what holds in each."""
         return [(claim, found.note) for claim, found in self.source.claims if found.note.startswith(FIRST_LANE)]
 
-    def authors(self) -> list[Reason]:
-        """Return what the authors' code did otherwise, as far as their numbers show it, that of most numbers first."""
-        return self._by_reason(line for line in self._unlike if AUTHORS_RUNS in line.why)
+    def reasons(self, *, of_authors: bool) -> list[Reason]:
+        """Return why numbers differ or are only close, that of most numbers first.
 
-    @property
-    def _unlike(self) -> list[Comparison]:
-        return [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
-
-    def reasons(self) -> list[Reason]:
-        """Return why other numbers differ or are only close, as far as it is known, that of most numbers first."""
-        known = [line for line in self._unlike if not names_no_reason(line.why)]
-        return self._by_reason(line for line in known if AUTHORS_RUNS not in line.why)
-
-    def searches(self) -> list[Reason]:
-        """Return what was searched for a reason without finding one, that for most numbers first."""
-        return self._by_reason(unexplained(self.source.comparisons))
-
-    def _by_reason(self, lines: Iterable[Comparison]) -> list[Reason]:
+        ``of_authors`` chooses what the authors' code did otherwise, as far as their numbers show it, or the rest, where
+        a reason may say that none is known.
+        """
+        unlike = [line for line in self._first if line.verdict in (Verdict.DIFFERS, Verdict.CLOSE)]
+        lines = [
+            line for line in unlike if of_authors is (AUTHORS_RUNS in line.why and not NONE_KNOWN.search(line.why))
+        ]
         of_reasons: dict[str, list[Comparison]] = {}
         for line in lines:
             # What follows the first reason is of the runs of one cell.
@@ -182,8 +168,8 @@ class Summary:
             for why, lines in sorted(of_reasons.items(), key=lambda item: -len(item[1]))
         ]
 
-    def endings(self) -> Iterator[Finding]:
-        """Yield what the rows of dimension reduction say of saddles and cycles; nothing without such rows."""
+    def endings(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what the rows of dimension reduction say of saddles and cycles: question, answer, address."""
         runs = self.source.rows_of(IKDR)
         if runs.empty:
             return
@@ -196,7 +182,7 @@ class Summary:
             (ism, "How often does ISM as published cycle?", _cycles, of_ism),
         ):
             if len(rows):
-                yield Finding(Decision.CONFIRMED, said(rows), subject=subject, address=address)
+                yield subject, said(rows), address
 
     def answers(self, beyond: bool) -> list[Answer]:
         """Return what experiments answer: those of the papers' tables, or those ``beyond`` them."""

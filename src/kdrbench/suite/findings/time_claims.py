@@ -15,6 +15,7 @@ import numpy as np
 from kdrbench.errors import counted
 from kdrbench.suite.findings.claim_rows import (
     TIME_COLUMNS,
+    CellPair,
     Coverage,
     PrintedTable,
     Records,
@@ -23,19 +24,17 @@ from kdrbench.suite.findings.claim_rows import (
     timed_cells,
 )
 from kdrbench.suite.findings.finding import (
+    Decision,
     Finding,
-    Side,
-    decided_by_sides,
+    decided_by_cases,
     decision_of,
     factor,
-    listed,
     only_decision,
     reached,
     side_of,
     undecided,
 )
 from kdrbench.suite.findings.outcome import clean_times, steady_times, stopped
-from kdrbench.suite.findings.solver_claims import CellPair, pairs_of
 from kdrbench.suite.reports.tables.labels import dataset_label, method_label
 from kdrbench.suite.systems.ikdr.size_series import (
     ALL_PAIRS,
@@ -53,39 +52,33 @@ def times_faster(records: Records, *, tables: Tables, rivals: Sequence[str], lea
     """Take the largest ratio of mean first solves in a cell, first by the authors' code.
 
     There, runs that shared their cores count with times that may be wrong by a factor ``uncertain``. A rival that was
-    stopped gives a lower bound of its ratio, and the limit that would decide is said. Where ISM itself was stopped, the
-    ratio is bounded from above, or not at all.
+    stopped gives a lower bound of its ratio, and the note says the limit that would decide. Where ISM itself was
+    stopped, the ratio is bounded from above, or not at all.
     """
     authors = authors_cells(records, tables, ("ism", *rivals), ("time_s",))
     converged = [f"{name}_converged" for name in rivals if name != "ism_2018"]
     published = timed_cells(records, tables, ("ism", *rivals), bounds=True)
     fair = timed_cells(records, tables, ("ism_converged", *converged), bounds=True)
-    words = {
-        "by the authors' code": _ratios_in_short(authors, "ism", rivals, least),
-        "as published": _ratios_in_short(published, "ism", rivals, least),
-        "converged": _ratios_in_short(fair, "ism_converged", converged, least),
+    lanes = {
+        "by the authors' code": _with_ratio(authors, "ism", rivals),
+        "as published": _with_ratio(published, "ism", rivals),
+        "converged": _with_ratio(fair, "ism_converged", converged),
     }
-    note = "; ".join(f"{name}, {ratios}" for name, ratios in words.items() if ratios)
-    note = note[:1].upper() + note[1:]
-    note = f"{note}." if note else ""
+    ratios = "; ".join(f"{name}, {words}" for name, pairs in lanes.items() if (words := _ratios_in_short(pairs, least)))
+    note = f"{ratios[0].upper()}{ratios[1:]}." if ratios else ""
+    known, *others = lanes.values()
     if authors.cells:
-        pairs, wrong_by = _with_ratio(authors, "ism", rivals), uncertain
-        if all(len(clean_times(cell.runs)) == len(cell.runs) for cell in authors.cells):
-            wrong_by = 1.0
-        return _largest_ratio(pairs, least, wrong_by).with_note(note)
-    judged = decided_on(published, lambda _: _largest_ratio(_with_ratio(published, "ism", rivals), least, 1.0))
-    return judged.with_note(note) if note else judged
+        clean = all(len(clean_times(cell.runs)) == len(cell.runs) for cell in authors.cells)
+        return _largest_ratio(known, least, 1.0 if clean else uncertain).with_note(note)
+    return decided_on(published, lambda _: _largest_ratio(others[0], least, 1.0)).with_note(note)
 
 
 def _largest_ratio(known: list[CellPair], least: float, wrong_by: float) -> Finding:
     pairs = [pair for pair in known if pair.has_ended(pair.solver)]
     if not pairs:
         return undecided("first solves of ism, which came to its end, and of its rivals in the same runs")
-    best, median = max(pairs, key=lambda pair: pair.ratio), float(np.median([pair.ratio for pair in pairs]))
-    evidence = f"first solves: at most {factor(best.ratio)} times ({best.rival.name}), median {factor(median)} of "
-    evidence += counted(len(pairs), "cell")
-    if bounded := [pair for pair in pairs if stopped(pair.rival.runs).any()]:
-        evidence += f"; {_bounds(bounded, least)}"
+    best = max(pairs, key=lambda pair: pair.ratio)
+    evidence = f"{_ratios_in_short(pairs, least)}; the largest of {best.rival.name}"
     if len(known) > len(pairs):
         evidence += f"; left out: {counted(len(known) - len(pairs), 'cell')} in which ISM itself was stopped"
     most = max(math.inf if stopped(pair.rival.runs).any() else pair.ratio for pair in known)
@@ -95,24 +88,22 @@ def _largest_ratio(known: list[CellPair], least: float, wrong_by: float) -> Find
     return Finding(decision, evidence, "", f"{factor(best.ratio)} times", power)
 
 
-def _ratios_in_short(coverage: Coverage, solver: str, rivals: Sequence[str], least: float) -> str:
-    pairs = [pair for pair in _with_ratio(coverage, solver, rivals) if pair.has_ended(pair.solver)]
+def _ratios_in_short(known: list[CellPair], least: float) -> str:
+    """Return the ratios, how many are lower bounds, and the limit of a run that would decide whether they reach it."""
+    pairs = [pair for pair in known if pair.has_ended(pair.solver)]
     if not pairs:
         return ""
     ratios = [pair.ratio for pair in pairs]
+    words = f"{factor(min(ratios))} to {factor(max(ratios))} times, median {factor(float(np.median(ratios)))}"
     bounded = [pair for pair in pairs if stopped(pair.rival.runs).any()]
-    words = f"{factor(min(ratios))} to {factor(max(ratios))} times, median {factor(np.median(ratios))}"
-    return f"{words} ({_bounds(bounded, least)})" if bounded else words
-
-
-def _bounds(pairs: Sequence[CellPair], least: float) -> str:
-    """Return how many ratios are lower bounds, and the limit of a run that would decide whether they reach a number."""
-    limit = max(least * float(pair.ours.mean()) for pair in pairs)
-    return f"lower bounds in {counted(len(pairs), 'cell')}, which a limit of {limit:.2g} s decides"
+    if not bounded:
+        return words
+    limit = max(least * float(pair.ours.mean()) for pair in bounded)
+    return f"{words} (lower bounds in {counted(len(bounded), 'cell')}, which a limit of {limit:.2g} s decides)"
 
 
 def _with_ratio(coverage: Coverage, solver: str, rivals: Sequence[str]) -> list[CellPair]:
-    pairs = pairs_of(coverage, "time_s", solver, rivals)
+    pairs = coverage.pairs("time_s", solver, rivals)
     return [pair for pair in pairs if len(pair.ours) and pair.ours.mean() > 0]
 
 
@@ -121,61 +112,48 @@ def days_and_seconds(
 ) -> Finding:
     """Compare the time of ISM on a data set with ``most_s``, and that of a rival with ``rival_least_s``."""
     cells = authors_cells(records, tables, ("ism", rival), ("time_s",)).cells
-    seconds = {cell.method: cell.numbers("time_s").mean() for cell in cells if cell.dataset == dataset}
-    ended = {cell.method: not stopped(cell.runs).any() for cell in cells if cell.dataset == dataset}
-    if not {"ism", rival} <= set(seconds) or not ended["ism"]:
+    here = {cell.method: cell for cell in cells if cell.dataset == dataset}
+    if not {"ism", rival} <= set(here) or stopped(here["ism"].runs).any():
         return undecided(f"runs of ISM and of {method_label(rival)} by the authors' code on {dataset_label(dataset)}")
-    longest = seconds[rival] * uncertain if ended[rival] else math.inf
-    sides = [
-        side_of(seconds["ism"] / uncertain, seconds["ism"] * uncertain, most=most_s),
-        side_of(seconds[rival] / uncertain, longest, least=rival_least_s),
-    ]
-    times = f"ISM {seconds['ism']:.2g} s, {method_label(rival)} {seconds[rival]:.2g} s"
+    ours, theirs = (here[name].numbers("time_s").mean() for name in ("ism", rival))
+    longest = math.inf if stopped(here[rival].runs).any() else theirs * uncertain
+    sides = {
+        "ISM": side_of(ours / uncertain, ours * uncertain, most=most_s),
+        method_label(rival): side_of(theirs / uncertain, longest, least=rival_least_s),
+    }
+    times = f"ISM {ours:.2g} s, {method_label(rival)} {theirs:.2g} s"
     evidence = f"{times} on {dataset_label(dataset)}, both with one vectorised oracle; the paper's hours are those of "
-    evidence += "sums over pairs in loops of Python, which a run of such loops would decide apart"
-    found = decided_by_sides(sides, evidence, unit="time", power=f"times may be wrong by a factor of {uncertain:g}")
-    return found if Side.FAILS not in sides else Finding(decision_of(0.0), evidence, "", times, found.power)
+    evidence += "sums over pairs in loops of Python"
+    power = f"times may be wrong by a factor of {uncertain:g}"
+    if Decision.CONTRADICTED in sides.values():
+        return Finding(Decision.CONTRADICTED, evidence, "", times, power)
+    return decided_by_cases(list(sides.items()), "time", evidence=evidence, power=power)
 
 
 def as_fast(records: Records, *, tables: Tables, rivals: Sequence[str], most: float) -> Finding:
     """Compare the means of first solves on each data set: ISM's over each baseline's, with its 95 % interval."""
 
     def judge(coverage: Coverage) -> Finding:
-        own = {cell.dataset: cell for cell in coverage.of("ism")}
-        pairs = [CellPair(own[cell.dataset], cell, "time_s") for cell in coverage.of(*rivals) if cell.dataset in own]
-        ratios = {
-            f"{method_label(pair.rival.method)} on {dataset_label(pair.rival.dataset)}": _interval_of_ratio(pair)
-            for pair in pairs
-            if len(pair.ours) and pair.theirs.min() > 0
-        }
-        sides = [side_of(low, high, most=most) for _, low, high in ratios.values()]
-        slower = [f"{factor(value)} times {name}" for name, (value, low, _) in ratios.items() if low > most]
-        evidence = (
-            f"within {most:g} times the baseline's in {sides.count(Side.HOLDS)} of {counted(len(ratios), 'case')}"
-        )
-        evidence += f"; {listed(slower)}" if slower else ""
-        extreme = f"at most {factor(max(value for value, *_ in ratios.values()))} times" if ratios else ""
-        return decided_by_sides(sides, evidence, unit="case", extreme=extreme)
+        own = {cell.dataset: cell for cell in coverage.of("ism").cells}
+        cells = [cell for cell in coverage.of(*rivals).cells if cell.dataset in own]
+        cases, ratios = [], []
+        for pair in (CellPair(own[cell.dataset], cell, "time_s") for cell in cells):
+            if len(pair.ours) and pair.theirs.min() > 0:
+                ratios.append(1.0 / pair.ratio)
+                name = f"{method_label(pair.rival.method)} on {dataset_label(pair.rival.dataset)}"
+                cases.append((f"{name} ({factor(ratios[-1])} times)", side_of(*_interval_of_ratio(pair), most=most)))
+        return decided_by_cases(cases, "case", extreme=f"at most {factor(max(ratios))} times" if ratios else "")
 
     return decided_on(timed_cells(records, tables, ("ism", *rivals)), judge)
 
 
-def _interval_of_ratio(pair: CellPair) -> tuple[float, float, float]:
-    """Return ISM's mean time over the baseline's; with one run of each, times are taken to be known within a fifth."""
-    value, spread = 1.0 / pair.ratio, 1.2
+def _interval_of_ratio(pair: CellPair) -> tuple[float, float]:
+    """Return the interval of ISM's mean time over the baseline's; a time of one run is known within a fifth."""
+    spread = 1.2
     if len(pair.ours) > 1:
         logs = np.log(pair.ours / pair.theirs)
         spread = math.exp(2.0 * float(logs.std(ddof=1)) / math.sqrt(len(logs)))
-    return value, value / spread, value * spread
-
-
-def series_of(records: Records) -> list[SizeSeries]:
-    """Return the series over size of undisturbed first solves; none where the records do not hold these apart."""
-    runs = records.runs
-    if runs.empty or not {*TIME_COLUMNS, "iterations"} <= set(runs.columns):
-        return []
-    clean = steady_times(runs)
-    return [] if clean.empty else size_series(clean, records.config)
+    return 1.0 / pair.ratio / spread, spread / pair.ratio
 
 
 # Exponents by method and the letter of the size in which time grows; ``None`` where none could be fitted.
@@ -197,42 +175,35 @@ def decided_by_exponents(
     sizes were too small for the law to show. Exponents may be farther than ``alike`` from the middle of all nowhere.
     """
     fitted = {place: law for place, law in laws.items() if law is not None}
+    own = {(name, letter): regions.get(f"{name} {letter}") or regions[letter] for name, letter in laws}
     evidence = "; ".join(exponent_text(method_label(name), letter, law) for (name, letter), law in fitted.items())
     missing = [
         f"{letter} of {method_label(name)}"
         for (name, letter), law in laws.items()
-        if law is None or law.smallest < _region(regions, name, letter).get("smallest", 0.0)
+        if law is None or law.smallest < own[name, letter].get("smallest", 0.0)
     ]
     if missing:
         known = f"Of what is there: {evidence}." if evidence else ""
         return undecided(f"exponents by {lacking} at three sizes: {', '.join(missing)}", f"{known} {note}".strip())
     exponents = [law.exponent for law in fitted.values()]
     middle = 0.5 * (min(exponents) + max(exponents))
-    sides = [
-        _side(law, _region(regions, *place)) if abs(law.exponent - middle) <= alike else Side.FAILS
+    cases = [
+        ("", _side(law, own[place]) if abs(law.exponent - middle) <= alike else Decision.CONTRADICTED)
         for place, law in fitted.items()
     ]
     width = max(0.5 * (law.high - law.low) for law in fitted.values())
-    power = f"exponents are known to within {width:.2f}"
-    return decided_by_sides(sides, evidence, note, unit, extreme=_ranges(fitted), power=power)
-
-
-def _region(regions: Mapping[str, Mapping[str, Any]], name: str, letter: str) -> Mapping[str, Any]:
-    return regions.get(f"{name} {letter}") or regions[letter]
-
-
-def _side(law: PowerLaw, region: Mapping[str, Any]) -> Side:
-    least, most = region.get("least", -math.inf), region.get("most", math.inf)
-    if region.get("asymptotic") and law.high < least:
-        return Side.UNCLEAR
-    return side_of(law.low, law.high, least=least, most=most)
-
-
-def _ranges(fitted: Mapping[tuple[str, str], PowerLaw]) -> str:
-    exponents: dict[str, list[float]] = {}
+    ranges: dict[str, list[float]] = {}
     for (_, letter), law in fitted.items():
-        exponents.setdefault(letter, []).append(law.exponent)
-    return ", ".join(f"{letter}^{min(each):.2f} to {letter}^{max(each):.2f}" for letter, each in exponents.items())
+        ranges.setdefault(letter, []).append(law.exponent)
+    extreme = ", ".join(f"{letter}^{min(each):.2f} to {letter}^{max(each):.2f}" for letter, each in ranges.items())
+    power = f"exponents are known to within {width:.2f}"
+    return decided_by_cases(cases, unit, evidence=evidence, note=note, extreme=extreme, power=power)
+
+
+def _side(law: PowerLaw, region: Mapping[str, Any]) -> Decision:
+    least, most = region.get("least", -math.inf), region.get("most", math.inf)
+    too_small = region.get("asymptotic") and law.high < least
+    return Decision.INDISTINCT if too_small else side_of(law.low, law.high, least=least, most=most)
 
 
 def exponent_text(name: str, letter: str, law: PowerLaw) -> str:
@@ -253,9 +224,12 @@ def exponents(
     """Fit time against each size for which ``regions`` has a letter, over all pairs of samples.
 
     ``of`` is the time of a whole ``run``, that of an ``iteration``, or the ``ratio`` of a run's to that of ISM. Stopped
-    runs enter no law. Every method must have all laws.
+    runs enter no law. Every method must have all laws. Only records that hold repeated solves apart have first solves.
     """
-    series = {(each.method, LETTERS[each.axis]): each for each in series_of(records) if each.evaluation == ALL_PAIRS}
+    runs = records.runs
+    runs = steady_times(runs) if {*TIME_COLUMNS, "iterations"} <= set(runs) else runs[:0]
+    all_series = size_series(runs, records.config) if len(runs) else []
+    series = {(each.method, LETTERS[each.axis]): each for each in all_series if each.evaluation == ALL_PAIRS}
 
     def law(name: str, letter: str) -> PowerLaw | None:
         own, ism = series.get((name, letter)), series.get(("ism", letter))

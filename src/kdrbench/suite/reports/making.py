@@ -17,7 +17,7 @@ import pandas as pd
 from kdrbench.datasets.registry import facts_of, load_registry
 from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown_name
 from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_table_report
-from kdrbench.suite.findings.outcome import n_drifted, n_unaccounted, n_untimed
+from kdrbench.suite.findings.outcome import MARKS, marked
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.outputs import experiment_tables, figures_of, shown_data, tables_of
 from kdrbench.suite.reports.records import Config, n_runs, read_runs
@@ -243,7 +243,7 @@ def provenance(runs: pd.DataFrame) -> str:
 
     commits = ", ".join(commit[:_COMMIT] for commit in each("git_commit").split(", "))
     changed = (runs["git_dirty"].astype(str) == "True").any()
-    contaminated = int((runs["contaminated"].astype(str) == "True").sum())
+    untimed, contaminated, drifted, unaccounted = (int(marked(runs, mark).sum()) for mark in MARKS)
     return (
         f"{counted(n_runs(runs), 'run')} on {each('processor')}, BLAS threads {each('blas_threads')}, "
         f"{each('blas')}; Python "
@@ -251,7 +251,7 @@ def provenance(runs: pd.DataFrame) -> str:
         f"{each('kdrbench_version')} at commit {commits}{', with changes' if changed else ''}. "
         f"Limits: {each('time_limit_s')} s, "
         f"{each('memory_limit_mib')} MiB a run. Runs that shared their core with other work: {contaminated}; "
-        f"whose cores were not as fast (10 %) as for other methods on the same problem: {n_drifted(runs)}; "
-        f"that did not own their cores: {n_untimed(runs)}; "
-        f"that worked while their clock was stopped: {n_unaccounted(runs)}."
+        f"whose cores were not as fast (10 %) as for other methods on the same problem: {drifted}; "
+        f"that did not own their cores: {untimed}; "
+        f"that worked while their clock was stopped: {unaccounted}."
     )

@@ -57,7 +57,11 @@ def claim_lines(claims: Path) -> list[str]:
         return []
     counts = Counter(claim["verdict"] for claim in json.loads(claims.read_text(encoding="utf-8")))
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return [f"claims of the papers: {words} ({claims.with_suffix('.html')} has the measure of each)"] if words else []
+    return (
+        [f"claims of the papers: {words} ({claims.with_name('dashboard.html')} has the measure of each)"]
+        if words
+        else []
+    )
 
 
 def _cell(state: BatchProgress) -> str:

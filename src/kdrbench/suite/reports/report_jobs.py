@@ -19,12 +19,6 @@ from kdrbench.suite.systems import system_of
 
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"
-# Pages on all that is run in Snakemake's report: chapter, what it shows.
-_PAGES = {
-    "published_vs_ours": ("Published and ours", "every published number"),
-    "claims": ("Published and ours", "claims of the papers"),
-    "dashboard": ("Dashboard", "everything on one page"),
-}
 
 
 def targets(config: Config) -> dict[str, list[str]]:
@@ -142,10 +136,9 @@ def captioned(config: Config, job: ReportJob) -> dict[str, dict[str, Any]]:
     return flags | {path: _flags_of("Figures", "figure", figure) for path, figure in files_of_figures.items()}
 
 
-def page_caption(name: str) -> dict[str, Any]:
-    """Return what ``report`` takes beside one of the pages on all that is run."""
-    chapter, shows = _PAGES[name]
-    return _flags(chapter, f"page_{name}", "all", shows)
+def dashboard_caption() -> dict[str, Any]:
+    """Return what ``report`` takes beside the dashboard."""
+    return _flags("Dashboard", "page_dashboard", "all", "everything on one page")
 
 
 def _flags_of(category: str, prefix: str, report: Report) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.reports import PROFILE
 
 _CLAIMS = "claims"
-_CLAIM = ("claim", "paper", "where", "verdict", "measure", "evidence", "note")
+_CLAIM = ("claim", "paper", "where", "verdict", "measure", "power", "evidence", "note", "holds", "threshold")
 # Of one check.
 _MOST_CASES = 50
 # Tables of more rows are unpacked when they are opened.

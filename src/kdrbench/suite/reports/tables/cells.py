@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdrbench.status import Status
-from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, n_untimed, warning_of
+from kdrbench.suite.findings.outcome import LIMITS, WITHOUT_RESULT, clean_times, is_usable, marked, warning_of
 from kdrbench.suite.reports.records import OWN_RULE, STATIONARY, Settings, Split, ending_of
 from kdrbench.suite.reports.tables import numbers
 from kdrbench.suite.reports.tables.labels import FORMATS, NO_CELL, Format
@@ -155,7 +155,7 @@ def _ikdr_cell(metric: str, group: pd.DataFrame, bound: str) -> Cell:
         return replace(cell, n_tested=int(group.loc[is_usable(group, metric), "n_test"].sum()))
     undisturbed = len(clean_times(group)) == len(group)
     cell = replace(cell, warning=warning_of(group), competes=cell.competes and undisturbed)
-    return replace(cell, mean=None, std=None, complete=False) if n_untimed(group) else cell
+    return replace(cell, mean=None, std=None, complete=False) if marked(group, "timed").any() else cell
 
 
 def endings_found(runs: pd.DataFrame) -> pd.Series:
