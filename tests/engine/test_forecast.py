@@ -73,23 +73,6 @@ def test_rows_decide_where_there_are_some(tmp_path):
     assert one.core_s == pytest.approx(grid.threads * (2 * 10.0 + 4 * of_gm))
 
 
-@pytest.mark.parametrize(
-    ("status", "limit"), [("time_limit", {"time_limit_s": 60.0}), ("memory_limit", {"memory_limit_mib": 256})]
-)
-def test_what_a_lower_limit_cut_short_is_no_measurement(status, limit, tmp_path):
-    grid = grid_of(**CELLS | {"solvers": ["gm"]}, limits={"time_s": 259_200, "memory_mib": 4096})
-    (batch,) = grid.batches()
-    add_rows(tmp_path, batch, status, wall_s=5000.0, **limit)
-    (one,) = forecast(grid, tmp_path)
-    assert (one.to_make, one.measured) == (3, 0)
-    assert grid.estimated_s(batch) < 5000.0
-    assert one.core_s == pytest.approx(grid.threads * 3 * 5000.0)
-    # Under the limits that cut it, it is what comes again.
-    same = {"time_s": limit.get("time_limit_s", 60.0), "memory_mib": int(limit.get("memory_limit_mib", 4096))}
-    (one,) = forecast(grid_of(**CELLS | {"solvers": ["gm"]}, limits=same), tmp_path)
-    assert one.measured == 3
-
-
 def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
     assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
     with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):

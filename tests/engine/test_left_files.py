@@ -131,8 +131,8 @@ def test_files_that_cannot_be_read_fail_the_run_and_say_so(tmp_path, what):
 
 def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
     files = RunFiles(tmp_path)
-    hand_over(files, RunResult(Status.CONVERGED, "well", key=("first",)))
-    hand_over(files, RunResult(Status.TIME_LIMIT, "late", key=("second",)))
+    hand_over(referee_in(tmp_path), RunResult(Status.CONVERGED, "well", key=("first",)))
+    hand_over(referee_in(tmp_path), RunResult(Status.TIME_LIMIT, "late", key=("second",)))
     results = collect(files, HALVES, ("answer",))
     assert [(one.status, one.message) for one in results.values()] == [
         ("failed", "the run left no answer; it said converged: well"),

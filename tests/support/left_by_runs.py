@@ -19,7 +19,7 @@ from kdrbench.suite.engine.run_files import (
     save_array,
     write_checkpoint,
 )
-from support.one_batch import context_of
+from support.one_batch import context_of, referee_in
 from support.tiny_system import DATA, TinySystem, tiny_batch
 
 LIMITS = Limits(time_s=5.0, memory_mib=256)
@@ -67,8 +67,8 @@ def left_files(folder):
     """The files of a run as the bench writes them, with what reads each."""
     files = RunFiles(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    hand_over(files, RunResult(Status.CONVERGED, "well", 0.5, 0.4, {"answer": 1.5}, ("first",)))
-    hand_over(files, RunResult(Status.STALLED, "as well", 0.5, 0.4, {}, ("second",)))
+    hand_over(referee_in(folder), RunResult(Status.CONVERGED, "well", 0.5, 0.4, {"answer": 1.5}, ("first",)))
+    hand_over(referee_in(folder), RunResult(Status.STALLED, "as well", 0.5, 0.4, {}, ("second",)))
     files.trace.write_text("[0.1, -3.5, 0.01, 7]\n[0.2, -4.5, 0.001, 9]\n")
     save_array(files.array("projection"), np.asfortranarray(np.eye(5)[:, :2]))
     write_checkpoint(files.checkpoint, Checkpoint(1.5, 1.25, 3, {"state": np.arange(6.0), "rule": np.array(["a"])}))

@@ -25,7 +25,7 @@ from kdrbench.errors import DataError
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
-from kdrbench.suite.engine.isolation.supervisor import Supervised, SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
 from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
@@ -97,14 +97,9 @@ def groups_of(makers: Iterable[RowMaker]) -> Iterator[Sequence[RowMaker]]:
 def take_turns(runs: Iterable[Turns[None]]) -> None:
     """Let each run do its first work, one after the other, then give each that waits a turn, until all have ended."""
     with ExitStack() as stack:
-        waiting = [run for run in runs if _waits(stack.enter_context(closing(run)))]
+        waiting = [stack.enter_context(closing(run)) for run in runs]
         while waiting:
-            waiting = [run for run in waiting if _waits(run)]
-
-
-def _waits(run: Turns[None]) -> bool:
-    """Let the run go on; return whether it waits for its next turn."""
-    return next(run, _ENDED) is not _ENDED
+            waiting = [run for run in waiting if next(run, _ENDED) is not _ENDED]
 
 
 @dataclass
@@ -195,12 +190,12 @@ class _Job:
             return
         self._calibrate()
         for work in (work for work in works if work.fresh and self.context.timed):
-            records = work.workspace.records()
-            work.workspace.replace([self._completed(one) if one.run in work.fresh else one for one in records])
+            for number, record in enumerate(records := work.workspace.records()):
+                if record.run in work.fresh:
+                    made = replace(record.provenance, calibration_after_s=self.calibration_s)
+                    records[number] = replace(record, provenance=made)
+            work.workspace.replace(records)
             work.fresh.clear()
-
-    def _completed(self, record: Record) -> Record:
-        return replace(record, provenance=replace(record.provenance, calibration_after_s=self.calibration_s))
 
     def _make(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
         """Make a run and append its rows."""
@@ -229,7 +224,8 @@ class _Job:
         except Exception as error:
             # What cannot be evaluated is the run's fault.
             click.echo(traceback.format_exc(), err=True)
-            results, scores = failed_to_score(results, error), make_rows.known(number, work.dataset)
+            results = failed_to_score(results, error)
+            scores = self.system.describe(make_rows.batch, work.dataset, number)
         files.checkpoint.unlink(missing_ok=True)
         work.workspace.append(make_rows.rows(number, results, process, started_at, scores, calibration_s))
 
@@ -254,9 +250,8 @@ def _supervised(
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
         referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn)
-        target = partial(execute, run, referee, keys)
         limits = replace(context.limits, time_s=left_s)
-        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn))
+        process = yield from supervisor.start(partial(execute, run, referee, keys), limits, pauses, turn).until_end()
         if process.end is Exit.EXITED and process.code == SETUP_FAULT:
             raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
         results = collect(files, keys, run.arrays)
@@ -303,12 +298,3 @@ def _since(kept: Checkpoint, result: RunResult) -> RunResult:
         return result
     cpu_s = result.clocked_cpu_s - kept.cpu_s
     return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
-
-
-def _in_turns(start: Callable[[], Supervised]) -> Turns[ProcessExit]:
-    """Start a process and see it to its end; yield whenever it waits for its turn."""
-    with closing(start()) as process:
-        while (ending := process.wait()) is None:
-            yield
-            process.grant_turn()
-    return ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -86,10 +86,6 @@ class Provenance:
     env_id: str = column(since="0.2", default="")
 
 
-# The columns of a row of one schema version to those of the next.
-Migration = Callable[[dict[str, Any]], dict[str, Any]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """The columns that the records of every system share; a system's record class adds its own.
@@ -99,11 +95,10 @@ class Record:
     ``cell``, ``KEYS`` those that tell the rows of one run apart.
 
     A column that is added is declared by :func:`.column`, and older tables stay readable. Where a column gets another
-    meaning, ``SCHEMA_VERSION`` is raised, and ``MIGRATIONS`` has by the former version what makes a row of the next.
+    meaning, ``SCHEMA_VERSION`` is raised.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 2
-    MIGRATIONS: ClassVar[dict[int, Migration]] = {}
     CELL: ClassVar[tuple[str, ...]] = ()
     KEYS: ClassVar[tuple[str, ...]] = ()
 
@@ -160,12 +155,18 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 
 
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
-    """Return the record with these columns, flattened, of this schema or an earlier one; unknown columns are ignored.
+    """Return the record with these columns, flattened; unknown columns are ignored.
 
-    Raises ``RecordError`` when a column is missing that all tables have, or of the wrong type.
+    Raises ``RecordError`` for another schema, and when a column is missing that all tables have, or of the wrong type.
     """
+    version = values.get("schema_version")
+    if type(version) is not int or version != kind.SCHEMA_VERSION:
+        raise RecordError(
+            f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got {version!r}; read it with the "
+            "version of kdrbench that wrote it, or run again"
+        )
     types = column_types(kind)  # type: ignore[arg-type]
-    values = completed(_migrated(values, kind), kind)
+    values = completed(values, kind)
     values = {name: values[name] for name in types if name in values}
     _check_columns(values, types)
     provenance = {name: values[name] for name in _types_of(Provenance)}
@@ -176,24 +177,6 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
 def completed(values: Mapping[str, Any], kind: type[Record]) -> dict[str, Any]:
     """Return the columns of a row with those that older tables lack, which hold their defaults."""
     return {**added_columns(kind), **added_columns(Provenance), **values}  # type: ignore[arg-type]
-
-
-def _migrated(values: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
-    """Return the columns of a row in the present schema; ``RecordError`` for a schema that cannot be read."""
-    version = values.get("schema_version")
-    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
-        version += 1
-        values = {**migrate(values), "schema_version": version}
-    if type(version) is not int or version != kind.SCHEMA_VERSION:
-        raise RecordError(
-            f"a {kind.__name__} must have schema version {_readable(kind)}, got {version!r}; read it with the version "
-            "of kdrbench that wrote it, or run again"
-        )
-    return values
-
-
-def _readable(kind: type[Record]) -> str:
-    return " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
 
 
 @cache
@@ -257,10 +240,7 @@ def no_number(word: str) -> NoReturn:
 
 
 def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
-    """Read a file of records; an unfinished last line (of a writer that was killed) is left out.
-
-    Raises ``RecordError`` naming the file for the first line that is no such record.
-    """
+    """Read a file of records as :func:`read_undamaged` does; ``RecordError`` names the file and its first fault."""
     records, faults = read_undamaged(path, kind)
     if faults:
         raise RecordError(f"{path}: {faults[0]}; delete that file and run the workflow again")
@@ -268,7 +248,10 @@ def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
 
 
 def read_undamaged(path: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[str]]:
-    """Read the lines of a file that are records; return them and what is wrong with the others."""
+    """Read the lines of a file that are records; return them and what is wrong with the others.
+
+    An unfinished last line (of a writer that was killed) is left out.
+    """
     if not path.exists():
         return [], []
     records, faults = [], []
@@ -286,16 +269,20 @@ def append_records(path: Path, records: Iterable[Record], *, seal: bool = False)
     """Append the records, as sealed lines if so asked, and flush them to disk before returning."""
     path.parent.mkdir(parents=True, exist_ok=True)
     records = list(records)
-    lines = [record_json(record) for record in records]
-    for record, line in zip(records, lines, strict=True):
+    text = _lines(records, seal=seal)
+    for record, line in zip(records, text.splitlines(), strict=True):
         parse_record(line, type(record))
     with path.open("a", encoding="utf-8") as stream:
-        stream.write("".join(f"{sealed(line) if seal else line}\n" for line in lines))
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
 
 
 def write_records(path: Path, records: Iterable[Record], *, seal: bool = False) -> None:
     """Write the records as a whole file, whose lines are sealed if so asked."""
+    write_text(path, _lines(records, seal=seal))
+
+
+def _lines(records: Iterable[Record], *, seal: bool) -> str:
     lines = map(record_json, records)
-    write_text(path, "".join(f"{sealed(line) if seal else line}\n" for line in lines))
+    return "".join(f"{sealed(line) if seal else line}\n" for line in lines)

@@ -101,11 +101,16 @@ class Referee:
         return value, clock.seconds
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Make files as readable as those of the batch, whatever mask a method has set."""
+    def writing(self, what: str) -> Iterator[None]:
+        """Make files as readable as those of the batch, whatever mask a method has set.
+
+        Raises ``BenchFaultError`` when ``what`` is written cannot be.
+        """
         methods = os.umask(self.umask)
         try:
             yield
+        except OSError as error:
+            raise BenchFaultError(f"the {what} cannot be written: {error}") from error
         finally:
             os.umask(methods)
 
@@ -113,11 +118,6 @@ class Referee:
         """Wait, with all clocks stopped, until the work may be repeated once more."""
         if self.turn:
             self.turn.wait()
-
-    @property
-    def charged_s(self) -> float:
-        """The wall seconds that all methods of the run have used so far."""
-        return self.clocked.wall_s
 
     @property
     def clocked(self) -> Seconds:
@@ -130,34 +130,24 @@ class Referee:
         return f"stopped at the time limit of {self.limits.time_s:g} s"
 
     def save(self, name: str, array: NDArray[Any]) -> None:
-        """Keep an array under a name; the last one written counts.
-
-        Raises ``BenchFaultError`` when it cannot be written.
-        """
-        try:
-            with self.writing():
-                save_array(self.files.array(name), np.asarray(array))
-        except OSError as error:
-            raise BenchFaultError(f"the {name} cannot be written: {error}") from error
+        """Keep an array under a name; the last one written counts."""
+        with self.writing(name):
+            save_array(self.files.array(name), np.asarray(array))
 
     def note(self, line: TraceLine) -> None:
-        """Append a line to the trace in one write, so that a killed run leaves whole lines, as long as there is room.
+        """Append a line to the trace in one write, so that a killed run leaves whole lines; while there is room."""
+        with self.writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
+            if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
+                stream.write(text)
 
-        Raises ``BenchFaultError`` when it cannot be written.
-        """
-        try:
-            with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
-                if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
-                    stream.write(text)
-        except OSError as error:
-            raise BenchFaultError(f"the trace cannot be written: {error}") from error
+    def append_result(self, values: Mapping[str, Any]) -> None:
+        """Append a result to the list of results in one write."""
+        line = f"{json.dumps(values, allow_nan=False)}\n".encode()
+        with self.writing("result"), self.files.results.open("ab", buffering=0) as stream:
+            if stream.write(line) != len(line):
+                raise OSError("only a part was written")
 
 
 def finite(number: float | None) -> float | None:
     """Return the number as a float, or ``None`` where it is none, NaN or infinite."""
     return float(number) if number is not None and math.isfinite(number) else None
-
-
-def columns_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with NumPy scalars as Python's, which JSON can hold."""
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}

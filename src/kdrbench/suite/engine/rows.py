@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from kdrbench.datasets import Dataset
 from kdrbench.errors import text_of, visible
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import ProcessExit
@@ -53,10 +52,6 @@ class RowMaker:
         own = {name: value for name, value in scores.items() if name != EVALUATION}
         made = {**clocks._asdict(), "started_at": started_at, "calibration_before_s": calibration_before_s}
         return [self._row(number, key, results[key], process, made, own) for key in self.batch.rows]
-
-    def known(self, number: int, dataset: Dataset) -> Mapping[str, Any]:
-        """Return the columns that the system knows of a run without making it."""
-        return self.system.describe(self.batch, dataset, number)
 
     def _row(
         self,

@@ -53,11 +53,6 @@ class Workspace(Generic[AnyRecord]):
     folder: Path
     record: type[AnyRecord]
 
-    @classmethod
-    def of(cls, root: Path, batch: Batch, record: type[AnyRecord]) -> Workspace[AnyRecord]:
-        """Return the workspace of a batch below the folder ``root`` of all workspaces."""
-        return cls(root / batch.path, record)
-
     @property
     def rows(self) -> Path:
         """Rows of the runs that have ended."""
@@ -103,8 +98,8 @@ class Workspace(Generic[AnyRecord]):
 
     def batches_of_cell(self) -> dict[str, Batch]:
         """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
-        found = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
-        return {batch.definition_sha256: batch for batch in found if batch is not None}
+        stored = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
+        return {batch.definition_sha256: batch for batch in stored if batch is not None}
 
     @contextmanager
     def claimed(self, batch: Batch, limits: Limits, required: Requirements) -> Iterator[set[int]]:
@@ -116,7 +111,7 @@ class Workspace(Generic[AnyRecord]):
         Raises ``SupervisionError`` when another process works on the batch.
         """
         with workspace_lock(self.lock, self.folder):
-            self.prepare_for(batch)
+            self._prepare_for(batch)
             records = self._undamaged_records()
             usable = _usable_runs(records, batch, limits, required)
             usable -= self._set_runs_aside(batch.runs, usable)
@@ -134,10 +129,9 @@ class Workspace(Generic[AnyRecord]):
             by_axes.setdefault(record.axes, []).append(record)
         faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
         if faults:
+            why = f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})"
             # Copied first: a kill in between must not cost the other rows.
-            self._set_aside(
-                self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})", copy=True
-            )
+            self._set_aside(self.rows, why, copy=True)
             records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
             self.replace(records)
         return records
@@ -165,7 +159,7 @@ class Workspace(Generic[AnyRecord]):
                 path.unlink(missing_ok=True)
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
-    def prepare_for(self, batch: Batch) -> None:
+    def _prepare_for(self, batch: Batch) -> None:
         """Note which batch the work is for; unfinished runs of another batch start again."""
         before = _batch_in(self.folder / _BATCH)
         if before is not None and before.sha256 == batch.sha256:
