@@ -14,7 +14,7 @@ from kdrbench.errors import ConfigError
 from kdrbench.suite.cli import main
 from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked, load_grid
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.experiments.workflow import check_files, grid_of, word_or_file
+from kdrbench.suite.experiments.workflow import check_files, word_or_file
 from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
@@ -141,20 +141,6 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     reports = {"published_vs_ours", "claims", *outputs.tables_of(config), *outputs.figures_of(config)}
     left = {name for name in reports if not any(name == one or name.startswith(f"{one}_") for one in own)}
     assert left <= RESERVED_EXPERIMENTS
-
-
-def test_braces_are_text():
-    grid = grid_of(
-        changed_config("experiments.table4_supervised.title", "{x} {wildcards} {{"),
-        SimpleNamespace(
-            modifier=SimpleNamespace(is_main_snakefile=lambda: True),
-            deployment_settings=SimpleNamespace(deployment_method=set()),
-            dryrun=True,
-            config_settings=SimpleNamespace(configfiles=[]),
-        ),
-        ROOT,
-    )
-    assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"
 
 
 def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
