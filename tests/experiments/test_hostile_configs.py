@@ -63,18 +63,6 @@ def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path):
             read_config_file(tmp_path / name)
 
 
-def test_json_is_read_as_strictly(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text('{\n\t"seed": 1,\n\t"a": {"b": 1}}')
-    assert read_config_file(path) == {"seed": 1, "a": {"b": 1}}
-    path.write_text('{"seed": 1, "a": {"b": 1, "b": 2}}')
-    with pytest.raises(ConfigError, match=r"the key 'b' is given twice"):
-        read_config_file(path)
-    path.write_text('{"seed": 1')
-    with pytest.raises(ConfigError, match=r"line 1 column 11"):
-        read_config_file(path)
-
-
 def test_the_projects_own_files_are_read_as_yaml_reads_them():
     for name in ("config.yaml", "config.demo.yaml"):
         assert read_config_file(ROOT / name) == yaml.safe_load((ROOT / name).read_text())

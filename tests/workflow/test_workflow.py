@@ -124,7 +124,7 @@ def test_merged_table_has_every_row(finished):
 def test_a_finished_workflow_has_nothing_to_do(finished):
     assert finished.planned() == {}
     planned = finished.planned(limits={"time_s": 9, "memory_mib": 512})
-    assert planned["freeze_config"] == 1
+    assert planned["merge"] == 1
     assert "run_batch" not in planned
 
 

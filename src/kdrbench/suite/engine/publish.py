@@ -6,10 +6,8 @@ A line of a trace holds the cell and the number of its run; the name of an array
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,15 +144,6 @@ def in_order(records: Iterable[tuple[Path, AnyRecord]], expected: Iterable[tuple
             f"belonging to no row of the configuration: {counted(len(extra), 'record')}, one is {min(extra)}"
         )
     return [rows[axes] for axes in wanted]
-
-
-def rows_lost(table: Path, n_rows: int) -> int:
-    """Return how many rows fewer ``n_rows`` are than an existing table has, which may be damaged."""
-    if not table.exists():
-        return 0
-    with table.open(encoding="utf-8", errors="replace", newline="") as stream, suppress(csv.Error):
-        return max(0, sum(1 for row in csv.reader(stream) if row) - 1 - n_rows)
-    return 0
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

@@ -23,7 +23,7 @@ RESERVED_NAMES = frozenset(
 # Rules of the workflow, files of reports and targets, which no experiment may be called like.
 RESERVED_EXPERIMENTS = frozenset(
     {
-        *("all", "check_plugin", "dashboard", "everything", "freeze_config", "merge", "papers", "prepare_bundled"),
+        *("all", "check_plugin", "dashboard", "everything", "merge", "papers", "prepare_bundled"),
         *("prepare_data", "prepare_picture", "run_batch", "unknown_target"),
         *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),
         *("published_vs_ours", "summary", "ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests"),
