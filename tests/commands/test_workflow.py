@@ -68,7 +68,7 @@ def test_rows_are_merged_when_all_are_there(results):
 
 def test_an_experiment_missing_in_the_configuration_is_named(results):
     done = kdrbench("merge", results / "config.json", "e", "late", "--results", results, "--out", results / "tiny.csv")
-    said = "config.json does not run late: it is of an earlier configuration; remove it, and start the workflow"
+    said = "config.json: unknown experiment in `run` 'late'; allowed: e."
     assert (done.exit_code, said in done.stderr) == (2, True)
     assert not (results / "tiny.csv").exists()
 

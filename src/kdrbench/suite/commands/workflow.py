@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.errors import InputError, counted
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of
 
 if TYPE_CHECKING:
@@ -110,10 +110,7 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     """
     grid = grid_of(config)
     if unknown := [name for name in experiments if name not in grid.experiments]:
-        # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
-        raise InputError(
-            f"{config} does not run {unknown[0]}: it is of an earlier configuration; remove it, and start the workflow"
-        )
+        raise InputError(f"{config}: {unknown_name('experiment in `run`', unknown[0], grid.experiments)}")
     if experiments:
         merge_experiments(grid, experiments, results, out)
         return

@@ -48,8 +48,7 @@ def revision_words(components: Iterable[str], modules: Mapping[str, str]) -> dic
     A module that is none of the user's has no revision of its own.
     """
     words = {name: f"{one.numbers}.{one.speed}" for name, one in revisions_of(components).items()}
-    own = {name: module for name, module in modules.items() if is_own(module)}
-    return words | {name: own_code_sha256(module)[:_HASH] for name, module in own.items()}
+    return words | {name: own_code_sha256(module)[:_HASH] for name, module in modules.items() if is_own(module)}
 
 
 @dataclass(frozen=True)

@@ -265,18 +265,17 @@ class PluginCheck:
     place: str
     options: str
 
-    @cached_property
-    def file(self) -> str:
-        """The name of its findings below ``results/checks``, without extension: readable, and its own."""
-        text = json.dumps([self.kind, self.name, self.options])
-        stem = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[-_MOST_LETTERS:]
-        return f"{self.kind}-{stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
     @property
     def words(self) -> str:
         """What is asked, as a shell reads the words of ``kdrbench check``."""
         options = [f"--option={name}={json.dumps(value)}" for name, value in json.loads(self.options).items()]
         return shlex.join([f"--kind={self.kind}", *options, "--", self.name])
+
+    @cached_property
+    def file(self) -> str:
+        """The name of its findings below ``results/checks``, without extension: readable, and its own."""
+        stem = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[-_MOST_LETTERS:]
+        return f"{self.kind}-{stem}-{hashlib.sha256(self.words.encode()).hexdigest()[:8]}"
 
     @property
     def sources_sha256(self) -> str:
