@@ -12,9 +12,9 @@ from snakemake.exceptions import WorkflowError
 
 from kdrbench.errors import ConfigError
 from kdrbench.suite.cli import main
-from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked, load_grid
+from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.experiments.workflow import check_files, word_or_file
+from kdrbench.suite.experiments.workflow import check_files, listed
 from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
@@ -131,15 +131,15 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     assert left <= RESERVED_EXPERIMENTS
 
 
-def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
+def test_long_words_are_passed_by_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert word_or_file("short") == "short"
-    # Snakemake would print all of the papers' configuration, twice, where it has changed.
-    assert len(word_or_file(load_grid(whole_config()).to_json(), write=False)) < 120
+    planned, made = SimpleNamespace(dryrun=True), SimpleNamespace(dryrun=False)
+    assert listed(["short", "a b"], planned) == "short 'a b'"
+    # Snakemake would print all of it, twice, where it has changed.
     long = "x" * 100_000
-    word = word_or_file(long, write=False)
+    word = listed([long], planned)
     assert word.startswith("@results/.workspace/words/")
     assert not Path(word[1:]).exists()
-    assert word_or_file(long) == word
+    assert listed([long], made) == word
     assert Path(word[1:]).read_text() == long
-    assert word_or_file(long + "x") != word
+    assert listed([f"{long}x"], made) != word

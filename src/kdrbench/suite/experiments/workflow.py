@@ -147,23 +147,19 @@ def be_found_by_jobs() -> None:
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
 
 
-def word_or_file(text: str, *, write: bool = True) -> str:
-    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
+def listed(paths: Iterable[str], workflow: Any) -> str:
+    """Return paths as words of a command, or, where these are long, ``@`` and the file that holds them.
 
     Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
-    hash of the text, so that another text is another word; a dry run does not ``write`` it.
+    hash of the text, so that another text is another word; a dry run does not write it.
     """
+    text = shlex.join(map(str, paths))
     if len(text) <= _LONGEST_WORD:
         return text
     path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
-    if write and not path.exists():
+    if not workflow.dryrun and not path.exists():
         write_text(path, text)
     return f"@{path}"
-
-
-def listed(paths: Iterable[str], workflow: Any) -> str:
-    """Return paths as words of a command; see :func:`word_or_file`."""
-    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
 
 
 def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
