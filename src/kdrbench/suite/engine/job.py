@@ -35,7 +35,6 @@ from kdrbench.suite.engine.run import (
     Judged,
     Results,
     Run,
-    RunResult,
     blames_bench,
     classify_exit,
     collect,
@@ -44,7 +43,7 @@ from kdrbench.suite.engine.run import (
     time_of,
     was_killed,
 )
-from kdrbench.suite.engine.run_files import Checkpoint, RunFiles, save_array
+from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.engine.system import RunContext, System
 from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
@@ -130,21 +129,20 @@ class _Job:
 
     def run_missing(self) -> None:
         """Run the groups of batches one after the other."""
-        pending = [batch for batch in self.bundle.batches if not self._is_complete(batch)]
+        pending, context = [], self.context
+        for batch in self.bundle.batches:
+            workspace = self.files.workspace(batch, self.system.record)
+            with workspace.claimed(batch, context.limits, context.requirements) as usable:
+                pending += [batch] if usable != set(batch.runs) else []
         if not pending:
             return
-        shared = {**software_and_machine(), "cores": ",".join(map(str, self.context.cores))}
+        shared = {**software_and_machine(), "cores": ",".join(map(str, context.cores))}
         trace_file = f"{self.bundle.path}.jsonl"
         self._calibrate()
-        for group in groups_of(RowMaker(self.system, batch, self.context, trace_file, shared) for batch in pending):
+        for group in groups_of(RowMaker(self.system, batch, context, trace_file, shared) for batch in pending):
             self._run_group(group)
         if self.errors:
             raise self.errors[0]
-
-    def _is_complete(self, batch: Batch) -> bool:
-        workspace = self.files.workspace(batch, self.system.record)
-        with workspace.claimed(batch, self.context.limits, self.context.requirements) as usable:
-            return usable == set(batch.runs)
 
     def _run_group(self, group: Sequence[RowMaker]) -> None:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
@@ -267,9 +265,11 @@ def _supervised(
         wall_s=process.wall_s + sum(one.wall_s for one in before),
         cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
     )
-    if kept:
+    for key, one in results.items():
         # Of a run that went on from a checkpoint, the process is that of its last part.
-        results = {key: _since(kept, one) for key, one in results.items()}
+        if kept and one.clocked_s is not None and one.clocked_cpu_s is not None:
+            clocked_s, cpu_s = one.clocked_s - kept.wall_s, one.clocked_cpu_s - kept.cpu_s
+            results[key] = replace(one, clocked_s=clocked_s, clocked_cpu_s=cpu_s)
     if len(results) == len(keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
@@ -290,10 +290,3 @@ def _check_bench(files: RunFiles) -> None:
         raise SupervisionError(
             "the bench failed within the run; correct what the lines above say and start again"
         ) from error
-
-
-def _since(kept: Checkpoint, result: RunResult) -> RunResult:
-    if result.clocked_s is None or result.clocked_cpu_s is None:
-        return result
-    cpu_s = result.clocked_cpu_s - kept.cpu_s
-    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)

@@ -57,7 +57,10 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
         drop_unfinished(path)
     workspaces = [(batch, files.workspace(batch, record)) for batch in bundle.batches]
     runs = [(batch.cell_name, run, workspace.run(run)) for batch, workspace in workspaces for run in batch.runs]
-    records = [row for batch, workspace in workspaces for row in _rows_of(batch, workspace)]
+    records: list[AnyRecord] = []
+    for batch, workspace in workspaces:
+        rows = (row for row in workspace.records() if row.provenance.definition_sha256 == batch.definition_sha256)
+        records += in_order(((workspace.rows, row) for row in rows), batch.axes)
     arrays = {array_name(cell, name, run): array for cell, run, left in runs for name, array in left.arrays().items()}
     with replacing(files.findings) as stream:
         # Without pickled objects: loading those would run code.
@@ -69,11 +72,6 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
                 stream.write(json.dumps({"cell": cell, "run": run} | line._asdict()).encode() + b"\n")
     write_records(files.records, records)
     return records
-
-
-def _rows_of(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
-    rows = (row for row in workspace.records() if row.provenance.definition_sha256 == batch.definition_sha256)
-    return in_order(((workspace.rows, row) for row in rows), batch.axes)
 
 
 def array_name(cell: str, name: str, run: int) -> str:

@@ -168,7 +168,12 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     types = column_types(kind)  # type: ignore[arg-type]
     values = completed(values, kind)
     values = {name: values[name] for name in types if name in values}
-    _check_columns(values, types)
+    if missing := set(types) - set(values):
+        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
+    for name, value in values.items():
+        check_value(name, value, types[name])
+    if values["status"] not in set(Status):
+        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
     provenance = {name: values[name] for name in _types_of(Provenance)}
     own = {name: value for name, value in values.items() if name not in provenance}
     return kind(**own, provenance=Provenance(**provenance))
@@ -198,15 +203,6 @@ def own_column_types(kind: type[Record]) -> dict[str, Any]:
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {one.name: hints[one.name] for one in fields(kind)}
-
-
-def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
-    if missing := set(types) - set(values):
-        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
-    for name, value in values.items():
-        check_value(name, value, types[name])
-    if values["status"] not in set(Status):
-        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
 
 
 def check_value(name: str, value: object, allowed: Any) -> None:

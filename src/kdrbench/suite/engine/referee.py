@@ -114,11 +114,6 @@ class Referee:
         finally:
             os.umask(methods)
 
-    def wait_for_turn(self) -> None:
-        """Wait, with all clocks stopped, until the work may be repeated once more."""
-        if self.turn:
-            self.turn.wait()
-
     @property
     def clocked(self) -> Seconds:
         """The seconds of all clocks of the run so far."""

@@ -122,7 +122,9 @@ class Workspace(Generic[AnyRecord]):
 
     def _undamaged_records(self) -> list[AnyRecord]:
         """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
-        _drop_unfinished_line(self.rows)
+        if self.rows.exists():
+            # Without the unfinished line of a writer that was killed.
+            os.truncate(self.rows, self.rows.read_bytes().rfind(b"\n") + 1)
         records, faults = read_undamaged(self.rows, self.record)
         by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
         for record in records:
@@ -194,11 +196,6 @@ def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, req
         if same_limit and not reasons(flat(record), batch, required):
             counts[record.run] += 1
     return {run for run, count in counts.items() if count == len(batch.rows)}
-
-
-def _drop_unfinished_line(path: Path) -> None:
-    if path.exists():
-        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 @dataclass(frozen=True)

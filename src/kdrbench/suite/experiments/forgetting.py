@@ -37,14 +37,10 @@ def forget_runs(results: Path, place: str, runs: Container[int] | None = None, *
         else:
             for rows in folder.rglob(ROWS):
                 Workspace(rows.parent, Record).take_out(runs)
+        jobs = (results / "runs" / parts[0]).rglob("*.jsonl")
+        below = results.joinpath("runs", *parts)
+        made = [path for path in jobs if path.stem == CHEAP or path.with_suffix("").is_relative_to(below)]
         # Snakemake makes a missing file only for what is missing as well.
         tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
-        for path in [*_jobs_of(results, parts), *tables]:
+        for path in [*made, *tables]:
             path.unlink(missing_ok=True)
-
-
-def _jobs_of(results: Path, place: tuple[str, ...]) -> list[Path]:
-    """Return the rows of the jobs that made runs below a place, those of shared jobs among them."""
-    paths = (results / "runs" / place[0]).rglob("*.jsonl")
-    jobs = ((path, path.relative_to(results / "runs").with_suffix("").parts) for path in paths)
-    return [path for path, job in jobs if path.stem == CHEAP or job[: len(place)] == place]

@@ -167,7 +167,8 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     processes.follow_parent_in_death(parent, signal.SIGTERM)
     processes.adopt_orphans()
     output = Output()
-    baseline = processes.anonymous_memory()
+    # What a fork shares: all but the pages of files.
+    baseline = processes.status_kib("RssAnon") * 1024
     began, me = time.monotonic(), os.getpid()
     # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
