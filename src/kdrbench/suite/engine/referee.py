@@ -73,7 +73,8 @@ class Referee:
     """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
 
     The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
-    repeated to time it; where the batch hands out turns, each repeat is a ``turn``.
+    repeated to time it; where the batch hands out turns, each repeat is a ``turn``. What cannot be written raises
+    ``BenchFaultError``.
     """
 
     limits: Limits
@@ -101,18 +102,21 @@ class Referee:
         return value, clock.seconds
 
     @contextmanager
-    def writing(self, what: str) -> Iterator[None]:
-        """Make files as readable as those of the batch, whatever mask a method has set.
-
-        Raises ``BenchFaultError`` when ``what`` is written cannot be.
-        """
+    def writing(self) -> Iterator[None]:
+        """Make files as readable as those of the batch, whatever mask a method has set."""
         methods = os.umask(self.umask)
         try:
             yield
-        except OSError as error:
-            raise BenchFaultError(f"the {what} cannot be written: {error}") from error
         finally:
             os.umask(methods)
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        try:
+            with self.writing():
+                yield
+        except OSError as error:
+            raise BenchFaultError(f"the {what} cannot be written: {error}") from error
 
     @property
     def clocked(self) -> Seconds:
@@ -126,19 +130,19 @@ class Referee:
 
     def save(self, name: str, array: NDArray[Any]) -> None:
         """Keep an array under a name; the last one written counts."""
-        with self.writing(name):
+        with self._writing(name):
             save_array(self.files.array(name), np.asarray(array))
 
     def note(self, line: TraceLine) -> None:
         """Append a line to the trace in one write, so that a killed run leaves whole lines; while there is room."""
-        with self.writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
+        with self._writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
             if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
                 stream.write(text)
 
     def append_result(self, values: Mapping[str, Any]) -> None:
         """Append a result to the list of results in one write."""
         line = f"{json.dumps(values, allow_nan=False)}\n".encode()
-        with self.writing("result"), self.files.results.open("ab", buffering=0) as stream:
+        with self._writing("result"), self.files.results.open("ab", buffering=0) as stream:
             if stream.write(line) != len(line):
                 raise OSError("only a part was written")
 
