@@ -182,7 +182,6 @@ class _Job:
         self.calibrated_at = time.monotonic()
 
     def _end_stretch(self, works: Sequence[_BatchAtWork]) -> None:
-        """Calibrate after the fresh runs, and write the time to their rows."""
         if not any(work.fresh for work in works):
             return
         self._calibrate()
@@ -195,7 +194,6 @@ class _Job:
             work.fresh.clear()
 
     def _make(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
-        """Make a run and append its rows."""
         try:
             self.context.check_scheduler()
             yield from self._run(work, number, supervisor)

@@ -107,7 +107,6 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
 
 
 def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
-    """Return rows by their axes: a job's file holds those of all its batches."""
     found: dict[_Axes, list[Record]] = {}
     for row in rows:
         found.setdefault(row.axes, []).append(row)
@@ -117,7 +116,6 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 def _ended(
     batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, workspace: Workspace[Any]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """Return the batch's rows among these, and why some are out of date."""
     ended = tuple(row for axes in batch.axes for row in rows.get(axes, ()))
     return ended, tuple(_why_outdated(batch, [flat(row) for row in ended], required, workspace))
 

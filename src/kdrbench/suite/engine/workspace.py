@@ -149,7 +149,6 @@ class Workspace(Generic[AnyRecord]):
         return damaged
 
     def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        """Set a part of the folder aside in one folder beside it."""
         set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:

@@ -182,7 +182,6 @@ def check_schema(config: Config, schema: Mapping[str, Any], *, complete: bool = 
 
 
 def _missing(faults: Iterable[Any]) -> str:
-    """Return all missing keys in words, by the place where they are missing."""
     places: dict[str, list[str]] = {}
     for fault in faults:
         # Two parts of the schema may ask for the same key.

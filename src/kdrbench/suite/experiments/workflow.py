@@ -292,7 +292,6 @@ def plugin_checks(config: Config) -> dict[str, PluginCheck]:
 
 
 def _methods(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield kind, name and options of every method, kernel and data set that is run."""
     for experiment in (config["experiments"][name] for name in config["run"]):
         for section, (kind, key) in _SECTIONS.items():
             definitions = config.get(section, {})

@@ -82,7 +82,6 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
 
 
 def _own_folder() -> Path:
-    """Make and return this user's folder of locks; ``InputError`` where it cannot be had."""
     folder = Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

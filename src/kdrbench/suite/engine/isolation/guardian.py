@@ -200,7 +200,6 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
 
 
 def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Exit, int]:
-    """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
     handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
     meter, most = Meter(), 0
     while True:
@@ -225,7 +224,6 @@ def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Ex
 
 
 def _become_run(watched: Watched, guardian: int, output: Output) -> None:
-    """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
     for name in _STOPS:

@@ -36,7 +36,6 @@ def limit_memory(memory_mib: float) -> None:
 
 
 def _is_at_work(pid: int) -> bool:
-    """Return whether a thread of a process has not stopped."""
     return any(
         (fields := stat_fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
     )
