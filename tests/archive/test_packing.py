@@ -61,6 +61,18 @@ def test_a_whole_record_gives_back_every_byte(results, whole, tmp_path):
         np.testing.assert_array_equal(kept[name], array)
 
 
+def test_the_evidence_of_rows_is_packed_with_them(results, tmp_path):
+    copied = shutil.copytree(results, tmp_path / "results")
+    for path in (copied / "runs").rglob("*.jsonl"):
+        path.write_text(path.read_text().replace('"code_id":""', '"code_id":"c0de"'))
+    (copied / "evidence").mkdir()
+    for name in ("code-c0de", "code-unknown"):
+        (copied / "evidence" / f"{name}.json").write_text('{"kdrbench": "1"}')
+    assert kdrbench("pack", copied, "--out", tmp_path / "packed").exit_code == 0
+    unpack(record_at(tmp_path / "packed"), tmp_path / "again")
+    assert [path.name for path in (tmp_path / "again" / "evidence").iterdir()] == ["code-c0de.json"]
+
+
 @pytest.mark.slow("processes that import the library")
 def test_two_processes_unpack_what_one_does(packed, tmp_path):
     with opened(packed) as one, opened(packed, 2) as two:

@@ -19,6 +19,7 @@ from kdrbench.suite.engine.identity import (
     has_earlier_speed,
     reasons,
 )
+from kdrbench.suite.engine.provenance import write_evidence
 from support.one_batch import batch_of
 
 BATCH = batch_of("ism")
@@ -90,7 +91,7 @@ def test_audits_lead_from_one_revision_to_another():
 
 
 def attestation(*steps):
-    made = ("2026-11-27T06:00:00+00:00", 0, 3, 1, "host", "processor", "c" * 40)
+    made = ("2026-11-27T06:00:00+00:00", 0, 3, 1, "host", "processor", "c" * 40, "code", "env")
     return Attestation(*made, tuple(Step(*step) for step in steps))
 
 
@@ -119,3 +120,12 @@ def test_a_line_that_is_no_attestation_is_named(tmp_path):
         stream.write('{"date": 1}\n')
     with pytest.raises(DamagedError, match="line 2, is no attestation"):
         attested_in(tmp_path)
+
+
+def test_evidence_is_named_by_its_content(tmp_path):
+    first = write_evidence(tmp_path)
+    assert write_evidence(tmp_path) == first
+    paths = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "evidence").iterdir()}
+    assert set(paths) == {f"code-{first['code_id']}", f"env-{first['env_id']}"}
+    assert "solvers.ism" in paths[f"code-{first['code_id']}"]
+    assert "numpy" in paths[f"env-{first['env_id']}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
+from kdrbench.suite.engine.provenance import EVIDENCE
 from kdrbench.suite.engine.publish import JobFiles, merged_lines, read_points
 from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
@@ -111,6 +112,8 @@ class Packing:
         for folder, ending in _OTHERS:
             for path in sorted((self.results / folder).glob(f"*{ending}")):
                 self._add(writer, f"{OTHERS}/{folder}-{path.name}", path.read_bytes())
+        for path in self._evidence(made.values()):
+            self._add(writer, f"{OTHERS}/{EVIDENCE}-{path.name}", path.read_bytes())
         counts = {name: experiment.counts for name, experiment in made.items()}
         complete = set(made) == set(self.grid.experiments) and all(one["complete"] for one in counts.values())
         about: dict[str, Any] = {"kdrbench_version": __version__, "complete": complete, "experiments": counts}
@@ -132,6 +135,12 @@ class Packing:
             "dropped": dropped,
             "experiments": {name: one.counts for name, one in made.items() if one.counts != there.get(name)},
         }
+
+    def _evidence(self, made: Iterable[_Experiment]) -> list[Path]:
+        """Return the files that say with which modules and packages the rows were made, where they are there."""
+        rows = {row.provenance for experiment in made for row in experiment.fresh_rows}
+        names = {f"code-{one.code_id}.json" for one in rows} | {f"env-{one.env_id}.json" for one in rows}
+        return [path for name in sorted(names) if (path := self.results / EVIDENCE / name).is_file()]
 
     def _add(self, writer: Writer, name: str, content: bytes) -> None:
         if self.below is None or not self.below.has(name, content):

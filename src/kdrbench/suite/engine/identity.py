@@ -179,10 +179,9 @@ class Attestation:
     machine: str
     processor: str
     git_commit: str
+    code_id: str
+    env_id: str
     steps: tuple[Step, ...]
-    # Of earlier audits alone.
-    code_id: str = ""
-    env_id: str = ""
 
     @classmethod
     def from_json(cls, line: str) -> Attestation:
@@ -207,9 +206,10 @@ def append_attestation(folder: Path, attestation: Attestation) -> None:
 
 def attestations_in(folder: Path) -> list[Attestation]:
     """Return the attestations in a folder; ``DamagedError`` for a line that is none."""
-    path, found = folder / ATTESTATIONS, list[Attestation]()
+    path = folder / ATTESTATIONS
     if not path.is_file():
-        return found
+        return []
+    found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             found.append(Attestation.from_json(line))

@@ -26,7 +26,7 @@ from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
-from kdrbench.suite.engine.provenance import software_and_machine
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
@@ -136,7 +136,8 @@ class _Job:
                 pending += [batch] if usable != set(batch.runs) else []
         if not pending:
             return
-        shared = {**software_and_machine(), "cores": ",".join(map(str, context.cores))}
+        evidence = write_evidence(self.files.workspaces.parent)
+        shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
         trace_file = f"{self.bundle.path}.jsonl"
         self._calibrate()
         for group in groups_of(RowMaker(self.system, batch, context, trace_file, shared) for batch in pending):

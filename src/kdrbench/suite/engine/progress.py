@@ -27,11 +27,15 @@ _Axes = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Running:
-    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far."""
+    """A run under way: its number, the method's seconds at the last traced iterate, and the lowest cost so far.
+
+    ``job`` is the process that holds its batch. Methods that repeat their work in turns share one.
+    """
 
     run: int
     time_s: float
     best_cost: float | None
+    job: int
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,10 @@ class BatchProgress:
         return len(self.batch.runs) - (0 if self.outdated else self.n_ended)
 
     @property
-    def wall_s(self) -> list[float]:
-        """The seconds that runs of this definition have taken."""
-        known = (one for one in self.ended if one.status != Status.SKIPPED)
-        made = {one.run: one.provenance for one in known}
-        return [one.wall_s for one in made.values() if one.definition_sha256 == self.batch.definition_sha256]
+    def known(self) -> list[Record]:
+        """The rows of this definition that tell what a run takes: not those that were skipped."""
+        of_batch = [one for one in self.ended if one.provenance.definition_sha256 == self.batch.definition_sha256]
+        return [record for record in of_batch if record.status != Status.SKIPPED]
 
     @property
     def begun(self) -> bool:
@@ -182,8 +185,8 @@ def _rows(path: Path, record: type[AnyRecord]) -> list[AnyRecord]:
 
 def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> Running | None:
     """Return the run under way, if a process of this machine holds the batch: the first that has not ended."""
-    run = next((run for run in batch.runs if run not in ended), None)
-    if run is None or workspace.worker() is None:
+    job, run = workspace.worker(), next((run for run in batch.runs if run not in ended), None)
+    if job is None or run is None:
         return None
     try:
         trace = read_trace(workspace.run(run).trace)
@@ -191,7 +194,7 @@ def _running(workspace: Workspace[Any], batch: Batch, ended: Container[int]) -> 
         # Of a run under way, which is not judged yet.
         trace = []
     best_cost = min((line.cost for line in trace), default=None)
-    return Running(run, trace[-1].time_s if trace else 0.0, best_cost)
+    return Running(run, trace[-1].time_s if trace else 0.0, best_cost, job)
 
 
 class Costs:
@@ -206,8 +209,9 @@ class Costs:
         # By what runs have in common: their actual and their estimated seconds.
         self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
         for one in progress:
+            wall_s = {record.run: record.provenance.wall_s for record in one.known}
             for key in _keys(one.batch):
-                self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in one.wall_s)
+                self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
 
     def is_measured(self, one: BatchProgress) -> bool:
         """Return whether a run of the batch's cell has ended."""

@@ -8,19 +8,23 @@ shows a core that is slowed down or shared.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from kdrbench import __version__
+from kdrbench.files import write_text
 from kdrbench.suite.engine.record import Record
 
+EVIDENCE, _DIGITS = "evidence", 12
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
 
 
@@ -159,3 +163,29 @@ def _drift(record: Record, median: float | None) -> dict[str, Any]:
         ratios.append(times[-1] / times[0])
     drift = max((ratio - 1.0 for ratio in ratios), key=abs)
     return {"drift": round(drift, 4), "drifted": abs(drift) > MOST_DRIFT}
+
+
+def write_evidence(results: Path) -> dict[str, str]:
+    """Write which code and packages there are, in files named by their content; return ``code_id`` and ``env_id``.
+
+    They decide nothing. They tell afterwards in which modules and packages two rows differ.
+    """
+    root = Path(str(files("kdrbench")))
+    modules = {path: ".".join(path.relative_to(root).with_suffix("").parts) for path in root.rglob("*.py")}
+    code = {name: _sha256(path.read_bytes()) for path, name in modules.items()}
+    named = ((one.metadata["Name"], one.version) for one in distributions())
+    packages = {name: version for name, version in named if name and name != "kdrbench"}
+    return {"code_id": _write(results, "code", code), "env_id": _write(results, "env", packages)}
+
+
+def _write(results: Path, kind: str, content: Mapping[str, str]) -> str:
+    text = json.dumps(content, indent=0, sort_keys=True) + "\n"
+    digest = _sha256(text.encode())
+    path = results / EVIDENCE / f"{kind}-{digest}.json"
+    if not path.is_file():
+        write_text(path, text)
+    return digest
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]

@@ -43,8 +43,8 @@ class Provenance:
     ``contaminated`` whose wall time exceeds its CPU time by more than a tenth: it shared its core. ``timed`` runs owned
     their cores; a fixed piece of work was timed there before and after (``calibration_before_s``,
     ``calibration_after_s``). The version of a package that is not installed is empty. ``revisions`` are those of the
-    components that decided the result, as JSON (:mod:`.identity`). In earlier rows ``code_id`` and ``env_id`` name
-    files with the hashes of all modules and the versions of all packages.
+    components that decided the result, as JSON (:mod:`.identity`); ``code_id`` and ``env_id`` name files in
+    ``results/evidence``.
     """
 
     wall_s: float

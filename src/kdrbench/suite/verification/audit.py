@@ -38,7 +38,7 @@ from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.archive.arrays import NOT_STORED
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.identity import ATTESTATIONS, Attestation, Step, append_attestation, steps_of
-from kdrbench.suite.engine.provenance import software_and_machine
+from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.recomputed import Arrays
 from kdrbench.suite.engine.record import Record as RunRecord
 from kdrbench.suite.engine.record import RecordError, flat, own_column_types
@@ -362,6 +362,7 @@ def attest(results: Path, found: Audit, seed: int) -> str:
             len(found.runs),
             sum(bool(run.findings) for run in found.runs),
             **{name: made[name] for name in ("machine", "processor", "git_commit")},
+            **write_evidence(results),
             steps=found.steps,
         ),
     )
