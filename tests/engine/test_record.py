@@ -3,11 +3,13 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from kdrbench.suite.engine.record import (
     Provenance,
+    Record,
     RecordError,
     append_records,
     column,
@@ -56,6 +58,21 @@ def test_rows_of_a_former_schema_are_read(former):
     assert {name: value for name, value in flat(row).items() if name in kept} == kept
     assert row.provenance.revisions == ""
     assert {one["system"] for one in FORMER_ROWS} == set(SYSTEMS)
+
+
+class Renamed(Record):
+    """A record whose seed was once called otherwise, and began at one."""
+
+    SCHEMA_VERSION = 3
+    MIGRATIONS: ClassVar = {2: lambda row: {**row, "seed": row["draw"] - 1}}
+
+
+def test_a_change_of_meaning_is_a_migration():
+    values = json.loads(record_json(ROW)) | {"draw": 8, "schema_version": 2}
+    row = parse_record(json.dumps(values), Renamed)
+    assert (row.seed, row.schema_version) == (7, 3)
+    with pytest.raises(RecordError, match="must have schema version 2 or 3, got 1; read it with the version"):
+        parse_record(json.dumps(values | {"schema_version": 1}), Renamed)
 
 
 def test_a_column_that_is_added_is_one_line():

@@ -137,7 +137,7 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
     The tables and figures of the experiment are removed with them. With --disturbed or --stopped PLACE may be left out:
     the runs are those of all merged tables.
     """
-    from kdrbench.suite.experiments.forgetting import forget_runs
+    from kdrbench.suite.experiments.forgetting import forget_runs, restore_workspaces
     from kdrbench.suite.experiments.results import frozen_that_run
 
     if not place and not which:
@@ -146,10 +146,11 @@ def forget(place: str, results: Path, name: str, which: str | None) -> None:
         )
     results, name = root_and_name(results, name)
     places = _merged_runs(which, results, name, Path(place)) if which else {place: None}
+    for experiment in {Path(one).parts[0] for one in places if Path(one).parts}:
+        for frozen, _ in frozen_that_run(results, experiment):
+            restore_workspaces(results, grid_of(frozen), experiment)
     for one, runs in places.items():
-        experiment = Path(one).parts[0] if Path(one).parts else ""
-        grids = [grid_of(frozen) for frozen, _ in frozen_that_run(results, experiment)]
-        forget_runs(results, one, runs, known=[batch.path for grid in grids for batch in grid.batches(experiment)])
+        forget_runs(results, one, runs)
         for path in _reports_of(Path(one).parts[0], results):
             path.unlink(missing_ok=True)
         what = "the runs" if runs is None else counted(len(runs), "run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -86,6 +86,10 @@ class Provenance:
     env_id: str = column(since="0.2", default="")
 
 
+# The columns of a row of one schema version to those of the next.
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """The columns that the records of every system share; a system's record class adds its own.
@@ -95,10 +99,11 @@ class Record:
     ``cell``, ``KEYS`` those that tell the rows of one run apart.
 
     A column that is added is declared by :func:`.column`, and older tables stay readable. Where a column gets another
-    meaning, ``SCHEMA_VERSION`` is raised.
+    meaning, ``SCHEMA_VERSION`` is raised, and ``MIGRATIONS`` has by the former version what makes a row of the next.
     """
 
     SCHEMA_VERSION: ClassVar[int] = 2
+    MIGRATIONS: ClassVar[dict[int, Migration]] = {}
     CELL: ClassVar[tuple[str, ...]] = ()
     KEYS: ClassVar[tuple[str, ...]] = ()
 
@@ -155,15 +160,20 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 
 
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
-    """Return the record with these columns, flattened; unknown columns are ignored.
+    """Return the record with these columns, flattened, of this schema or an earlier one; unknown columns are ignored.
 
-    Raises ``RecordError`` for another schema, and when a column is missing that all tables have, or of the wrong type.
+    Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of the
+    wrong type.
     """
     version = values.get("schema_version")
+    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
+        version += 1
+        values = {**migrate(values), "schema_version": version}
     if type(version) is not int or version != kind.SCHEMA_VERSION:
+        readable = " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
         raise RecordError(
-            f"a {kind.__name__} must have schema version {kind.SCHEMA_VERSION}, got {version!r}; read it with the "
-            "version of kdrbench that wrote it, or run again"
+            f"a {kind.__name__} must have schema version {readable}, got {version!r}; read it with the version of "
+            "kdrbench that wrote it, or run again"
         )
     types = column_types(kind)  # type: ignore[arg-type]
     values = completed(values, kind)

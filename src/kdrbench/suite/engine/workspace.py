@@ -111,7 +111,7 @@ class Workspace(Generic[AnyRecord]):
         Raises ``SupervisionError`` when another process works on the batch.
         """
         with workspace_lock(self.lock, self.folder):
-            self._prepare_for(batch)
+            self.prepare_for(batch)
             records = self._undamaged_records()
             usable = _usable_runs(records, batch, limits, required)
             usable -= self._set_runs_aside(batch.runs, usable)
@@ -160,7 +160,7 @@ class Workspace(Generic[AnyRecord]):
                 path.unlink(missing_ok=True)
         mark.unlink(missing_ok=True) if timed else mark.touch()
 
-    def _prepare_for(self, batch: Batch) -> None:
+    def prepare_for(self, batch: Batch) -> None:
         """Note which batch the work is for; unfinished runs of another batch start again."""
         before = _batch_in(self.folder / _BATCH)
         if before is not None and before.sha256 == batch.sha256:

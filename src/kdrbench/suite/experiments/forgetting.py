@@ -1,46 +1,117 @@
-"""Runs that are forgotten, so that the workflow makes them again and leaves all others as they are."""
+"""Runs that are forgotten, so that the workflow makes them again and leaves all others as they are.
+
+What of a job need not be made again is in its workspaces. Those of a record that was unpacked, or that were deleted to
+save room, are first made again of the files that were assembled from them.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Container, Iterable
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from kdrbench.errors import InputError
-from kdrbench.suite.engine.batch import WORKSPACES
-from kdrbench.suite.engine.grid import CHEAP
-from kdrbench.suite.engine.record import Record
+from numpy.typing import NDArray
+
+from kdrbench.errors import DamagedError, InputError, in_words
+from kdrbench.files import write_text
+from kdrbench.status import Status
+from kdrbench.suite.engine.batch import WORKSPACES, Batch, Bundle
+from kdrbench.suite.engine.grid import CHEAP, Grid
+from kdrbench.suite.engine.publish import JobFiles, array_name, read_points
+from kdrbench.suite.engine.record import AnyRecord, Record, read_records
+from kdrbench.suite.engine.run_files import TraceLine, UnreadableError, arrays_in, save_array
 from kdrbench.suite.engine.workspace import ROWS, Workspace, workspace_lock
 
+_Traces = Mapping[tuple[str, int], Sequence[TraceLine]]
+_Arrays = Mapping[str, NDArray[Any]]
 
-def forget_runs(results: Path, place: str, runs: Container[int] | None = None, *, known: Iterable[str] = ()) -> None:
+
+def forget_runs(results: Path, place: str, runs: Container[int] | None = None) -> None:
     """Remove the workspaces below ``place``, an experiment or experiment/dataset/..., and the files made of them.
 
     With ``runs`` only these of each cell are forgotten. Files of shared jobs and merged tables go as well: they are
-    assembled again from all workspaces. Without workspaces, as of an unpacked record, these jobs are made again whole;
-    which places it has the paths of batches in ``known`` tell.
+    assembled again from all workspaces, which :func:`restore_workspaces` makes where they are gone.
 
     Raises ``InputError`` when there are no such runs, and ``SupervisionError`` while a process works on one of them.
     """
-    parts = Path(place).parts
-    folder = results / WORKSPACES / place
-    is_known = folder.is_dir() or any(Path(path).parts[: len(parts)] == parts for path in known)
-    if not parts or parts[0] == "/" or ".." in parts or not is_known:
-        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {results / 'runs'}")
+    root, parts = results / WORKSPACES, Path(place).parts
+    folder = root / place
+    if not folder.is_dir() or not parts or parts[0] == "/" or ".." in parts:
+        raise InputError(f"{results} holds no runs of {place!r}; see the folders in {root}")
     with ExitStack() as stack:
         for lock in [folder.with_name(f"{folder.name}.lock"), *folder.rglob("*.lock")]:
             if lock.exists():
                 stack.enter_context(workspace_lock(lock, lock.with_suffix("")))
         if runs is None:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder)
         else:
             for rows in folder.rglob(ROWS):
                 Workspace(rows.parent, Record).take_out(runs)
-        jobs = (results / "runs" / parts[0]).rglob("*.jsonl")
-        below = results.joinpath("runs", *parts)
-        made = [path for path in jobs if path.stem == CHEAP or path.with_suffix("").is_relative_to(below)]
+        for path in (results / "runs" / parts[0]).rglob("*.jsonl"):
+            job = path.relative_to(results / "runs").with_suffix("").parts
+            if path.stem == CHEAP or job[: len(parts)] == parts:
+                path.unlink()
         # Snakemake makes a missing file only for what is missing as well.
         tables = [*results.glob("*.csv"), *results.glob("*/*.csv"), *results.glob(f"**/merged/{parts[0]}.csv")]
-        for path in [*made, *tables]:
+        for path in tables:
             path.unlink(missing_ok=True)
+
+
+def restore_workspaces(results: Path, grid: Grid, experiment: str) -> None:
+    """Give each finished job of an experiment the workspaces that it lacks, made of its rows, traces and findings.
+
+    What a packed record has thinned or rounded stays so. Raises ``DamagedError`` or ``RecordError`` for files that
+    cannot be read, and ``SupervisionError`` while a process works on one of the workspaces.
+    """
+    kind = grid.system(experiment).record
+    for bundle in grid.bundles(experiment):
+        _restore(bundle, JobFiles.of(results, bundle.path), kind)
+
+
+def _restore(bundle: Bundle, files: JobFiles, kind: type[AnyRecord]) -> None:
+    lacking = [(batch, files.workspace(batch, kind)) for batch in bundle.batches]
+    lacking = [(batch, workspace) for batch, workspace in lacking if not workspace.rows.exists()]
+    if not lacking or not all(path.is_file() for path in (files.records, files.traces, files.findings)):
+        return
+    records = {record.axes: record for record in read_records(files.records, kind)}
+    try:
+        traces = {run: [TraceLine(**one) for one in points] for run, points in read_points(files.traces).items()}
+        arrays = arrays_in(files.findings) or {}
+    except (UnreadableError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(
+            f"what {files.records} rests on cannot be read ({in_words(error)}); make it again"
+        ) from error
+    for batch, workspace in lacking:
+        if rows := [records[axes] for axes in batch.axes if axes in records]:
+            with workspace_lock(workspace.lock, workspace.folder):
+                _fill(workspace, batch, rows, traces, arrays)
+
+
+def _fill(
+    workspace: Workspace[AnyRecord], batch: Batch, records: Sequence[AnyRecord], traces: _Traces, arrays: _Arrays
+) -> None:
+    """Write what the runs of a batch have left, and its rows; those that are out of date are made again as ever."""
+    workspace.prepare_for(batch)
+    by_run: dict[int, list[AnyRecord]] = defaultdict(list)
+    for record in records:
+        by_run[record.run].append(record)
+    for run, rows in by_run.items():
+        if all(row.status != Status.SKIPPED for row in rows):
+            _fill_run(workspace, batch.cell_name, run, traces, arrays)
+        workspace.append(rows)
+
+
+def _fill_run(workspace: Workspace[Any], cell: str, run: int, traces: _Traces, arrays: _Arrays) -> None:
+    files = workspace.run(run)
+    files.folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"{json.dumps(line)}\n" for line in traces.get((cell, run), ())]
+    write_text(files.trace, "".join(lines), durable=False)
+    ending = array_name("", "", run)[1:]
+    for name, array in arrays.items():
+        kind = name.removeprefix(f"{cell}/").removesuffix(ending)
+        if name == array_name(cell, kind, run):
+            save_array(files.array(kind), array)
