@@ -162,8 +162,8 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     """Return the record with these columns, flattened, of this schema or an earlier one; unknown columns are ignored.
 
-    Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of the
-    wrong type.
+    Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of
+    the wrong type.
     """
     version = values.get("schema_version")
     while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
