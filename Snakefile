@@ -31,11 +31,9 @@ from kdrbench.suite.experiments.workflow import (
     bundled_data,
     bundled_sha256,
     check_files,
-    closing_lines,
+    closing_line,
     commands_of,
-    config_to_freeze,
     data_to_await,
-    frozen_to_await,
     grid_of,
     is_module,
     kept_line,
@@ -70,10 +68,10 @@ BUNDLED = bundled_data(GRID)
 # The packed record that reports show beside these runs, if any.
 INCLUDED = outputs.included(GRID.config)
 # Asked for by the first job that makes a report: a job on a cluster starts Snakemake again, and makes none.
-REPORT_SOURCES = cache(partial(report_sources, workflow, HOME))
+REPORT_SOURCES = cache(partial(report_sources, workflow, GRID, HOME))
 command = commands_of(workflow)
 be_found_by_jobs()
-STALE = start(workflow, GRID, HOME)
+STALE = start(workflow, GRID, HOME, R)
 
 
 wildcard_constraints:
@@ -96,8 +94,8 @@ if not is_module(workflow):
     include: "rules/unknown_target.smk"
 
     onsuccess:
-        if lines := closing_lines(GRID, R, REPORTS):
-            print(lines, file=sys.stderr)
+        if line := closing_line(R, REPORTS):
+            print(line, file=sys.stderr)
 
     onerror:
         print(kept_line(GRID), file=sys.stderr)

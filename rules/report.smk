@@ -2,7 +2,7 @@
 
 
 REPORTS_COMMAND = command(
-    f"reports {{params.words}} --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1"
+    f"reports {{params.words}} --config {R}/config.json --results {R} --out {REPORTS} > {{log:q}} 2>&1"
 )
 
 
@@ -15,7 +15,6 @@ for report_job in REPORT_JOBS:
         input:
             awaited_by(report_job),
             INCLUDED,
-            config=f"{R}/config.json",
         output:
             flagged(report_job),
         log:
@@ -40,7 +39,6 @@ rule papers:
         outputs.system_tables(GRID.config),
         [f"{R}/merged/{name}.csv" for name in GRID.experiments],
         [path for job in REPORT_JOBS for path in stored_optima(GRID.config, job)],
-        config=f"{R}/config.json",
     output:
         [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
     log:
@@ -54,11 +52,11 @@ rule papers:
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
     shell:
-        command(f"papers --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1")
+        command(f"papers --config {R}/config.json --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
 DASHBOARD = command(
-    "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
+    f"dashboard {{params.parts}} --config {R}/config.json --published {{input.published:q}}"
     f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
 )
 
@@ -66,7 +64,6 @@ DASHBOARD = command(
 rule dashboard:
     input:
         outputs.system_tables(GRID.config),
-        config=f"{R}/config.json",
         traces=TRACES,
         published=f"{REPORTS}/published_vs_ours.csv",
         included=INCLUDED,

@@ -36,8 +36,7 @@ rule run_batch:
 # The rows of each system. Those of an experiment are merged by the job that makes its reports.
 rule merge:
     input:
-        config=f"{R}/config.json",
-        records=[path for name in GRID.experiments for path in GRID.experiment_paths(name, "records")],
+        [path for name in GRID.experiments for path in GRID.experiment_paths(name, "records")],
     output:
         outputs.system_tables(GRID.config),
     log:
@@ -52,23 +51,5 @@ rule merge:
         sources=lambda wildcards: REPORT_SOURCES(),
         experiments=GRID.experiments,
     shell:
-        command(f"merge {{input.config:q}} --out {R} > {{log:q}} 2>&1")
+        command(f"merge {R}/config.json --out {R} > {{log:q}} 2>&1")
 
-
-rule freeze_config:
-    input:
-        lambda wildcards: frozen_to_await(workflow, GRID, f"{R}/config.json"),
-    output:
-        f"{R}/config.json",
-    log:
-        f"results/logs/{R}/freeze_config.log",
-    # The first job: `kdrbench status` reads what it writes.
-    priority: 100
-    localrule: True
-    conda:
-        "../envs/report.yaml"
-    threads: 1
-    resources:
-        runtime=10,
-    shell:
-        command(f"freeze-config --config {config_to_freeze(GRID)} --out {{output:q}} > {{log:q}} 2>&1")

@@ -20,7 +20,7 @@ from support.small_grid import Workflow
 def test_snakemake_ends_with_a_sentence(tmp_path, statement):
     workflow = Workflow(tmp_path / "here")
     (workflow.folder / "bad.py").write_text(f"{statement}\n{SOLVER}")
-    done = workflow.run("--quiet", "rules", "--until", "freeze_config", solvers={"bad": {"method": "bad.py"}})
+    done = workflow.run("--quiet", "rules", "--until", "run_batch", solvers={"bad": {"method": "bad.py"}})
     assert done.returncode == 1
     assert "bad.py" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,6 +1,5 @@
 """What a run of the canaries says beside what is stored: faults in words, and what may be stored again."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -102,28 +101,12 @@ def compare(stored: Mapping[str, Any], present: Present) -> Verdict:
         _judge(f"{name}, which no canary executes, was edited", present.importers.get(name, ()), raised, verdict)
     explained = {one for name in changed for one in present.canaries[name].components}
     explained |= {one for name in edited for one in present.importers.get(name, ())}
-    if verdict.faults and (
-        asked := suggested([present.canaries[name].components for name in changed], raised, present)
-    ):
-        verdict.notes.append(f"revisions that would explain all differing canaries: {', '.join(asked)}")
     for name in sorted(raised - explained):
         verdict.faults.append(
             f"numbers of {name} is raised to {present.revision(name)}, but none of its canaries differs"
         )
     _say_what_is_new(stored, present, verdict)
     return verdict
-
-
-def suggested(changed: list[tuple[str, ...]], raised: set[str], present: Present) -> list[str]:
-    """Return components that together take part in all changed canaries: those first of which the most have changed."""
-    total = Counter(component for canary in present.canaries.values() for component in canary.components)
-    left, found = [one for one in changed if not raised & set(one)], list[str]()
-    while left:
-        counts = Counter(component for components in left for component in components)
-        best = max(sorted(counts), key=lambda name: (counts[name] / total[name], counts[name]))
-        found.append(best)
-        left = [components for components in left if best not in components]
-    return found
 
 
 def _judge(what: str, components: Iterable[str], raised: set[str], verdict: Verdict) -> None:

@@ -57,13 +57,6 @@ def test_an_update_is_accepted_and_no_revision_is_lowered():
     assert "solver/ism was 2 and is 1; revisions only rise" in failing(present(cost=1.1), stored)[0][0]
 
 
-def test_the_component_whose_canaries_differ_is_suggested():
-    canaries = {name: Measured(("solver/ism", f"kernel/{name}"), {"cost": 1.0}) for name in ("linear", "squared")}
-    changed = canaries | {"squared": Measured(("solver/ism", "kernel/squared"), {"cost": 2.0})}
-    verdict = compare(Present(canaries, {}).to_store({}), Present(changed, {}))
-    assert verdict.notes == ["revisions that would explain all differing canaries: kernel/squared"]
-
-
 def test_a_raise_of_another_component_explains_no_difference():
     canaries = {**present(cost=1.1).canaries, "other": Measured(("solver/dg",), {"cost": 3.0})}
     stored = Present(canaries | present().canaries, {}).to_store({})

@@ -1,5 +1,6 @@
 """What a run leaves is read or refused: its batch ends with a row for each key, and a failed row says why."""
 
+import json
 import math
 import os
 import resource
@@ -9,9 +10,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from kdrbench.errors import visible
 from kdrbench.status import Status
+from kdrbench.suite.engine.batch import Bundle
+from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError
+from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import RecordError
 from kdrbench.suite.engine.rows import row_message
@@ -22,13 +25,70 @@ from kdrbench.suite.engine.run_files import (
     TraceLine,
     UnreadableError,
     kept_checkpoint,
+    read_array,
     read_trace,
     save_array,
     write_checkpoint,
 )
-from support.left_by_runs import Strikes, StrikesFirst, left_files, line_of, npy, run
-from support.one_batch import referee_in
-from support.tiny_system import HALVES, TinyRecord, TinySystem, tiny_batch
+from support.one_batch import context_of, referee_in
+from support.tiny_system import DATA, HALVES, TinyRecord, TinySystem, tiny_batch
+
+LIMITS = Limits(time_s=5.0, memory_mib=256)
+
+
+def run(system, results, limits=LIMITS, batches=()):
+    bundle = Bundle("e/cheap", tuple(batches) or (tiny_batch(runs=[0]),))
+    return run_job(system, bundle, lambda name: DATA, context_of(limits), JobFiles.of(results, bundle.path))
+
+
+class Strikes(TinySystem):
+    """Hands good results over, then strikes."""
+
+    def __init__(self, strike):
+        self.strike = strike
+
+    def run(self, batch, dataset, number, referee):
+        referee.save("answer", np.array([15.0]))
+        for key in batch.rows:
+            yield RunResult(Status.CONVERGED, "well", 0.1, 0.1, {"answer": 15.0}, key)
+        self.strike(referee)
+
+
+class StrikesFirst(Strikes):
+    """Strikes before it hands anything over."""
+
+    def run(self, batch, dataset, number, referee):
+        self.strike(referee)
+        yield from (RunResult(Status.CONVERGED, "well", key=key) for key in batch.rows)
+
+
+def line_of(key="first", **changes):
+    values = {"status": "converged", "message": "well", "time_s": 0.1, "cpu_s": 0.1, "columns": {}, "key": [key]}
+    values |= {"clocked_s": 0.1, "clocked_cpu_s": 0.1}
+    return json.dumps(values | changes)
+
+
+def npy(header):
+    """A file of NumPy's with this header and eight bytes."""
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(8)
+
+
+def left_files(folder):
+    """The files of a run as the bench writes them, with what reads each."""
+    files = RunFiles(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    hand_over(referee_in(folder), RunResult(Status.CONVERGED, "well", 0.5, 0.4, {"answer": 1.5}, ("first",)))
+    hand_over(referee_in(folder), RunResult(Status.STALLED, "as well", 0.5, 0.4, {}, ("second",)))
+    files.trace.write_text("[0.1, -3.5, 0.01, 7]\n[0.2, -4.5, 0.001, 9]\n")
+    save_array(files.array("projection"), np.asfortranarray(np.eye(5)[:, :2]))
+    write_checkpoint(files.checkpoint, Checkpoint(1.5, 1.25, 3, {"state": np.arange(6.0), "rule": np.array(["a"])}))
+    return {
+        files.results: lambda: read_results(files),
+        files.trace: lambda: read_trace(files.trace),
+        files.array("projection"): lambda: read_array(files.array("projection")),
+        files.checkpoint: lambda: kept_checkpoint(files.checkpoint),
+    }
 
 
 def test_sound_files_are_read_as_they_were_written(tmp_path):
@@ -131,8 +191,8 @@ def test_files_that_cannot_be_read_fail_the_run_and_say_so(tmp_path, what):
 
 def test_a_method_that_ended_by_itself_leaves_its_arrays(tmp_path):
     files = RunFiles(tmp_path)
-    hand_over(files, RunResult(Status.CONVERGED, "well", key=("first",)))
-    hand_over(files, RunResult(Status.TIME_LIMIT, "late", key=("second",)))
+    hand_over(referee_in(tmp_path), RunResult(Status.CONVERGED, "well", key=("first",)))
+    hand_over(referee_in(tmp_path), RunResult(Status.TIME_LIMIT, "late", key=("second",)))
     results = collect(files, HALVES, ("answer",))
     assert [(one.status, one.message) for one in results.values()] == [
         ("failed", "the run left no answer; it said converged: well"),
@@ -287,18 +347,6 @@ def test_the_rest_of_a_message_is_in_the_log(capsys):
     assert row_message("a" * 990 + "end of it all") == "a" * 990 + "end of ..."
     assert capsys.readouterr().err == "a message in full: " + "a" * 990 + "end of it all\n"
     assert row_message("caf\u00e9\u00a0\u2713 \\n") == "caf\u00e9\u00a0\u2713 \\n"
-
-
-@pytest.mark.attack("gate: message")
-def test_random_messages_are_visible_and_stay_as_they_are(attack_rng):
-    codes = attack_rng.integers(0, 0x11_0000, 2000)
-    codes[: len(codes) // 2] %= 0x100
-    text = "".join(map(chr, codes))
-    shown = visible(text)
-    assert visible(shown) == shown
-    assert "\r" not in shown
-    assert len(shown.splitlines()) == 1
-    assert shown.encode() is not None
 
 
 @pytest.mark.parametrize(

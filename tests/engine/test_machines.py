@@ -2,10 +2,6 @@
 
 import errno
 import os
-import signal
-import subprocess
-import time
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,78 +13,8 @@ from kdrbench.suite.engine.isolation.supervisor import SupervisionError
 from kdrbench.suite.engine.job import run_job
 from kdrbench.suite.engine.publish import publish
 from kdrbench.suite.engine.workspace import Holder, locks_reach, workspace_lock
-from support.machines import ENDED, RUNS, WAITS, batch_in, machine
 from support.one_batch import alone, context_of, files_in
-from support.tiny_system import DATA, HALVES, TinyRecord, TinySystem, tiny_batch
-
-
-@pytest.fixture
-def mounts(tmp_path):
-    """Two views of one folder, as two machines see a network file system that keeps locks on each by itself."""
-    shared, views = tmp_path / "shared", [tmp_path / "a", tmp_path / "b"]
-    for folder in (shared, *views):
-        folder.mkdir()
-    for view in views:
-        subprocess.run(["bindfs", shared, view], check=True)
-    yield shared, *views
-    for view in views:
-        subprocess.run(["umount", "--lazy", view], check=True)
-
-
-def ends(*processes):
-    """Return what each prints until it ends."""
-    # All have ended before one is judged: none is left behind.
-    said = [process.communicate(timeout=120) for process in processes]
-    for process, (_, err) in zip(processes, said, strict=True):
-        assert process.returncode == 0, err
-    return [out for out, _ in said]
-
-
-def assert_each_run_once(folder):
-    assert Counter((folder / "notes").read_text().split()) == dict.fromkeys(map(str, RUNS), 1)
-    rows = files_in(folder).workspace(batch_in(folder), TinyRecord).records()
-    assert Counter((row.run, row.half) for row in rows) == {(run, half): 1 for run in RUNS for (half,) in HALVES}
-    assert (folder / "rows.jsonl").read_text().count("\n") == len(rows)
-
-
-@pytest.mark.needs("root", "fuse")
-@pytest.mark.attack("sharing: two machines, locks apart")
-def test_two_machines_without_common_locks_share_a_job(mounts, attack_rng):
-    shared, *views = mounts
-    first = machine("north", views[0], shared / "notes")
-    time.sleep(attack_rng.uniform(0.0, 1.5))
-    outs = ends(first, machine("south", views[1], shared / "notes"))
-    assert all(out.strip().endswith(ENDED) for out in outs)
-    assert_each_run_once(shared)
-
-
-def killed_at_work(view, notes):
-    """Start a machine and switch it off when it has made a run."""
-    process = machine("north", view, notes)
-    until = time.monotonic() + 60
-    while not (notes.exists() and notes.read_text().count("\n") >= 2):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-
-
-@pytest.mark.needs("root", "fuse")
-@pytest.mark.attack("sharing: machine lost, locks apart")
-def test_where_locks_do_not_tell_the_user_is_told_the_machine(mounts):
-    shared, *views = mounts
-    killed_at_work(views[0], shared / "notes")
-    (out,) = ends(machine("south", views[1], shared / "notes", "no"))
-    assert out.startswith(WAITS)
-    assert " on north works on " in out
-    assert "locks of this file system do not reach other machines" in out
-    marks = sorted((shared / ".workspace").rglob("*.holder"))
-    assert {Holder.read(mark).machine for mark in marks} == {"north"}
-    assert f"delete {views[1] / marks[0].relative_to(shared)} and" in out or f"{marks[-1].name} and start again" in out
-    for mark in marks:
-        mark.unlink()
-    (out,) = ends(machine("south", views[1], shared / "notes"))
-    assert out.strip().endswith(ENDED)
+from support.tiny_system import DATA, TinySystem, tiny_batch
 
 
 def test_a_job_is_made_by_one_process_until_it_is_published(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from kdrbench.suite.engine.publish import merge_records, rows_lost
+from kdrbench.suite.engine.publish import merge_records
 from kdrbench.suite.engine.record import RecordError, write_records
 from kdrbench.suite.systems.ikdr.system import IKDRRecord
 from support.made_up import record
@@ -57,10 +57,3 @@ def test_a_row_of_another_definition_is_refused(rows, tmp_path):
         RecordError, match=r"'ism', 0\) in .*rows.jsonl was made for another definition than the config"
     ):
         merge_records([rows], IKDRRecord, dict.fromkeys(EXPECTED, "yesterday's"), tmp_path / "ikdr.csv")
-
-
-def test_a_table_that_grows_shorter_is_noticed(rows, tmp_path):
-    table = tmp_path / "ikdr.csv"
-    assert rows_lost(table, 0) == 0
-    merge_records([rows], IKDRRecord, EXPECTED, table)
-    assert [rows_lost(table, n_rows) for n_rows in (1, 2, 3)] == [1, 0, 0]

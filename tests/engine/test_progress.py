@@ -3,10 +3,15 @@
 import dataclasses
 import json
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from kdrbench.errors import ConfigError
+from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.engine.progress import Costs, forecast, progress_of
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import append_records
@@ -16,6 +21,8 @@ from kdrbench.suite.reports.progress import progress_lines
 from support.made_up import record
 from support.one_batch import grid_of, workspace_of
 from support.tiny_system import tiny_record
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -81,21 +88,15 @@ def test_what_is_left_is_estimated_from_what_has_ended(grid, results):
     of_gm = min(gm * all_took, grid.most_s("table4_supervised"))
     assert core_s_left(progress) == pytest.approx(2 * 10.0 + 4 * of_gm)
     # What `kdrbench plan` says is the same.
-    assert sum(one.core_s for one in forecast(grid, results)) == core_s_left(progress)
+    (one,) = forecast(grid, results)
+    assert one.core_s == core_s_left(progress)
+    assert (one.runs, one.to_make, one.measured) == (12, 6, 2)
     nothing = progress_of(grid, results / "nowhere")
     assert core_s_left(nothing) == sum(one.core_s for one in forecast(grid, results / "nowhere")) > 0
 
 
 def core_s_left(progress):
     return Costs(progress).core_s_left(progress)
-
-
-def test_batches_that_a_job_works_on_together_end_no_sooner(grid, results):
-    _, sm, gm = grid.batches()
-    idle = core_s_left(progress_of(grid, results))
-    with at_work(results, sm), at_work(results, gm):
-        assert [one.running is not None for one in progress_of(grid, results)] == [False, True, True]
-        assert core_s_left(progress_of(grid, results)) == pytest.approx(idle)
 
 
 def test_lines(grid, results, monkeypatch):
@@ -180,3 +181,42 @@ def test_a_mark_of_a_killed_job_or_of_another_machine_is_no_work(grid, results):
     for left in (f"{2**22 + 1}\n{here.machine}\n{here.boot}", f"1\nelsewhere\n{here.boot}", "no mark"):
         mark.write_text(left)
         assert [one.running for one in progress_of(grid, results)] == [None] * 3
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return load_grid(read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml")))
+
+
+def test_the_demo_before_anything_has_run(demo, tmp_path):
+    parts = forecast(demo, tmp_path)
+    assert [one.experiment for one in parts] == demo.experiments
+    assert sum(one.runs for one in parts) == sum(one.to_make for one in parts) == 409
+    for one in parts:
+        batches = demo.batches(one.experiment)
+        limit_s = demo.limits(one.experiment).time_s
+        seconds = sum(len(batch.runs) * demo.estimated_s(batch) for batch in batches)
+        assert one.core_s == pytest.approx(demo.threads * seconds)
+        assert one.measured == 0
+        assert one.most_core_s > limit_s * one.runs
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow("what is loaded is asked of a process that has loaded nothing")
+def test_definitions_are_known_without_scikit_learn():
+    # It takes a second to load, in every job that merges, draws or tabulates.
+    code = "import sys; from pathlib import Path; from kdrbench.suite.commands.options import read_configs; "
+    code += "from kdrbench.suite.experiments.config import load_grid; "
+    code += "grid = load_grid(read_configs(tuple(map(Path, sys.argv[1:])))); "
+    code += "print(len(grid.batches()), sorted({'sklearn', 'pandas', 'numba'} & set(sys.modules)))"
+    files = [ROOT / "config.yaml", ROOT / "config.demo.yaml"]
+    done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True, check=True)
+    batches, loaded = done.stdout.split(maxsplit=1)
+    assert int(batches) > 50
+    assert loaded == "[]\n"
+
+
+def test_an_unknown_experiment_is_answered_with_the_nearest(demo, tmp_path):
+    assert [one.experiment for one in forecast(demo, tmp_path, ["demo_scaling"])] == ["demo_scaling"]
+    with pytest.raises(ConfigError, match=r"unknown experiment in `run` 'demo_scalin'.*Did you mean 'demo_scaling'"):
+        forecast(demo, tmp_path, ["demo_scalin"])

@@ -12,9 +12,9 @@ from snakemake.exceptions import WorkflowError
 
 from kdrbench.errors import ConfigError
 from kdrbench.suite.cli import main
-from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked, load_grid
+from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.experiments.workflow import check_files, grid_of, word_or_file
+from kdrbench.suite.experiments.workflow import check_files, listed
 from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
@@ -61,18 +61,6 @@ def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path):
     for name in ("latin.yaml", "none.yaml", "."):
         with pytest.raises(ConfigError, match=r"configuration .* cannot be read: "):
             read_config_file(tmp_path / name)
-
-
-def test_json_is_read_as_strictly(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text('{\n\t"seed": 1,\n\t"a": {"b": 1}}')
-    assert read_config_file(path) == {"seed": 1, "a": {"b": 1}}
-    path.write_text('{"seed": 1, "a": {"b": 1, "b": 2}}')
-    with pytest.raises(ConfigError, match=r"the key 'b' is given twice"):
-        read_config_file(path)
-    path.write_text('{"seed": 1')
-    with pytest.raises(ConfigError, match=r"line 1 column 11"):
-        read_config_file(path)
 
 
 def test_the_projects_own_files_are_read_as_yaml_reads_them():
@@ -143,29 +131,15 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     assert left <= RESERVED_EXPERIMENTS
 
 
-def test_braces_are_text():
-    grid = grid_of(
-        changed_config("experiments.table4_supervised.title", "{x} {wildcards} {{"),
-        SimpleNamespace(
-            modifier=SimpleNamespace(is_main_snakefile=lambda: True),
-            deployment_settings=SimpleNamespace(deployment_method=set()),
-            dryrun=True,
-            config_settings=SimpleNamespace(configfiles=[]),
-        ),
-        ROOT,
-    )
-    assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"
-
-
-def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
+def test_long_words_are_passed_by_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert word_or_file("short") == "short"
-    # Snakemake would print all of the papers' configuration, twice, where it has changed.
-    assert len(word_or_file(load_grid(whole_config()).to_json(), write=False)) < 120
+    planned, made = SimpleNamespace(dryrun=True), SimpleNamespace(dryrun=False)
+    assert listed(["short", "a b"], planned) == "short 'a b'"
+    # Snakemake would print all of it, twice, where it has changed.
     long = "x" * 100_000
-    word = word_or_file(long, write=False)
+    word = listed([long], planned)
     assert word.startswith("@results/.workspace/words/")
     assert not Path(word[1:]).exists()
-    assert word_or_file(long) == word
+    assert listed([long], made) == word
     assert Path(word[1:]).read_text() == long
-    assert word_or_file(long + "x") != word
+    assert listed([f"{long}x"], made) != word

@@ -1,5 +1,6 @@
 """What the Snakefile asks of the package."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -20,11 +21,10 @@ from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,
     bundled_data,
     check_files,
-    closing_lines,
+    closing_line,
     commands_of,
     data_to_await,
     grid_of,
-    is_outdated,
     kept_line,
     report_sources,
     start,
@@ -48,6 +48,7 @@ def snakemake(*methods, configfiles=(), main=True):
 
 ROOT = Path(__file__).parents[2]
 HERE = snakemake()
+GRID = load_grid(table_4_config())
 
 
 @pytest.fixture
@@ -80,22 +81,13 @@ def test_a_start_writes_orders_and_a_dry_run_nothing(tmp_path, monkeypatch):
     config = table_4_config()
     config["timing"]["strict"] = False
     around, grid = snakemake(), load_grid(config)
-    assert start(around, grid, ROOT) == frozenset()
+    assert start(around, grid, ROOT, "results/mine") == frozenset()
     assert not list(tmp_path.iterdir())
     around.dryrun = False
-    start(around, grid, ROOT)
+    start(around, grid, ROOT, "results/mine")
+    assert json.loads(Path("results/mine/config.json").read_text()) == grid.config
     (bundle, *_) = grid.bundles()
     assert read_order(order_path(Path("results"), bundle.path)) == Order(bundle, False)
-
-
-def test_a_frozen_configuration_is_outdated_once_another_is_asked_for(tmp_path):
-    grid, path = load_grid(table_4_config()), tmp_path / "config.json"
-    assert not is_outdated(path, grid.config)
-    path.write_text(grid.to_json())
-    assert not is_outdated(path, grid.config)
-    assert is_outdated(path, {**grid.config, "seed": 7})
-    path.write_text("{")
-    assert is_outdated(path, grid.config)
 
 
 def test_one_job_prepares_all_data_without_files():
@@ -170,22 +162,23 @@ def test_reports_depend_on_every_file_of_the_package(name, tmp_path, monkeypatch
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).touch()
     monkeypatch.setattr(workflow, "files", lambda package: tmp_path)
-    before = report_sources(HERE, Path())
+    before = report_sources(HERE, GRID, Path())
     (tmp_path / "solvers" / "__pycache__").mkdir()
     (tmp_path / "solvers" / "__pycache__" / "sweeps.nbi").write_text("machine code")
-    assert report_sources(HERE, Path()) == before
+    assert report_sources(HERE, GRID, Path()) == before
+    assert report_sources(HERE, load_grid(table_4_config() | {"seed": 7}), Path()) != before
     (tmp_path / name).write_text("changed")
-    assert report_sources(HERE, Path()) != before
+    assert report_sources(HERE, GRID, Path()) != before
 
 
 def test_under_conda_the_file_of_the_environment_of_reports_counts(tmp_path):
     (tmp_path / "envs").mkdir()
     environment = tmp_path / "envs" / "report.yaml"
     environment.write_text("dependencies: [numpy=1]")
-    before = report_sources(snakemake(DeploymentMethod.CONDA), tmp_path)
-    assert before != report_sources(HERE, tmp_path)
+    before = report_sources(snakemake(DeploymentMethod.CONDA), GRID, tmp_path)
+    assert before != report_sources(HERE, GRID, tmp_path)
     environment.write_text("dependencies: [numpy=2]")
-    assert report_sources(snakemake(DeploymentMethod.CONDA), tmp_path) != before
+    assert report_sources(snakemake(DeploymentMethod.CONDA), GRID, tmp_path) != before
 
 
 # What every start of the workflow does, one for each job on a cluster among them.
@@ -209,13 +202,12 @@ def test_a_start_loads_no_package_that_only_jobs_need():
 
 def test_the_last_line_says_where_reports_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    grid = load_grid(table_4_config())
-    assert closing_lines(grid, "results/mine", "reports/mine") == ""
+    assert closing_line("results/mine", "reports/mine") == ""
     Path("reports/mine").mkdir(parents=True)
     where = "tables and figures are in reports/mine: `kdrbench show --results results/mine` lists them."
-    assert closing_lines(grid, "results/mine", "reports/mine") == f"kdrbench: {where}"
+    assert closing_line("results/mine", "reports/mine") == f"kdrbench: {where}"
     Path("reports/mine/dashboard.html").touch()
-    assert closing_lines(grid, "results/mine", "reports/mine").startswith(
+    assert closing_line("results/mine", "reports/mine").startswith(
         "kdrbench: reports/mine/dashboard.html shows all of it"
     )
 
@@ -226,12 +218,3 @@ def test_a_stopped_workflow_says_what_is_kept(tmp_path, monkeypatch):
     assert kept_line(load_grid(two_experiments())) == f"kdrbench: 0 of 8 runs {goes_on}"
     write_results(Path("results"), two_experiments(), timed=True)
     assert kept_line(load_grid(two_experiments())) == f"kdrbench: 8 of 8 runs {goes_on}"
-
-
-def test_the_last_lines_name_what_is_still_out_of_date(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_results(Path("results"), two_experiments(), timed=True)
-    Path("reports").mkdir()
-    (first, last) = closing_lines(load_grid(two_experiments() | {"seed": 7}), "results", "reports").split("\n")
-    assert first.startswith("kdrbench: tables and figures are in reports")
-    assert last.startswith("kdrbench: 3 jobs out of date: seed 0 -> 7 (3 jobs); `kdrbench why --results results` lists")

@@ -18,7 +18,7 @@ EXPERIMENTS = {
     "first": IKDR | PAPER | {"folds": 2},
     "redrawn": IKDR | {"partitions": 2},
     "second": IKDR | {"folds": 1},
-    "charts": {"system": "atlas", "title": "T."},
+    "charts": {"system": "atlas", "title": "T.", "cells_of": ["first"], "datasets": ["wine"]},
     "trick": {"system": "kpca_trick", "learners": ["nca"], "title": "T."},
 }
 CONFIG = {"run": list(EXPERIMENTS), "experiments": EXPERIMENTS}
@@ -57,6 +57,10 @@ def test_only_reports_of_gaps_wait_for_an_atlas():
     ]
     assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(CONFIG, "compared_second"))
     assert sources_of(CONFIG, "experiment_charts") == ["records of charts", "findings of charts"]
+    # Nor do those of other data or another paradigm, whose problems are none of its.
+    for change in ({"datasets": ["iris"]}, {"paradigm": "unsupervised"}):
+        apart = CONFIG | {"experiments": EXPERIMENTS | {"second": EXPERIMENTS["second"] | change}}
+        assert "second" in names_of(jobs_of(apart)["experiment_second"].tables)
 
 
 def test_a_table_waits_for_redrawn_partitions_figures_do_not():

@@ -296,21 +296,6 @@ class Wanders(Misbehaving):
 
 
 @dataclass(frozen=True)
-class MeetsAnother(Misbehaving):
-    """Ends well if a run of another name is under way at the same time, and waits for it."""
-
-    name: str = "one"
-
-    def run(self, problem, start, monitor):
-        monitor.keep_going(start)
-        folder = Path(os.environ["MEETING_PLACE"])
-        (folder / self.name).touch()
-        while len(list(folder.iterdir())) < 2:
-            time.sleep(0.01)
-        return SolverOutcome(start, Status.CONVERGED, "met another")
-
-
-@dataclass(frozen=True)
 class IsKilledOnTheWay(Misbehaving):
     """Dimension Growth that is killed at its iterate number ``at``, or whose batch is, but only once."""
 

@@ -30,13 +30,11 @@ def _modules(*names):
 REQUIREMENTS = {
     "mirror": (lambda: bool(MIRROR), f"{MIRROR_VARIABLE} names no mirror of the data sets"),
     "slurm": (lambda: _programs("slurmctld", "slurmd", "munged"), "Slurm is not installed (slurm-wlm, munge)"),
-    "slurm accounts": (lambda: _programs("slurmdbd", "mariadbd"), "slurmdbd or MariaDB is not installed"),
     "tex": (lambda: _programs("pdflatex", "pdftotext"), "pdflatex or pdftotext is not installed"),
     "browser": (lambda: _programs("chromium") and _modules("playwright"), "Chromium or playwright is not installed"),
     "torch": (lambda: _modules("torch", "array_api_compat"), "torch or array-api-compat is not installed"),
     "array_api_strict": (lambda: _modules("array_api_strict", "array_api_compat"), "array-api-strict is not installed"),
     "root": (lambda: os.geteuid() == 0, "only root may do this"),
-    "fuse": (lambda: _programs("bindfs", "fusermount3"), "bindfs or fuse3 is not installed"),
 }
 
 

@@ -44,26 +44,17 @@ SchedulerParameters=bf_interval=1,sched_interval=1
 ReturnToService=2
 KillWait=2
 OverTimeLimit=0
+AccountingStorageType=accounting_storage/none
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory_mib} State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
-"""
-# As Slurm has it where nobody says anything else.
-WITHOUT_ACCOUNTS = """
-AccountingStorageType=accounting_storage/none
 """
 
 
 class SlurmCluster:
-    """Runs while it is entered; ``environment`` makes its commands the ones that a shell finds.
+    """Runs while it is entered, without accounts; ``environment`` makes its commands the ones that a shell finds."""
 
-    ``accounts`` is what keeps its accounts, made of this folder and of what starts a daemon; without it Slurm keeps
-    none. ``settings`` are further lines of its configuration.
-    """
-
-    def __init__(self, folder: Path, accounts=None, settings=""):
+    def __init__(self, folder: Path):
         self.folder, self._daemons = folder, {}
-        self._accounts = accounts and accounts(folder, self._start)
-        self._settings = settings
         self.host = socket.gethostname().split(".")[0]
 
     def __enter__(self):
@@ -72,9 +63,6 @@ class SlurmCluster:
         try:
             self._configure()
             self._start_munge()
-            if self._accounts:
-                self._accounts.begin()
-                self.command("sacctmgr", "--immediate", "add", "cluster", "kdrbench")
             self._start("slurmctld", "-D", "-c", "-f", str(self.folder / "slurm.conf"))
             self.start_node()
         except BaseException:
@@ -152,10 +140,9 @@ class SlurmCluster:
             cores=CORES,
             memory_mib=pages * page // 2**20 - 256,
         )
-        text += self._accounts.of_the_controller if self._accounts else WITHOUT_ACCOUNTS
-        (self.folder / "slurm.conf").write_text(text + self._settings)
+        (self.folder / "slurm.conf").write_text(text)
         # The executor hides SLURM_* from the jobs it submits, the path of the configuration too.
-        for name in (*PROGRAMS, *(("sacctmgr", "slurmdbd") if self._accounts else ())):
+        for name in PROGRAMS:
             wrapper = self.folder / "bin" / name
             program = shutil.which(name, path=SEARCHED)
             wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {program} "$@"\n')

@@ -1,7 +1,5 @@
 """The workflow through a real Slurm: its profiles, jobs that wait, are refused or ended, and nodes that go down."""
 
-import os
-import re
 import signal
 import time
 
@@ -73,23 +71,6 @@ def test_short_batches_share_a_job_where_that_is_asked_for(cluster, through_slur
     assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in ("ism", "IsKilled")}
 
 
-def test_rows_of_a_shared_job_outlast_a_failed_addition(cluster, through_slurm):
-    def together(*solvers):
-        return of_solvers(*solvers) | {"experiments": {"table4_supervised": auto | {"solvers": list(solvers)}}}
-
-    auto = overlay()["experiments"]["table4_supervised"] | {"baselines": [], "runs_per_job": "auto"}
-    before = cluster.jobs()
-    through_slurm.succeed(*ROWS, **together("ism", "Raises"))
-    assert new_jobs(cluster, before) == ["COMPLETED"]
-    (path,) = through_slurm.record_files()
-    rows = path.read_text()
-    failed = through_slurm.run("--retries", "0", *ROWS, **together("ism", "Raises", "KillsItsGuardian"))
-    assert failed.returncode != 0
-    # Whether or not the file is there now: nothing of it is made again.
-    through_slurm.succeed(*ROWS, **together("ism", "Raises"))
-    assert path.read_text() == rows
-
-
 def test_a_scheduler_without_a_plugin(cluster, tmp_path):
     before = cluster.jobs()
     words = ["--profile", ROOT / "profiles" / "cluster-generic", "--seconds-between-status-checks", "1"]
@@ -97,13 +78,6 @@ def test_a_scheduler_without_a_plugin(cluster, tmp_path):
     workflow.succeed(*ROWS, **of_solvers("IsKilled"))
     assert statuses(workflow) == {"IsKilled": ["failed"] * 2}
     assert new_jobs(cluster, before) == ["COMPLETED"]
-
-
-# Each is a job that starts Snakemake twice: 200 of them take half an hour on two cores.
-N_JOBS = int(os.environ.get("KDRBENCH_ARRAY_JOBS", "2"))
-# What the profile has as comments; and no node for each task alone.
-ARRAY = ["--slurm-array-jobs", "run_batch", "--slurm-status-command", "squeue", "--jobs", "1000"]
-ARRAY += ["--max-jobs-per-timespan", "1000/1s", "--set-resources", "run_batch:slurm_extra=''"]
 
 
 @pytest.mark.attack("slurm: time-out")
@@ -150,51 +124,6 @@ def test_cancelling_the_workflow_cancels_its_jobs(cluster, through_slurm):
     assert running.returncode != 0
     await_jobs(cluster, before, lambda states: states in (["CANCELLED"], ["COMPLETED"], ["FAILED"]))
     assert statuses(through_slurm) == {}
-
-
-@pytest.mark.attack("slurm: job array")
-def test_short_jobs_are_one_array_and_each_leaves_its_row(cluster, through_slurm):
-    before = cluster.jobs()
-    grid = of_solvers("ism")
-    grid["experiments"]["table4_supervised"] |= {"folds": 2, "partitions": N_JOBS // 2, "runs_per_job": 1}
-    done = through_slurm.succeed(*ARRAY, *ROWS, **grid)
-    assert re.findall(r"The individual task IDs are (\S+)\.", done.stdout + done.stderr) == [f"1-{N_JOBS}"]
-    assert new_jobs(cluster, before) == ["COMPLETED"] * N_JOBS
-    (records,) = through_slurm.records().values()
-    assert sorted(record.run for record in records) == list(range(N_JOBS))
-    assert {record.status for record in records} == {"converged"}
-
-
-REFUSES = """#!/bin/sh
-# Refuses the submissions whose numbers are named.
-echo >> {folder}/submissions
-number=$(wc -l < {folder}/submissions)
-case " {refused} " in *" $number "*)
-  echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1;; esac
-exec {sbatch} "$@"
-"""
-
-
-def refuse(workflow, cluster, folder, numbers):
-    """Put an ``sbatch`` before the cluster's that refuses the submissions of these numbers."""
-    folder.mkdir()
-    (folder / "submissions").write_text("")
-    words = " ".join(map(str, numbers))
-    text = REFUSES.format(folder=folder, refused=words, sbatch=cluster.folder / "bin" / "sbatch")
-    (folder / "sbatch").write_text(text)
-    (folder / "sbatch").chmod(0o755)
-    workflow.environment["PATH"] = f"{folder}{os.pathsep}{cluster.environment['PATH']}"
-
-
-@pytest.mark.attack("slurm: jobs refused")
-def test_jobs_that_slurm_refuses_are_sent_again(cluster, through_slurm, tmp_path, attack_rng):
-    before, solvers = cluster.jobs(), ("ism", "Raises")
-    # Each is sent at most three times.
-    refuse(through_slurm, cluster, tmp_path / "before", attack_rng.choice(range(1, 4), size=2, replace=False))
-    done = through_slurm.succeed(*ROWS, **of_solvers(*solvers))
-    assert "Socket timed out" in done.stdout + done.stderr
-    assert statuses(through_slurm) == {name: [STATUS[name]] * 2 for name in solvers}
-    assert new_jobs(cluster, before) == ["COMPLETED"] * len(solvers)
 
 
 @pytest.mark.attack("slurm: node lost")

@@ -1,9 +1,6 @@
 """Snakemake run for real on a tiny grid: the few of these tests that are made every day."""
 
-import os
 import shutil
-import signal
-import time
 
 import pytest
 
@@ -67,21 +64,6 @@ def test_a_deleted_file_is_made_again_with_the_same_rows(finished):
     finished.succeed(*ROWS, **tiny("ism", "Raises"))
     assert finished.records() == before
     assert (finished.tables / "ikdr.csv").is_file()
-
-
-@pytest.mark.whole
-def test_a_killed_workflow_goes_on_where_it_was(tmp_path):
-    workflow, grid = Workflow(tmp_path / "run"), tiny("ism", "Sleeps")
-    process = workflow.start(*ROWS, **grid)
-    while process.poll() is None and not workflow.record_files():
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    first = workflow.record_files()[0].read_bytes()
-    workflow.run("--unlock", **grid)
-    workflow.succeed(*ROWS, **grid)
-    assert statuses(workflow) == {"ism": ["converged"] * 2, "Sleeps": ["time_limit"] * 2}
-    assert first in [path.read_bytes() for path in workflow.record_files()]
 
 
 def test_a_mistyped_name_is_one_sentence_before_any_job(tmp_path):

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shutil
 
 import numpy as np
 import psutil
@@ -24,12 +23,6 @@ def finished(tmp_path_factory):
     workflow = Workflow(tmp_path_factory.mktemp("workflow") / "with a space")
     workflow.succeed()
     return workflow
-
-
-@pytest.fixture
-def copy(finished, tmp_path):
-    shutil.copytree(finished.folder, tmp_path / "copy", dirs_exist_ok=True)
-    return Workflow(tmp_path / "copy")
 
 
 def test_every_run_left_the_right_row_with_its_partial_trace(finished):
@@ -112,19 +105,10 @@ def test_the_users_configuration_keeps_its_reports_apart(finished):
     assert finished.planned() == {}
 
 
-def test_merged_table_has_every_row(finished):
-    with (finished.tables / "ikdr.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["method"], row["run"]) for row in rows] == [
-        (name, run) for name in (*STATUS, *BASELINE_STATUS) for run in "01"
-    ]
-    assert all(row["git_commit"] and row["lock_sha256"] and row["processor"] for row in rows)
-
-
 def test_a_finished_workflow_has_nothing_to_do(finished):
     assert finished.planned() == {}
     planned = finished.planned(limits={"time_s": 9, "memory_mib": 512})
-    assert planned["freeze_config"] == 1
+    assert planned["merge"] == 1
     assert "run_batch" not in planned
 
 
@@ -142,17 +126,6 @@ def test_a_dry_run_prints_a_page_and_no_whole_configuration(finished):
     assert max(map(len, said.splitlines())) < 3 * WORD
     jobs = int(re.search(r"^total +(\d+)$", said, re.M)[1])
     assert len(said) < 3 * WORD * jobs
-
-
-def test_another_option_reruns_the_cells_of_that_solver(finished):
-    solvers = overlay()["solvers"] | {"Sleeps": {"method": "ism", "tolerance": 0.5}}
-    planned = finished.planned(solvers=solvers)
-    assert planned["run_batch"] == 1
-    baselines = overlay()["baselines"] | {"svm": {"penalty": 9.0}}
-    assert finished.planned(baselines=baselines)["run_batch"] == 1
-    # Nor does another mirror hide it, as a job of the data's that is run again would.
-    assert finished.planned(solvers=solvers, data={"mirror": "/elsewhere"})["run_batch"] == 1
-    assert "run_batch" not in finished.planned(data={"mirror": "/elsewhere"})
 
 
 CONDA = """#!/bin/sh
@@ -179,22 +152,6 @@ def test_the_report_of_snakemake_is_one_page(finished):
     page = (finished.folder / "report.html").read_text()
     for shown in ("Tables", "Figures", "Published and ours", "table4_supervised"):
         assert shown in page
-
-
-def test_results_are_rebuilt_piecewise(copy):
-    before = copy.records()
-    (deleted,) = (copy.folder / "results/runs/table4_supervised").rglob("ism/*.jsonl")
-    deleted.unlink()
-    (copy.tables / "ikdr.csv").unlink()
-    (copy.folder / "results/data/wine.npz").unlink()
-    shutil.rmtree(copy.folder / "reports")
-    planned = copy.planned()
-    assert (planned["run_batch"], planned["prepare_bundled"], planned["merge"]) == (1, 1, 1)
-    assert planned["experiment_table4_supervised"] == 1
-    copy.succeed("--", "table4_supervised")
-    after = copy.records()
-    assert after == before
-    assert (copy.reports / "table4_supervised.html").exists()
 
 
 def test_an_interruption_is_no_row_and_a_red_end_with_its_reason(tmp_path):

@@ -47,7 +47,6 @@ _SECTIONS = {
 _STEPS = {
     "batch": "workflow",
     "dashboard": "reports",
-    "freeze-config": "workflow",
     "merge": "workflow",
     "papers": "reports",
     "picture": "reports",
@@ -129,8 +128,8 @@ def _warnings_in_words() -> Iterator[None]:
 def main() -> None:
     """Benchmark of solvers that learn projections and kernels.
 
-    `snakemake --cores N` runs the workflow. Its steps are commands too: batch, dashboard, freeze-config,
-    merge, papers, picture, prepare, reports and summary.
+    `snakemake --cores N` runs the workflow. Its steps are commands too: batch, dashboard, merge,
+    papers, picture, prepare, reports and summary.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
     Colours are for terminals; NO_COLOR turns them off.

@@ -8,7 +8,7 @@ import pytest
 
 from kdrbench.errors import InputError, counted
 from kdrbench.suite.engine.isolation import core_lock
-from kdrbench.suite.engine.isolation.core_lock import any_cores, owned_cores
+from kdrbench.suite.engine.isolation.core_lock import owned_cores
 
 
 @pytest.fixture(autouse=True)
@@ -100,8 +100,3 @@ def test_no_more_cores_are_locked_than_are_asked_for(tmp_path):
             os.sched_setaffinity(0, cores)
             with owned_cores(len(cores) - 1, tmp_path / "locks") as others:
                 assert list(others) == cores[1:]
-
-
-def test_runs_that_are_not_timed_own_no_core():
-    with any_cores(3) as cores:
-        assert cores == ()

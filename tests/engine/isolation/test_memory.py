@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kdrbench.suite.engine.isolation import memory
 from kdrbench.suite.engine.isolation.guardian import Exit
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.memory import held as held_by
@@ -118,3 +119,25 @@ def test_named_memory_that_a_run_leaves_is_freed(ends, tmp_path):
 
     supervise(leave, Limits(time_s=0.4, memory_mib=128))
     assert not (SHM / (tmp_path / "name").read_text()).exists()
+
+
+SMAPS = """\
+7f00-7f01 rw-s 00000100 00:05 42  /memfd:held (deleted)
+Rss: 8 kB
+Pss: 4 kB
+Private_Dirty: 8 kB
+7f01-7f02 rw-p 00000000 00:05 43  /dev/shm/copied
+Pss: 16 kB
+7f02-7f03 rw-s 00000000 fe:01 44  /home/on a disk: or so
+Pss: 32 kB
+7f03-7f04 rw-s 00000000 00:01 45  /dev/zero (deleted)
+Pss: 64 kB
+VmFlags: rd wr sh
+"""
+
+
+def test_shared_mappings_are_those_of_memory():
+    assert memory._shared_mappings(SMAPS) == [
+        ((os.makedev(0, 5), 42), 0x101, {"Rss": 8192, "Pss": 4096, "Private_Dirty": 8192}),
+        ((os.makedev(0, 1), 45), 0x1, {"Pss": 65536}),
+    ]

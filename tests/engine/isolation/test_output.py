@@ -1,7 +1,6 @@
 """What a run prints: the tail of it is in the log of its batch, marked as the run's."""
 
 import os
-import sys
 import time
 
 import pytest
@@ -11,19 +10,6 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import supervise
 
 LIMITS = Limits(time_s=20, memory_mib=256)
-
-
-def test_both_streams_are_lines_that_are_marked(capfd):
-    def prints():
-        print("to one")
-        sys.stdout.flush()
-        print("to the other", file=sys.stderr)
-        os.system("echo of a child")
-
-    supervise(prints, LIMITS)
-    streams = capfd.readouterr()
-    assert streams.out == ""
-    assert streams.err == "  | to one\n  | to the other\n  | of a child\n"
 
 
 def test_of_a_flood_the_tail_is_kept_and_the_run_goes_on(capfd):

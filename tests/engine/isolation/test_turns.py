@@ -9,8 +9,6 @@ import time
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +17,7 @@ import pytest
 
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Bundle
-from kdrbench.suite.engine.isolation import guardian, limits
+from kdrbench.suite.engine.isolation import guardian
 from kdrbench.suite.engine.isolation.core_lock import prepare_process
 from kdrbench.suite.engine.isolation.limits import Limits, Turn
 from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
@@ -320,32 +318,6 @@ def test_nothing_outlives_a_job_that_ends_between_turns(note, tmp_path, number):
     assert [row.axes[2:] for row in rows_in(tmp_path)] == [("a", 0), ("b", 0), ("c", 0), ("c", 1)]
     rows = run(batches, tmp_path)
     assert [row.axes[2:] for row in rows] == [(method, number) for method in "abc" for number in (0, 1)]
-
-
-def test_a_run_asks_and_goes_on_when_its_turn_is_granted():
-    with closing(Turn()) as one:
-        run = Thread(target=one.wait)
-        run.start()
-        assert os.read(one.fileno(), 9) == b"?"
-        assert run.is_alive()
-        one.grant()
-        run.join(20.0)
-        assert not run.is_alive()
-
-
-def test_only_what_lies_between_question_and_grant_is_waited(monkeypatch):
-    now = [5.0]
-    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with closing(Turn()) as one:
-        for waits in (4.0, 2.0, 1.0):
-            now[0] += 3.0
-            os.write(one.run_end, b"?")
-            one.begin_wait()
-            assert select.select([one.fileno()], [], [], 0)[0] == []
-            now[0] += waits
-            one.grant()
-        now[0] += 10.0
-        assert one.waited_s() == 7.0
 
 
 def test_a_closed_line_leaves_no_descriptor_and_closes_no_other():

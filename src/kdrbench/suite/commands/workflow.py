@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kdrbench.errors import InputError, counted
+from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.options import FILE, Number, Whole, grid_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def batch(
 ) -> None:
     """Make the runs that the file ORDER asks for, each supervised in a process of its own."""
     from kdrbench.suite.engine.batch import read_order
-    from kdrbench.suite.engine.isolation.core_lock import any_cores, owned_cores, prepare_process
+    from kdrbench.suite.engine.isolation.core_lock import owned_cores, prepare_process
     from kdrbench.suite.engine.isolation.limits import Limits
 
     job = read_order(order)
@@ -70,7 +71,8 @@ def batch(
     prepare_process(threads)
     # The heavy imports wait until a core is free, so that they do not disturb a run that is being timed, and until the
     # threads are set: numpy reads them once, when it is loaded.
-    with (owned_cores if job.timed else any_cores)(threads) as cores:
+    # Runs that are not timed share all cores, also with timed ones.
+    with owned_cores(threads) if job.timed else nullcontext(()) as cores:
         from kdrbench.datasets import PreparedFolder
         from kdrbench.suite.engine.identity import attested_in
         from kdrbench.suite.engine.isolation.supervisor import SCHEDULER_VARIABLE
@@ -96,19 +98,6 @@ def batch(
         run_job(system, bundle, prepared.load, context, files)
 
 
-@click.command("freeze-config")
-@click.option("--config", type=FILE, required=True, help="The file of the configuration as JSON.")
-@click.option("--out", type=FILE, required=True, help="The file to write.")
-def freeze_config(config: Path, out: Path) -> None:
-    """Check a configuration and write it down, for the steps that need all of it."""
-    import json
-
-    from kdrbench.files import write_text
-    from kdrbench.suite.experiments.config import checked
-
-    write_text(out, json.dumps(checked(json.loads(config.read_text(encoding="utf-8"))), indent=2) + "\n")
-
-
 @click.command()
 @click.argument("config", type=FILE)
 @click.argument("experiments", nargs=-1)
@@ -121,10 +110,7 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
     """
     grid = grid_of(config)
     if unknown := [name for name in experiments if name not in grid.experiments]:
-        # Snakemake knows of no configuration that an unpacked file was made for, and makes none again.
-        raise InputError(
-            f"{config} does not run {unknown[0]}: it is of an earlier configuration; remove it, and start the workflow"
-        )
+        raise InputError(f"{config}: {unknown_name('experiment in `run`', unknown[0], grid.experiments)}")
     if experiments:
         merge_experiments(grid, experiments, results, out)
         return
@@ -136,11 +122,9 @@ def merge(config: Path, experiments: tuple[str, ...], results: Path, out: Path) 
 
 def merge_experiments(grid: Grid, experiments: Sequence[str], results: Path, out: Path) -> None:
     """Write the rows of experiments of one system as the CSV table ``out``, and say how many there are."""
-    from kdrbench.suite.engine.publish import merge_records, rows_lost
+    from kdrbench.suite.engine.publish import merge_records
 
     paths = [Path(path) for name in experiments for path in grid.experiment_paths(name, "records", results)]
     expected = grid.expected(list(experiments))
-    if lost := rows_lost(out, len(expected)):
-        click.echo(f"{out} had {counted(lost, 'row')} more: the configuration asks for fewer runs than before")
     merged = merge_records(paths, grid.system(experiments[0]).record, expected, out)
     click.echo(f"{counted(len(merged), 'row')} -> {out}")

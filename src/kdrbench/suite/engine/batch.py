@@ -73,7 +73,7 @@ class Batch:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Batch:
-        """Read a batch from the values of its fields as JSON has them."""
+        """Return the batch whose fields JSON holds so."""
         sequences = {name: tuple(values[name]) for name in ("cell", "runs")}
         rows = tuple(tuple(key) for key in values["rows"])
         return cls(**{**values, **sequences, "rows": rows})
@@ -141,8 +141,7 @@ class Order:
 
     def write(self, path: Path) -> Path:
         """Write the order, unless the file holds it already; return the path."""
-        batches = [json.loads(batch.to_json()) for batch in self.bundle.batches]
-        text = json.dumps({**asdict(self), "bundle": {"path": self.bundle.path, "batches": batches}}, sort_keys=True)
+        text = json.dumps(asdict(self), sort_keys=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_text(path, text, durable=False)
         return path

@@ -158,7 +158,6 @@ class Grid:
         return [str(getattr(one, kind)) for one in files]
 
     def _expand(self) -> Iterator[tuple[str, Batch, float]]:
-        """Yield each batch with the path of its job and the estimated seconds of a run."""
         for name in self.experiments:
             asked = self.config["experiments"][name].get("runs_per_job", AUTO)
             for cell in self.system(name).expand(name, self.config):

@@ -17,6 +17,7 @@ import json
 import os
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -48,8 +49,7 @@ def revision_words(components: Iterable[str], modules: Mapping[str, str]) -> dic
     A module that is none of the user's has no revision of its own.
     """
     words = {name: f"{one.numbers}.{one.speed}" for name, one in revisions_of(components).items()}
-    own = {name: module for name, module in modules.items() if is_own(module)}
-    return words | {name: own_code_sha256(module)[:_HASH] for name, module in own.items()}
+    return words | {name: own_code_sha256(module)[:_HASH] for name, module in modules.items() if is_own(module)}
 
 
 @dataclass(frozen=True)
@@ -255,16 +255,9 @@ def _imported(path: Path, module: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = _base(node, package)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-def _base(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-    return ".".join([*parents, *filter(None, [node.module])])
+            with suppress(ImportError):
+                base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+                yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def _own_file(module: str) -> Path | None:

@@ -25,7 +25,7 @@ from kdrbench.errors import DataError
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.isolation.guardian import GRACE_S, SETUP_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Pauses, Turn
-from kdrbench.suite.engine.isolation.supervisor import Supervised, SupervisionError, Supervisor
+from kdrbench.suite.engine.isolation.supervisor import SupervisionError, Supervisor
 from kdrbench.suite.engine.provenance import software_and_machine, write_evidence
 from kdrbench.suite.engine.publish import JobFiles, publish
 from kdrbench.suite.engine.record import Record
@@ -35,7 +35,6 @@ from kdrbench.suite.engine.run import (
     Judged,
     Results,
     Run,
-    RunResult,
     blames_bench,
     classify_exit,
     collect,
@@ -44,7 +43,7 @@ from kdrbench.suite.engine.run import (
     time_of,
     was_killed,
 )
-from kdrbench.suite.engine.run_files import Checkpoint, RunFiles, save_array
+from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.engine.system import RunContext, System
 from kdrbench.suite.engine.workspace import Workspace, workspace_lock
 
@@ -97,14 +96,9 @@ def groups_of(makers: Iterable[RowMaker]) -> Iterator[Sequence[RowMaker]]:
 def take_turns(runs: Iterable[Turns[None]]) -> None:
     """Let each run do its first work, one after the other, then give each that waits a turn, until all have ended."""
     with ExitStack() as stack:
-        waiting = [run for run in runs if _waits(stack.enter_context(closing(run)))]
+        waiting = [stack.enter_context(closing(run)) for run in runs]
         while waiting:
-            waiting = [run for run in waiting if _waits(run)]
-
-
-def _waits(run: Turns[None]) -> bool:
-    """Let the run go on; return whether it waits for its next turn."""
-    return next(run, _ENDED) is not _ENDED
+            waiting = [run for run in waiting if next(run, _ENDED) is not _ENDED]
 
 
 @dataclass
@@ -135,22 +129,21 @@ class _Job:
 
     def run_missing(self) -> None:
         """Run the groups of batches one after the other."""
-        pending = [batch for batch in self.bundle.batches if not self._is_complete(batch)]
+        pending, context = [], self.context
+        for batch in self.bundle.batches:
+            workspace = self.files.workspace(batch, self.system.record)
+            with workspace.claimed(batch, context.limits, context.requirements) as usable:
+                pending += [batch] if usable != set(batch.runs) else []
         if not pending:
             return
         evidence = write_evidence(self.files.workspaces.parent)
-        shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, self.context.cores))}
+        shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
         trace_file = f"{self.bundle.path}.jsonl"
         self._calibrate()
-        for group in groups_of(RowMaker(self.system, batch, self.context, trace_file, shared) for batch in pending):
+        for group in groups_of(RowMaker(self.system, batch, context, trace_file, shared) for batch in pending):
             self._run_group(group)
         if self.errors:
             raise self.errors[0]
-
-    def _is_complete(self, batch: Batch) -> bool:
-        workspace = self.files.workspace(batch, self.system.record)
-        with workspace.claimed(batch, self.context.limits, self.context.requirements) as usable:
-            return usable == set(batch.runs)
 
     def _run_group(self, group: Sequence[RowMaker]) -> None:
         """Make the missing runs of batches that have the same ones: run by run, each by all methods in turns."""
@@ -190,20 +183,18 @@ class _Job:
         self.calibrated_at = time.monotonic()
 
     def _end_stretch(self, works: Sequence[_BatchAtWork]) -> None:
-        """Calibrate after the fresh runs, and write the time to their rows."""
         if not any(work.fresh for work in works):
             return
         self._calibrate()
         for work in (work for work in works if work.fresh and self.context.timed):
-            records = work.workspace.records()
-            work.workspace.replace([self._completed(one) if one.run in work.fresh else one for one in records])
+            for number, record in enumerate(records := work.workspace.records()):
+                if record.run in work.fresh:
+                    made = replace(record.provenance, calibration_after_s=self.calibration_s)
+                    records[number] = replace(record, provenance=made)
+            work.workspace.replace(records)
             work.fresh.clear()
 
-    def _completed(self, record: Record) -> Record:
-        return replace(record, provenance=replace(record.provenance, calibration_after_s=self.calibration_s))
-
     def _make(self, work: _BatchAtWork, number: int, supervisor: Supervisor) -> Turns[None]:
-        """Make a run and append its rows."""
         try:
             self.context.check_scheduler()
             yield from self._run(work, number, supervisor)
@@ -229,7 +220,8 @@ class _Job:
         except Exception as error:
             # What cannot be evaluated is the run's fault.
             click.echo(traceback.format_exc(), err=True)
-            results, scores = failed_to_score(results, error), make_rows.known(number, work.dataset)
+            results = failed_to_score(results, error)
+            scores = self.system.describe(make_rows.batch, work.dataset, number)
         files.checkpoint.unlink(missing_ok=True)
         work.workspace.append(make_rows.rows(number, results, process, started_at, scores, calibration_s))
 
@@ -254,9 +246,8 @@ def _supervised(
         used_s = kept.wall_s if kept else 0.0
         left_s = max(context.limits.time_s - used_s, GRACE_S)
         referee = Referee(context.limits, context.repeat_for_s, pauses, files, turn)
-        target = partial(execute, run, referee, keys)
         limits = replace(context.limits, time_s=left_s)
-        process = yield from _in_turns(partial(supervisor.start, target, limits, pauses, turn))
+        process = yield from supervisor.start(partial(execute, run, referee, keys), limits, pauses, turn).until_end()
         if process.end is Exit.EXITED and process.code == SETUP_FAULT:
             raise SupervisionError("a run could not be set up; correct what the lines above say and start again")
         results = collect(files, keys, run.arrays)
@@ -273,9 +264,11 @@ def _supervised(
         wall_s=process.wall_s + sum(one.wall_s for one in before),
         cpu_s=process.cpu_s + sum(one.cpu_s for one in before),
     )
-    if kept:
+    for key, one in results.items():
         # Of a run that went on from a checkpoint, the process is that of its last part.
-        results = {key: _since(kept, one) for key, one in results.items()}
+        if kept and one.clocked_s is not None and one.clocked_cpu_s is not None:
+            clocked_s, cpu_s = one.clocked_s - kept.wall_s, one.clocked_cpu_s - kept.cpu_s
+            results[key] = replace(one, clocked_s=clocked_s, clocked_cpu_s=cpu_s)
     if len(results) == len(keys):
         return process, results
     missing = classify_exit(process, files, context.limits)
@@ -296,19 +289,3 @@ def _check_bench(files: RunFiles) -> None:
         raise SupervisionError(
             "the bench failed within the run; correct what the lines above say and start again"
         ) from error
-
-
-def _since(kept: Checkpoint, result: RunResult) -> RunResult:
-    if result.clocked_s is None or result.clocked_cpu_s is None:
-        return result
-    cpu_s = result.clocked_cpu_s - kept.cpu_s
-    return replace(result, clocked_s=result.clocked_s - kept.wall_s, clocked_cpu_s=cpu_s)
-
-
-def _in_turns(start: Callable[[], Supervised]) -> Turns[ProcessExit]:
-    """Start a process and see it to its end; yield whenever it waits for its turn."""
-    with closing(start()) as process:
-        while (ending := process.wait()) is None:
-            yield
-            process.grant_turn()
-    return ending

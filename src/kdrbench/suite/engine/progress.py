@@ -15,7 +15,6 @@ from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch, Bundle
 from kdrbench.suite.engine.grid import Grid
 from kdrbench.suite.engine.identity import Requirements, attested_in, reasons
-from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import JobFiles
 from kdrbench.suite.engine.record import AnyRecord, Record, RecordError, completed, flat, read_records
 from kdrbench.suite.engine.run_files import UnreadableError, read_trace
@@ -45,7 +44,7 @@ class BatchProgress:
 
     ``reasons`` say in words why rows are out of date, so that the workflow will make them again: what was asked for is
     something else now, or a revision was raised. ``estimated_s`` is about how long one run takes, ``most_s`` how long
-    it can by its ``limits``, on as many cores as ``threads``.
+    it can, on as many cores as ``threads``.
     """
 
     batch: Batch
@@ -55,7 +54,6 @@ class BatchProgress:
     reasons: tuple[str, ...] = ()
     most_s: float = math.inf
     threads: int = 1
-    limits: Limits | None = None
 
     @property
     def outdated(self) -> bool:
@@ -74,20 +72,9 @@ class BatchProgress:
 
     @property
     def known(self) -> list[Record]:
-        """The rows of this definition that tell what a run takes: not those that were skipped or cut short."""
+        """The rows of this definition that tell what a run takes: not those that were skipped."""
         of_batch = [one for one in self.ended if one.provenance.definition_sha256 == self.batch.definition_sha256]
-        return [record for record in of_batch if record.status != Status.SKIPPED and not self.cut_short(record)]
-
-    def cut_short(self, record: Record) -> bool:
-        """Return whether a run was ended by a limit below that which its kind has now: it would take longer."""
-        made, limits = record.provenance, self.limits
-        if limits is None:
-            return False
-        below = {
-            Status.TIME_LIMIT: made.time_limit_s < limits.time_s,
-            Status.MEMORY_LIMIT: made.memory_limit_mib < limits.memory_mib,
-        }
-        return below.get(Status(record.status), False)
+        return [record for record in of_batch if record.status != Status.SKIPPED]
 
     @property
     def begun(self) -> bool:
@@ -118,13 +105,11 @@ def progress_of(grid: Grid, results: Path) -> list[BatchProgress]:
                 why,
                 grid.most_s(batch.experiment),
                 grid.threads,
-                grid.limits(batch.experiment),
             )
     return [progress[batch.path] for batch in grid.batches()]
 
 
 def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
-    """Return rows by their axes: a job's file holds those of all its batches."""
     found: dict[_Axes, list[Record]] = {}
     for row in rows:
         found.setdefault(row.axes, []).append(row)
@@ -134,7 +119,6 @@ def _by_axes(rows: Sequence[Record]) -> dict[_Axes, list[Record]]:
 def _ended(
     batch: Batch, rows: Mapping[_Axes, Sequence[Record]], required: Requirements, workspace: Workspace[Any]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """Return the batch's rows among these, and why some are out of date."""
     ended = tuple(row for axes in batch.axes for row in rows.get(axes, ()))
     return ended, tuple(_why_outdated(batch, [flat(row) for row in ended], required, workspace))
 
@@ -218,25 +202,20 @@ class Costs:
 
     A run is expected to last as long as those of its cell did on average. In a cell without any, it is expected to last
     as long as estimated, times the ratio of actual to estimated seconds of the runs of its method, or of all, and no
-    longer than its limits allow. What a lower limit cut short says only that a run of its cell takes longer.
+    longer than its limits allow.
     """
 
     def __init__(self, progress: Iterable[BatchProgress]) -> None:
         # By what runs have in common: their actual and their estimated seconds.
         self._seconds: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-        self._least: dict[tuple[str, ...], float] = {}
         for one in progress:
             wall_s = {record.run: record.provenance.wall_s for record in one.known}
             for key in _keys(one.batch):
                 self._seconds.setdefault(key, []).extend((run_s, one.estimated_s) for run_s in wall_s.values())
-            cell = _keys(one.batch)[0]
-            cut_s = [record.provenance.wall_s for record in one.ended if one.cut_short(record)]
-            self._least[cell] = max([self._least.get(cell, 0.0), *cut_s])
 
     def is_measured(self, one: BatchProgress) -> bool:
-        """Return whether a run of the batch's cell has ended, and none was cut short."""
-        cell = _keys(one.batch)[0]
-        return bool(self._seconds[cell]) and not self._least[cell]
+        """Return whether a run of the batch's cell has ended."""
+        return bool(self._seconds[_keys(one.batch)[0]])
 
     def ratio(self, one: BatchProgress) -> float:
         """Return the actual over the estimated seconds of the runs that tell most of the batch; 1 before any ended.
@@ -248,7 +227,7 @@ class Costs:
 
     def run_s(self, one: BatchProgress) -> float:
         """Return the seconds that a run of the batch is expected to take."""
-        run_s = max(one.estimated_s * self.ratio(one), self._least[_keys(one.batch)[0]])
+        run_s = one.estimated_s * self.ratio(one)
         return run_s if self.is_measured(one) else min(run_s, one.most_s)
 
     def core_s_left(self, progress: Iterable[BatchProgress]) -> float:
@@ -261,7 +240,7 @@ class Forecast:
     """What the runs ``to_make`` of an experiment's ``runs`` will take.
 
     ``core_s`` are core-seconds, ``most_core_s`` those if every run reached its time limit. ``measured`` runs are of a
-    cell in which runs have ended, none cut short by a limit below today's; the seconds of the others are estimated.
+    cell in which runs have ended; the seconds of the others are estimated.
     """
 
     experiment: str

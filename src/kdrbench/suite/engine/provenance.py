@@ -31,6 +31,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "numba")
 def software_and_machine() -> dict[str, Any]:
     """Return package versions, BLAS, processor, git commit and lock file hash: columns shared by a whole job."""
     root = checkout()
+    lock = root / "envs" / "requirements.lock" if root else None
     return {
         "kdrbench_version": __version__,
         "python_version": platform.python_version(),
@@ -39,13 +40,8 @@ def software_and_machine() -> dict[str, Any]:
         "processor": _processor(),
         "machine": platform.node(),
         **_git(root),
-        "lock_sha256": _lock_sha256(root),
+        "lock_sha256": hashlib.sha256(lock.read_bytes()).hexdigest() if lock and lock.exists() else "",
     }
-
-
-def _lock_sha256(root: Path | None) -> str:
-    lock = root / "envs" / "requirements.lock" if root else None
-    return hashlib.sha256(lock.read_bytes()).hexdigest() if lock and lock.exists() else ""
 
 
 def _version(package: str) -> str:
@@ -174,21 +170,12 @@ def write_evidence(results: Path) -> dict[str, str]:
 
     They decide nothing. They tell afterwards in which modules and packages two rows differ.
     """
-    return {"code_id": _write(results, "code", modules()), "env_id": _write(results, "env", packages())}
-
-
-def modules() -> dict[str, str]:
-    """Return by module of this project the hash of its source."""
     root = Path(str(files("kdrbench")))
-    paths = sorted(root.rglob("*.py"))
-    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
-    return {name: _sha256(path.read_bytes()) for name, path in zip(names, paths, strict=True)}
-
-
-def packages() -> dict[str, str]:
-    """Return by name the versions of all installed packages."""
+    modules = {path: ".".join(path.relative_to(root).with_suffix("").parts) for path in root.rglob("*.py")}
+    code = {name: _sha256(path.read_bytes()) for path, name in modules.items()}
     named = ((one.metadata["Name"], one.version) for one in distributions())
-    return dict(sorted((name, version) for name, version in named if name and name != "kdrbench"))
+    packages = {name: version for name, version in named if name and name != "kdrbench"}
+    return {"code_id": _write(results, "code", code), "env_id": _write(results, "env", packages)}
 
 
 def _write(results: Path, kind: str, content: Mapping[str, str]) -> str:

@@ -6,16 +6,13 @@ A line of a trace holds the cell and the number of its run; the name of an array
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdrbench.errors import counted
 from kdrbench.files import drop_unfinished, replacing, write_text
@@ -48,7 +45,7 @@ class JobFiles:
 
     def workspace(self, batch: Batch, record: type[AnyRecord]) -> Workspace[AnyRecord]:
         """Return the workspace of a batch."""
-        return Workspace.of(self.workspaces, batch, record)
+        return Workspace(self.workspaces / batch.path, record)
 
 
 def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[AnyRecord]:
@@ -59,34 +56,22 @@ def publish(bundle: Bundle, files: JobFiles, record: type[AnyRecord]) -> list[An
     for path in (files.records, files.traces, files.findings):
         drop_unfinished(path)
     workspaces = [(batch, files.workspace(batch, record)) for batch in bundle.batches]
-    records = [row for batch, workspace in workspaces for row in _in_order(batch, workspace)]
-    arrays = {name: array for batch, workspace in workspaces for name, array in _arrays(batch, workspace)}
+    runs = [(batch.cell_name, run, workspace.run(run)) for batch, workspace in workspaces for run in batch.runs]
+    records: list[AnyRecord] = []
+    for batch, workspace in workspaces:
+        rows = (row for row in workspace.records() if row.provenance.definition_sha256 == batch.definition_sha256)
+        records += in_order(((workspace.rows, row) for row in rows), batch.axes)
+    arrays = {array_name(cell, name, run): array for cell, run, left in runs for name, array in left.arrays().items()}
     with replacing(files.findings) as stream:
         # Without pickled objects: loading those would run code.
         np.savez_compressed(stream, allow_pickle=False, **arrays)
     with replacing(files.traces) as stream:
-        # A line at a time: traces may be long.
-        for batch, workspace in workspaces:
-            stream.writelines(f"{line}\n".encode() for line in _trace_lines(batch, workspace))
+        for cell, run, left in runs:
+            # A line at a time: traces may be long.
+            for line in trace_lines(left.trace):
+                stream.write(json.dumps({"cell": cell, "run": run} | line._asdict()).encode() + b"\n")
     write_records(files.records, records)
     return records
-
-
-def _in_order(batch: Batch, workspace: Workspace[AnyRecord]) -> list[AnyRecord]:
-    rows = (row for row in workspace.records() if row.provenance.definition_sha256 == batch.definition_sha256)
-    return in_order(((workspace.rows, row) for row in rows), batch.axes)
-
-
-def _trace_lines(batch: Batch, workspace: Workspace[Any]) -> Iterator[str]:
-    for run in batch.runs:
-        for line in trace_lines(workspace.run(run).trace):
-            yield json.dumps({"cell": batch.cell_name, "run": run} | line._asdict())
-
-
-def _arrays(batch: Batch, workspace: Workspace[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for run in batch.runs:
-        for name, array in workspace.run(run).arrays().items():
-            yield array_name(batch.cell_name, name, run), array
 
 
 def array_name(cell: str, name: str, run: int) -> str:
@@ -157,15 +142,6 @@ def in_order(records: Iterable[tuple[Path, AnyRecord]], expected: Iterable[tuple
             f"belonging to no row of the configuration: {counted(len(extra), 'record')}, one is {min(extra)}"
         )
     return [rows[axes] for axes in wanted]
-
-
-def rows_lost(table: Path, n_rows: int) -> int:
-    """Return how many rows fewer ``n_rows`` are than an existing table has, which may be damaged."""
-    if not table.exists():
-        return 0
-    with table.open(encoding="utf-8", errors="replace", newline="") as stream, suppress(csv.Error):
-        return max(0, sum(1 for row in csv.reader(stream) if row) - 1 - n_rows)
-    return 0
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

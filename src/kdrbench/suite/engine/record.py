@@ -162,12 +162,28 @@ def parse_record(line: str, kind: type[AnyRecord]) -> AnyRecord:
 def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
     """Return the record with these columns, flattened, of this schema or an earlier one; unknown columns are ignored.
 
-    Raises ``RecordError`` when a column is missing that all tables have, or of the wrong type.
+    Raises ``RecordError`` for a schema that cannot be read, and when a column is missing that all tables have, or of
+    the wrong type.
     """
+    version = values.get("schema_version")
+    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
+        version += 1
+        values = {**migrate(values), "schema_version": version}
+    if type(version) is not int or version != kind.SCHEMA_VERSION:
+        readable = " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
+        raise RecordError(
+            f"a {kind.__name__} must have schema version {readable}, got {version!r}; read it with the version of "
+            "kdrbench that wrote it, or run again"
+        )
     types = column_types(kind)  # type: ignore[arg-type]
-    values = completed(_migrated(values, kind), kind)
+    values = completed(values, kind)
     values = {name: values[name] for name in types if name in values}
-    _check_columns(values, types)
+    if missing := set(types) - set(values):
+        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
+    for name, value in values.items():
+        check_value(name, value, types[name])
+    if values["status"] not in set(Status):
+        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
     provenance = {name: values[name] for name in _types_of(Provenance)}
     own = {name: value for name, value in values.items() if name not in provenance}
     return kind(**own, provenance=Provenance(**provenance))
@@ -176,24 +192,6 @@ def record_of(values: dict[str, Any], kind: type[AnyRecord]) -> AnyRecord:
 def completed(values: Mapping[str, Any], kind: type[Record]) -> dict[str, Any]:
     """Return the columns of a row with those that older tables lack, which hold their defaults."""
     return {**added_columns(kind), **added_columns(Provenance), **values}  # type: ignore[arg-type]
-
-
-def _migrated(values: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
-    """Return the columns of a row in the present schema; ``RecordError`` for a schema that cannot be read."""
-    version = values.get("schema_version")
-    while type(version) is int and (migrate := kind.MIGRATIONS.get(version)):
-        version += 1
-        values = {**migrate(values), "schema_version": version}
-    if type(version) is not int or version != kind.SCHEMA_VERSION:
-        raise RecordError(
-            f"a {kind.__name__} must have schema version {_readable(kind)}, got {version!r}; read it with the version "
-            "of kdrbench that wrote it, or run again"
-        )
-    return values
-
-
-def _readable(kind: type[Record]) -> str:
-    return " or ".join(map(str, [*sorted(kind.MIGRATIONS), kind.SCHEMA_VERSION]))
 
 
 @cache
@@ -215,15 +213,6 @@ def own_column_types(kind: type[Record]) -> dict[str, Any]:
 def _types_of(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {one.name: hints[one.name] for one in fields(kind)}
-
-
-def _check_columns(values: Mapping[str, Any], types: Mapping[str, Any]) -> None:
-    if missing := set(types) - set(values):
-        raise RecordError(f"the record lacks columns of the schema: {', '.join(sorted(missing))}")
-    for name, value in values.items():
-        check_value(name, value, types[name])
-    if values["status"] not in set(Status):
-        raise RecordError(f"unknown status {values['status']!r}; allowed: {', '.join(Status)}")
 
 
 def check_value(name: str, value: object, allowed: Any) -> None:
@@ -257,10 +246,7 @@ def no_number(word: str) -> NoReturn:
 
 
 def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
-    """Read a file of records; an unfinished last line (of a writer that was killed) is left out.
-
-    Raises ``RecordError`` naming the file for the first line that is no such record.
-    """
+    """Read a file of records as :func:`read_undamaged` does; ``RecordError`` names the file and its first fault."""
     records, faults = read_undamaged(path, kind)
     if faults:
         raise RecordError(f"{path}: {faults[0]}; delete that file and run the workflow again")
@@ -268,7 +254,10 @@ def read_records(path: Path, kind: type[AnyRecord]) -> list[AnyRecord]:
 
 
 def read_undamaged(path: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[str]]:
-    """Read the lines of a file that are records; return them and what is wrong with the others."""
+    """Read the lines of a file that are records; return them and what is wrong with the others.
+
+    An unfinished last line (of a writer that was killed) is left out.
+    """
     if not path.exists():
         return [], []
     records, faults = [], []
@@ -286,16 +275,20 @@ def append_records(path: Path, records: Iterable[Record], *, seal: bool = False)
     """Append the records, as sealed lines if so asked, and flush them to disk before returning."""
     path.parent.mkdir(parents=True, exist_ok=True)
     records = list(records)
-    lines = [record_json(record) for record in records]
-    for record, line in zip(records, lines, strict=True):
+    text = _lines(records, seal=seal)
+    for record, line in zip(records, text.splitlines(), strict=True):
         parse_record(line, type(record))
     with path.open("a", encoding="utf-8") as stream:
-        stream.write("".join(f"{sealed(line) if seal else line}\n" for line in lines))
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
 
 
 def write_records(path: Path, records: Iterable[Record], *, seal: bool = False) -> None:
     """Write the records as a whole file, whose lines are sealed if so asked."""
+    write_text(path, _lines(records, seal=seal))
+
+
+def _lines(records: Iterable[Record], *, seal: bool) -> str:
     lines = map(record_json, records)
-    write_text(path, "".join(f"{sealed(line) if seal else line}\n" for line in lines))
+    return "".join(f"{sealed(line) if seal else line}\n" for line in lines)

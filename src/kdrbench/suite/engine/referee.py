@@ -73,7 +73,8 @@ class Referee:
     """Times the methods of one run and writes what they leave; one is made for each run, inside its process.
 
     The time limit counts the seconds of all its clocks together. ``repeat_for_s`` is how long a short method is
-    repeated to time it; where the batch hands out turns, each repeat is a ``turn``.
+    repeated to time it; where the batch hands out turns, each repeat is a ``turn``. What cannot be written raises
+    ``BenchFaultError``.
     """
 
     limits: Limits
@@ -109,15 +110,13 @@ class Referee:
         finally:
             os.umask(methods)
 
-    def wait_for_turn(self) -> None:
-        """Wait, with all clocks stopped, until the work may be repeated once more."""
-        if self.turn:
-            self.turn.wait()
-
-    @property
-    def charged_s(self) -> float:
-        """The wall seconds that all methods of the run have used so far."""
-        return self.clocked.wall_s
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        try:
+            with self.writing():
+                yield
+        except OSError as error:
+            raise BenchFaultError(f"the {what} cannot be written: {error}") from error
 
     @property
     def clocked(self) -> Seconds:
@@ -130,34 +129,24 @@ class Referee:
         return f"stopped at the time limit of {self.limits.time_s:g} s"
 
     def save(self, name: str, array: NDArray[Any]) -> None:
-        """Keep an array under a name; the last one written counts.
-
-        Raises ``BenchFaultError`` when it cannot be written.
-        """
-        try:
-            with self.writing():
-                save_array(self.files.array(name), np.asarray(array))
-        except OSError as error:
-            raise BenchFaultError(f"the {name} cannot be written: {error}") from error
+        """Keep an array under a name; the last one written counts."""
+        with self._writing(name):
+            save_array(self.files.array(name), np.asarray(array))
 
     def note(self, line: TraceLine) -> None:
-        """Append a line to the trace in one write, so that a killed run leaves whole lines, as long as there is room.
+        """Append a line to the trace in one write, so that a killed run leaves whole lines; while there is room."""
+        with self._writing("trace"), self.files.trace.open("ab", buffering=0) as stream:
+            if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
+                stream.write(text)
 
-        Raises ``BenchFaultError`` when it cannot be written.
-        """
-        try:
-            with self.writing(), self.files.trace.open("ab", buffering=0) as stream:
-                if stream.tell() + len(text := f"{json.dumps(line)}\n".encode()) <= MOST_TRACE:
-                    stream.write(text)
-        except OSError as error:
-            raise BenchFaultError(f"the trace cannot be written: {error}") from error
+    def append_result(self, values: Mapping[str, Any]) -> None:
+        """Append a result to the list of results in one write."""
+        line = f"{json.dumps(values, allow_nan=False)}\n".encode()
+        with self._writing("result"), self.files.results.open("ab", buffering=0) as stream:
+            if stream.write(line) != len(line):
+                raise OSError("only a part was written")
 
 
 def finite(number: float | None) -> float | None:
     """Return the number as a float, or ``None`` where it is none, NaN or infinite."""
     return float(number) if number is not None and math.isfinite(number) else None
-
-
-def columns_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with NumPy scalars as Python's, which JSON can hold."""
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import click
 
-from kdrbench.datasets import Dataset
 from kdrbench.errors import text_of, visible
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.isolation.guardian import ProcessExit
@@ -49,28 +48,41 @@ class RowMaker:
         calibration_before_s: float | None = None,
     ) -> list[Record]:
         """Return a row for each key of the batch, from what run ``number`` handed over."""
+        kind, context, batch = self.system.record, self.context, self.batch
         clocks = unclocked(process, results.values(), scores.get(EVALUATION))
-        own = {name: value for name, value in scores.items() if name != EVALUATION}
-        made = {**clocks._asdict(), "started_at": started_at, "calibration_before_s": calibration_before_s}
-        return [self._row(number, key, results[key], process, made, own) for key in self.batch.rows]
-
-    def known(self, number: int, dataset: Dataset) -> Mapping[str, Any]:
-        """Return the columns that the system knows of a run without making it."""
-        return self.system.describe(self.batch, dataset, number)
+        known = {**self.system.columns(batch), **{name: one for name, one in scores.items() if name != EVALUATION}}
+        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
+            raise RecordError(f"{type(self.system).__name__} gives the column {min(foreign)!r}, which is not its own")
+        provenance = Provenance(
+            wall_s=process.wall_s,
+            memory_mib=process.memory_mib,
+            memory_meter=MEMORY_METER,
+            involuntary_switches=process.involuntary_switches,
+            **clocks._asdict(),
+            contaminated=None,
+            time_limit_s=context.limits.time_s,
+            memory_limit_mib=context.limits.memory_mib,
+            timed=context.timed,
+            calibration_before_s=calibration_before_s,
+            calibration_after_s=None,
+            # Of the last minute.
+            load=round(os.getloadavg()[0], 2),
+            started_at=started_at,
+            trace_file=self.trace_file,
+            **batch.identity,
+            **self.shared,
+        )
+        return [self._row(number, key, results[key], known, provenance) for key in batch.rows]
 
     def _row(
         self,
         number: int,
         key: tuple[Any, ...],
         result: RunResult,
-        process: ProcessExit,
-        made: Mapping[str, Any],
-        scores: Mapping[str, Any],
+        known: Mapping[str, Any],
+        provenance: Provenance,
     ) -> Record:
         kind, batch = self.system.record, self.batch
-        known = {**self.system.columns(batch), **scores}
-        if foreign := set(known) - {*own_column_types(kind), *kind.CELL, *kind.KEYS}:  # type: ignore[arg-type]
-            raise RecordError(f"{type(self.system).__name__} gives the column {min(foreign)!r}, which is not its own")
         return kind(
             schema_version=kind.SCHEMA_VERSION,
             experiment=batch.experiment,
@@ -81,34 +93,9 @@ class RowMaker:
             message=row_message(result.message),
             time_s=result.time_s,
             cpu_s=result.cpu_s,
-            provenance=self._provenance(result, process, made),
-            **{
-                # What the batch knows overrides what a run claims.
-                **result.columns,
-                **known,
-                **cross(kind.CELL, batch.cell),
-                **cross(kind.KEYS, key),
-            },
-        )
-
-    def _provenance(self, result: RunResult, process: ProcessExit, made: Mapping[str, Any]) -> Provenance:
-        context, batch = self.context, self.batch
-        return Provenance(
-            wall_s=process.wall_s,
-            memory_mib=process.memory_mib,
-            memory_meter=MEMORY_METER,
-            involuntary_switches=process.involuntary_switches,
-            **made,
-            contaminated=self._contaminated(result),
-            time_limit_s=context.limits.time_s,
-            memory_limit_mib=context.limits.memory_mib,
-            timed=context.timed,
-            calibration_after_s=None,
-            # Of the last minute.
-            load=round(os.getloadavg()[0], 2),
-            trace_file=self.trace_file,
-            **batch.identity,
-            **self.shared,
+            provenance=replace(provenance, contaminated=self._contaminated(result)),
+            # What the batch knows overrides what a run claims.
+            **{**result.columns, **known, **cross(kind.CELL, batch.cell), **cross(kind.KEYS, key)},
         )
 
     def _contaminated(self, result: RunResult) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import statistics
@@ -20,9 +19,10 @@ from kdrbench.errors import error_text, text_of
 from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.isolation.guardian import BENCH_FAULT, Exit, ProcessExit
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds, columns_of
+from kdrbench.suite.engine.referee import BenchFaultError, Referee, Seconds
 from kdrbench.suite.engine.run_files import RunFiles, UnreadableError, lines_of, trace_lines
 
+Key = tuple[Any, ...]
 MOST_REPEATS = 100
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -43,6 +43,9 @@ class RunResult:
     key: tuple[Any, ...] = ()
     clocked_s: float | None = None
     clocked_cpu_s: float | None = None
+
+
+Results = dict[Key, RunResult]
 
 
 @runtime_checkable
@@ -101,14 +104,15 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     missing = list(keys)
     try:
         for result in run.run(referee):
-            if result.status is Status.TIME_LIMIT and referee.charged_s < referee.limits.time_s:
-                early = f"said time_limit after {referee.charged_s:.3g} s of {referee.limits.time_s:g} s"
+            charged_s, limit_s = referee.clocked.wall_s, referee.limits.time_s
+            if result.status is Status.TIME_LIMIT and charged_s < limit_s:
+                early = f"said time_limit after {charged_s:.3g} s of {limit_s:g} s"
                 result = replace(result, status=Status.FAILED, message=early)
-            late = referee.charged_s > referee.limits.time_s and result.key in missing
+            late = charged_s > limit_s and result.key in missing
             # Also for a method that ended well without asking: only its time above the limit is reported.
             if late:
                 result = replace(result, status=Status.TIME_LIMIT, message=referee.limit_message)
-            _hand_over(referee, result)
+            hand_over(referee, result)
             missing = [key for key in missing if key != result.key]
             if late:
                 break
@@ -122,30 +126,16 @@ def _execute(run: Run, referee: Referee, keys: tuple[tuple[Any, ...], ...]) -> N
     except (Exception, SystemExit) as error:
         ending = RunResult(Status.FAILED, error_text(error))
     for key in missing:
-        _hand_over(referee, replace(ending, key=key))
+        hand_over(referee, replace(ending, key=key))
 
 
-def _hand_over(referee: Referee, result: RunResult) -> None:
-    clocked = referee.clocked
-    with referee.writing():
-        hand_over(referee.files, replace(result, clocked_s=clocked.wall_s, clocked_cpu_s=clocked.cpu_s))
-
-
-def hand_over(files: RunFiles, result: RunResult) -> None:
-    """Write one result in a single write; raises ``BenchFaultError`` when it cannot be written."""
+def hand_over(referee: Referee, result: RunResult) -> None:
+    """Write one result down with the seconds of all clocks so far."""
     words = {"status": Status(result.status), "message": text_of(result.message)}
-    values = {**asdict(replace(result, message="")), **words, "columns": columns_of(result.columns)}
-    line = f"{json.dumps(values, allow_nan=False)}\n".encode()
-    try:
-        with files.results.open("ab", buffering=0) as stream:
-            if stream.write(line) != len(line):
-                raise OSError("only a part was written")
-    except OSError as error:
-        raise BenchFaultError(f"the result cannot be written: {error}") from error
-
-
-Key = tuple[Any, ...]
-Results = dict[Key, RunResult]
+    clocks = {"clocked_s": referee.clocked.wall_s, "clocked_cpu_s": referee.clocked.cpu_s}
+    # NumPy's scalars as Python's, which JSON can hold.
+    columns = {name: one.item() if isinstance(one, np.generic) else one for name, one in result.columns.items()}
+    referee.append_result({**asdict(replace(result, message="")), **words, **clocks, "columns": columns})
 
 
 def collect(files: RunFiles, keys: Sequence[Key], arrays: Sequence[str] = ()) -> Results:
@@ -206,7 +196,8 @@ def repeated(result: RunResult, repeat: Callable[[], Seconds], first: Seconds, r
         and len(times) < MOST_REPEATS
         and first.wall_s + total < 0.5 * referee.limits.time_s
     ):
-        referee.wait_for_turn()
+        if referee.turn:
+            referee.turn.wait()
         times.append(repeat())
     if times:
         yield replace(cold, columns={**result.columns, **_warm(times)})

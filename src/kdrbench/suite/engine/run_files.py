@@ -118,7 +118,6 @@ class RunFiles:
         return self.folder / "evidence.json"
 
     def _hashes(self) -> dict[str, str]:
-        """Return the SHA-256 of the trace and of each array by the file's name."""
         paths = sorted([*self.folder.glob(self.trace.name), *self.folder.glob("*.npy")])
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
 

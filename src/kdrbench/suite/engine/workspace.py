@@ -53,11 +53,6 @@ class Workspace(Generic[AnyRecord]):
     folder: Path
     record: type[AnyRecord]
 
-    @classmethod
-    def of(cls, root: Path, batch: Batch, record: type[AnyRecord]) -> Workspace[AnyRecord]:
-        """Return the workspace of a batch below the folder ``root`` of all workspaces."""
-        return cls(root / batch.path, record)
-
     @property
     def rows(self) -> Path:
         """Rows of the runs that have ended."""
@@ -103,8 +98,8 @@ class Workspace(Generic[AnyRecord]):
 
     def batches_of_cell(self) -> dict[str, Batch]:
         """Return by the hash of their definitions the batches of which workspaces of the same cell are left."""
-        found = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
-        return {batch.definition_sha256: batch for batch in found if batch is not None}
+        stored = map(_batch_in, self.folder.parent.glob(f"*/{_BATCH}"))
+        return {batch.definition_sha256: batch for batch in stored if batch is not None}
 
     @contextmanager
     def claimed(self, batch: Batch, limits: Limits, required: Requirements) -> Iterator[set[int]]:
@@ -127,17 +122,18 @@ class Workspace(Generic[AnyRecord]):
 
     def _undamaged_records(self) -> list[AnyRecord]:
         """Return the rows that can be read; a file with others is set aside, and those that can are written again."""
-        _drop_unfinished_line(self.rows)
+        if self.rows.exists():
+            # Without the unfinished line of a writer that was killed.
+            os.truncate(self.rows, self.rows.read_bytes().rfind(b"\n") + 1)
         records, faults = read_undamaged(self.rows, self.record)
         by_axes: dict[tuple[Any, ...], list[AnyRecord]] = {}
         for record in records:
             by_axes.setdefault(record.axes, []).append(record)
         faults += [f"row {axes} occurs {len(rows)} times" for axes, rows in by_axes.items() if len(rows) > 1]
         if faults:
+            why = f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})"
             # Copied first: a kill in between must not cost the other rows.
-            self._set_aside(
-                self.rows, f"holds what is no row, in {counted(len(faults), 'line')} ({faults[0]})", copy=True
-            )
+            self._set_aside(self.rows, why, copy=True)
             records = [rows[0] for rows in by_axes.values() if rows[0] == rows[-1]]
             self.replace(records)
         return records
@@ -153,7 +149,6 @@ class Workspace(Generic[AnyRecord]):
         return damaged
 
     def _set_aside(self, path: Path, why: str, *, copy: bool = False) -> None:
-        """Set a part of the folder aside in one folder beside it."""
         set_aside(path, why, self.folder.with_name(f"{self.folder.name}.damaged") / path.name, copy=copy)
 
     def _drop_unusable_checkpoints(self, limits: Limits, timed: bool) -> None:
@@ -200,11 +195,6 @@ def _usable_runs(records: Sequence[AnyRecord], batch: Batch, limits: Limits, req
         if same_limit and not reasons(flat(record), batch, required):
             counts[record.run] += 1
     return {run for run, count in counts.items() if count == len(batch.rows)}
-
-
-def _drop_unfinished_line(path: Path) -> None:
-    if path.exists():
-        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ RESERVED_NAMES = frozenset(
 # Rules of the workflow, files of reports and targets, which no experiment may be called like.
 RESERVED_EXPERIMENTS = frozenset(
     {
-        *("all", "check_plugin", "dashboard", "everything", "freeze_config", "merge", "papers", "prepare_bundled"),
+        *("all", "check_plugin", "dashboard", "everything", "merge", "papers", "prepare_bundled"),
         *("prepare_data", "prepare_picture", "run_batch", "unknown_target"),
         *("claims", "complexity", "figure1b", "low_rank_text", "paired_tests", "performance_profile"),
         *("published_vs_ours", "summary", "ismplus_table4", "kpca_table1", "kpca_table2", "kpca_table3", "kpca_tests"),
@@ -97,26 +97,20 @@ def _check_keys(config: Config, systems: Iterable[System], experiments: Config, 
 
 
 def check_part(config: Config) -> None:
-    """Check the keys and values of a configuration that another one may complete.
+    """Check the keys and values of a configuration that another one may complete, but for those of its experiments.
 
     Raises ``ConfigError`` as :func:`checked` does, but for keys that are missing and names that are unknown.
     """
     _check_values(config, "")
     check_schema(config, general_schema(), complete=False)
-    known, schemas = [*map(build_system, SYSTEMS)], {}
-    for name, experiment in config.get("experiments", {}).items():
-        if "system" in experiment or "datasets" in experiment:
-            known.append(system := _system(name, experiment))
-            schemas[name] = experiment_schema(system)
-        else:
-            schemas[name] = partial_schema(known)
-    _check_keys(config, known, schemas, complete=False)
+    known = [*map(build_system, SYSTEMS)]
+    _check_keys(config, known, {}, complete=False)
     # One that only changes options of another configuration's method says nothing of the method.
     defined = {
         section: {name: one for name, one in config.get(section, {}).items() if {"method", "family"} & set(one)}
         for section in ("baselines", "kernels", "solvers")
     }
-    for system in dict.fromkeys(known):
+    for system in known:
         system.check_sections(defined)
     check_meanings(config.get("solvers", {}))
 
@@ -151,13 +145,6 @@ def general_schema() -> dict[str, Any]:
     text = files("kdrbench.suite.experiments").joinpath("config.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
-
-
-def partial_schema(systems: Iterable[System]) -> dict[str, Any]:
-    """Return the schema of a part of an experiment whose system is not known: keys of any of them."""
-    own: dict[str, Any] = {key: {} for system in systems for key in system.schema.get("properties", {})}
-    shared = general_schema()["$defs"]["experiment"]["properties"]
-    return {"type": "object", "additionalProperties": False, "properties": {**own, **shared}}
 
 
 def experiment_schema(system: System) -> dict[str, Any]:
@@ -195,7 +182,6 @@ def check_schema(config: Config, schema: Mapping[str, Any], *, complete: bool = 
 
 
 def _missing(faults: Iterable[Any]) -> str:
-    """Return all missing keys in words, by the place where they are missing."""
     places: dict[str, list[str]] = {}
     for fault in faults:
         # Two parts of the schema may ask for the same key.

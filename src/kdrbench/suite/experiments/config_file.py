@@ -29,7 +29,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration {path} cannot be read: {error}") from error
     try:
-        values = _json(path, text) if path.suffix == ".json" else yaml.load(text, _Loader)  # noqa: S506 - a safe one
+        values = json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "an unknown line"
@@ -69,18 +69,6 @@ def _check_keys(node: yaml.MappingNode) -> None:
                 problem_mark=key.start_mark,
             )
         lines[name] = line
-
-
-def _json(path: Path, text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ConfigError(f"configuration {path}: the key {twice!r} is given twice; leave one of them out")
-        return values
-
-    return json.loads(text, object_pairs_hook=once)
 
 
 def write_origin(results: Path, name: str, files: Iterable[Path], words: Mapping[str, Any]) -> None:

@@ -147,69 +147,43 @@ def be_found_by_jobs() -> None:
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
 
 
-def word_or_file(text: str, *, write: bool = True) -> str:
-    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
+def listed(paths: Iterable[str], workflow: Any) -> str:
+    """Return paths as words of a command, or, where these are long, ``@`` and the file that holds them.
 
     Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
-    hash of the text, so that another text is another word; a dry run does not ``write`` it.
+    hash of the text, so that another text is another word; a dry run does not write it.
     """
+    text = shlex.join(map(str, paths))
     if len(text) <= _LONGEST_WORD:
         return text
     path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
-    if write and not path.exists():
+    if not workflow.dryrun and not path.exists():
         write_text(path, text)
     return f"@{path}"
 
 
-def listed(paths: Iterable[str], workflow: Any) -> str:
-    """Return paths as words of a command; see :func:`word_or_file`."""
-    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
+def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
+    """Say which jobs are out of date, and why; return them. Write the orders of all jobs, and the frozen configuration.
 
-
-def start(workflow: Any, grid: Grid, home: Path) -> frozenset[str]:
-    """Say which jobs are out of date, and why; return them, and write the orders of all jobs."""
+    ``folder`` is that of the configuration's merged tables.
+    """
     if not _is_first(workflow):
         return frozenset()
     if stale := stale_jobs(grid, _RESULTS):
         print(f"kdrbench: {stale_in_words(stale)}", file=sys.stderr)
     if not workflow.dryrun:
         settings = workflow.config_settings
-        write_text(config_to_freeze(grid), grid.to_json(), durable=False)
+        frozen, text = Path(folder) / "config.json", json.dumps(grid.config, indent=2) + "\n"
+        if not frozen.is_file() or frozen.read_text(encoding="utf-8") != text:
+            write_text(frozen, text)
         if not is_module(workflow):
             write_origin(_RESULTS, grid.name, [home / "config.yaml", *map(Path, settings.configfiles)], settings.config)
+        own = grid.config.get("datasets", {})
         for bundle in grid.bundles():
-            _order(grid, bundle).write(order_path(_RESULTS, bundle.path))
+            definitions = {name: own[name] for name in bundle.datasets if name in own}
+            order = Order(bundle, grid.timed(bundle.experiment), definitions)
+            order.write(order_path(_RESULTS, bundle.path))
     return frozenset(stale)
-
-
-def forced(workflow: Any, path: str) -> list[str]:
-    """Let Snakemake make a file again if it needs it at all; return no input files, for a function of these.
-
-    Whether Snakemake remembers what its jobs were made of, and which of that it compares, decides nothing then.
-    """
-    if _is_first(workflow):
-        workflow.dag.forcefiles.add(path)
-    return []
-
-
-def frozen_to_await(workflow: Any, grid: Grid, path: str) -> list[str]:
-    """Return no input files of the frozen configuration, which is made again where it differs from the present one."""
-    return forced(workflow, path) if is_outdated(Path(path), grid.config) else []
-
-
-def is_outdated(frozen: Path, config: Config) -> bool:
-    """Return whether a frozen configuration is there and differs from a present one."""
-    try:
-        return bool(json.loads(frozen.read_text(encoding="utf-8")) != json.loads(json.dumps(config)))
-    except OSError:
-        return False
-    except ValueError:
-        return True
-
-
-def config_to_freeze(grid: Grid) -> Path:
-    """Return the file of the configuration that the workflow was started with."""
-    return _RESULTS / ".workspace" / "configurations" / f"{grid.name or 'unnamed'}.json"
 
 
 def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[str]:
@@ -222,8 +196,9 @@ def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[
     from snakemake.io import ancient
 
     records, is_stale = f"results/runs/{bundle.path}.jsonl", bundle.path in stale
-    if is_stale:
-        forced(workflow, records)
+    if is_stale and _is_first(workflow):
+        # Made again if it is needed at all, whatever Snakemake remembers of what it was made of.
+        workflow.dag.forcefiles.add(records)
     is_done = not is_stale and Path(records).exists()
     paths = [f"results/data/{dataset}.npz" for dataset in bundle.datasets]
     if is_stale:
@@ -231,18 +206,12 @@ def data_to_await(workflow: Any, bundle: Bundle, stale: frozenset[str]) -> list[
     return [ancient(path) for path in paths if not is_done or Path(path).exists()]
 
 
-def _order(grid: Grid, bundle: Bundle) -> Order:
-    own = grid.config.get("datasets", {})
-    definitions = {name: own[name] for name in bundle.datasets if name in own}
-    return Order(bundle, grid.timed(bundle.experiment), definitions)
-
-
-def report_sources(workflow: Any, home: Path) -> str:
-    """Return a hash of all that makes tables and figures of rows: every file of this package.
+def report_sources(workflow: Any, grid: Grid, home: Path) -> str:
+    """Return a hash of all that makes tables and figures of rows: every file of this package, and the configuration.
 
     Where reports are made in a conda environment, its file is a part of that.
     """
-    root, digest = Path(str(files("kdrbench"))), hashlib.sha256()
+    root, digest = Path(str(files("kdrbench"))), hashlib.sha256(grid.to_json().encode())
     if environment := environment_of(workflow, home, "report"):
         digest.update(environment.read_bytes())
     # Beside byte code, machine code is kept in __pycache__, too.
@@ -251,8 +220,8 @@ def report_sources(workflow: Any, home: Path) -> str:
     return digest.hexdigest()
 
 
-def closing_lines(grid: Grid, results: str, reports: str) -> str:
-    """Return where the reports of a configuration are, and what is still out of date; empty where none was made.
+def closing_line(results: str, reports: str) -> str:
+    """Return where the reports of a configuration are; empty where none was made.
 
     ``results`` and ``reports`` are the folders of its merged tables and of its reports.
     """
@@ -260,12 +229,7 @@ def closing_lines(grid: Grid, results: str, reports: str) -> str:
     if not Path(reports).is_dir():
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
-    stale = stale_jobs(grid, _RESULTS)
-    left = f"\nkdrbench: {stale_in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
-    return (
-        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
-        f"{left}"
-    )
+    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
 
 
 def kept_line(grid: Grid) -> str:
@@ -297,18 +261,17 @@ class PluginCheck:
     place: str
     options: str
 
-    @cached_property
-    def file(self) -> str:
-        """The name of its findings below ``results/checks``, without extension: readable, and its own."""
-        text = json.dumps([self.kind, self.name, self.options])
-        stem = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[-_MOST_LETTERS:]
-        return f"{self.kind}-{stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
     @property
     def words(self) -> str:
         """What is asked, as a shell reads the words of ``kdrbench check``."""
         options = [f"--option={name}={json.dumps(value)}" for name, value in json.loads(self.options).items()]
         return shlex.join([f"--kind={self.kind}", *options, "--", self.name])
+
+    @cached_property
+    def file(self) -> str:
+        """The name of its findings below ``results/checks``, without extension: readable, and its own."""
+        stem = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[-_MOST_LETTERS:]
+        return f"{self.kind}-{stem}-{hashlib.sha256(self.words.encode()).hexdigest()[:8]}"
 
     @property
     def sources_sha256(self) -> str:
@@ -329,7 +292,6 @@ def plugin_checks(config: Config) -> dict[str, PluginCheck]:
 
 
 def _methods(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield kind, name and options of every method, kernel and data set that is run."""
     for experiment in (config["experiments"][name] for name in config["run"]):
         for section, (kind, key) in _SECTIONS.items():
             definitions = config.get(section, {})

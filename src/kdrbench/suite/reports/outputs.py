@@ -12,6 +12,7 @@ from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.archive import manifest_of
 from kdrbench.suite.engine.system import DATA, OPTIMA, PICTURES, Report
+from kdrbench.suite.experiments.results import charted_by
 from kdrbench.suite.reports.records import Config, experiments_of, of_papers, systems_of, table_of
 from kdrbench.suite.systems import system_of
 
@@ -68,12 +69,23 @@ def experiment_figures(config: Config, name: str) -> list[Report]:
 
 def awaited_experiments(config: Config, report: Report) -> frozenset[str]:
     """Return the experiments whose runs a table or figure waits for: those shown, and providers of its needs."""
-    return frozenset((*report.experiments, *(name for need in report.needs for name in providers_of(config, need))))
+    providers = [
+        name for need in report.needs for name in providers_of(config, need) if _concerns(config, name, report)
+    ]
+    return frozenset((*report.experiments, *providers))
 
 
 def providers_of(config: Config, need: str) -> list[str]:
     """Return the experiments whose systems store what reports of other systems need."""
     return [name for name in config["run"] if need in system_of(config["experiments"][name]).provides]
+
+
+def _concerns(config: Config, atlas: str, report: Report) -> bool:
+    """Return whether an atlas may chart a problem of a report: one of the same data and paradigm."""
+    defined = config["experiments"]
+    paradigms = {one.get("paradigm") for one in charted_by(defined[atlas], defined).values()}
+    shown = [one for name in report.experiments if (one := defined[name]).get("paradigm") in paradigms]
+    return any(set(one["datasets"]) & set(defined[atlas]["datasets"]) for one in shown)
 
 
 def optima_file(name: str) -> str:
@@ -96,7 +108,8 @@ def report_sources(config: Config, report: Report, paths: Paths, stored: Iterabl
     datasets = [dataset for name in report.experiments for dataset in config["experiments"][name].get("datasets", ())]
     for need in report.needs:
         if need == OPTIMA:
-            sources += [*map(optima_file, providers_of(config, OPTIMA)), *stored]
+            atlases = {optima_file(name): _concerns(config, name, report) for name in providers_of(config, OPTIMA)}
+            sources += [path for path in (*atlases, *stored) if atlases.get(path, True)]
         elif need == DATA:
             sources += [f"results/{DATA}/{dataset}.npz" for dataset in datasets]
         elif need == PICTURES:

@@ -81,14 +81,7 @@ def owned_cores(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
         _release(held)
 
 
-@contextmanager
-def any_cores(count: int) -> Iterator[tuple[int, ...]]:
-    """Yield no core's number: runs that are not timed share all cores, also with timed ones."""
-    yield ()
-
-
 def _own_folder() -> Path:
-    """Make and return this user's folder of locks; ``InputError`` where it cannot be had."""
     folder = Path(tempfile.gettempdir()) / f"kdrbench-cores-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -167,7 +167,8 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
     processes.follow_parent_in_death(parent, signal.SIGTERM)
     processes.adopt_orphans()
     output = Output()
-    baseline = processes.anonymous_memory()
+    # What a fork shares: all but the pages of files.
+    baseline = processes.status_kib("RssAnon") * 1024
     began, me = time.monotonic(), os.getpid()
     # A signal that arrives before the run has reset the handlers of its guardian waits, then ends the run.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
@@ -199,7 +200,6 @@ def guard(watched: Watched, parent: int, writing: int) -> None:
 
 
 def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Exit, int]:
-    """Wait until the run has ended or exceeds a limit; return that and the most memory seen."""
     handle, prints, look_at = os.pidfd_open(run), True, began + _POLL_S
     meter, most = Meter(), 0
     while True:
@@ -224,7 +224,6 @@ def _watch(run: int, began: float, watched: Watched, output: Output) -> tuple[Ex
 
 
 def _become_run(watched: Watched, guardian: int, output: Output) -> None:
-    """Set the run's process up and run the target."""
     os.setsid()
     processes.follow_parent_in_death(guardian, signal.SIGKILL)
     for name in _STOPS:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
 import socket
-import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 
 from kdrbench.errors import InputError
 
-_LAYOUT = struct.Struct("dd")
 _ASK, _GRANT = b"?", b"!"
 # A time of thirty years, and the bytes that a signed number of 64 bits can hold beside those of the process.
 _MOST = {"time": (1e9, "s"), "memory": (2.0**42, "MiB")}
@@ -45,32 +44,23 @@ class Pauses:
     """
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _LAYOUT.size)
-        self._store(0.0, time.monotonic())
+        # Seconds paused before, and when the present pause began, or 0.
+        self._shared = (ctypes.c_double * 2).from_buffer(mmap.mmap(-1, 16))
+        self._shared[:] = [0.0, time.monotonic()]
 
     def begin(self) -> None:
         """Pause; nothing changes if paused already."""
-        total, since = self._load()
-        if not since:
-            self._store(total, time.monotonic())
+        if not self._shared[1]:
+            self._shared[1] = time.monotonic()
 
     def end(self) -> None:
         """Charge time again."""
-        total, since = self._load()
-        if since:
-            self._store(total + time.monotonic() - since, 0.0)
+        self._shared[:] = [self.total_s(), 0.0]
 
     def total_s(self) -> float:
         """Return the seconds paused up to now."""
-        total, since = self._load()
+        total, since = self._shared
         return total + (time.monotonic() - since if since else 0.0)
-
-    def _load(self) -> tuple[float, float]:
-        total, since = _LAYOUT.unpack_from(self._memory)
-        return total, since
-
-    def _store(self, total: float, since: float) -> None:
-        _LAYOUT.pack_into(self._memory, 0, total, since)
 
 
 class Turn:

@@ -31,7 +31,9 @@ class Meter:
         """Return the most bytes that these processes, all of the run's, were seen to hold up to now."""
         # A process gets no page without a fault. Looking at all pages takes twenty times as long, of a core that a run
         # may be timed on while this one waits.
-        if (faults := sum(map(_page_faults, pids))) != self._faults:
+        stats = (stat_fields(Path(f"/proc/{pid}/stat")) for pid in pids)
+        # Minor and major faults are fields 10 and 12.
+        if (faults := sum(int(fields[7]) + int(fields[9]) for fields in stats if fields)) != self._faults:
             self._faults, self._most = faults, max(self._most, held(pids))
         return self._most
 
@@ -42,12 +44,6 @@ def held(pids: list[int]) -> int:
     private = sum(_add_pages(pid, mapped) for pid in pids)
     # Processes are looked at in turn: with one that is forked or ends meanwhile the sum of shares is wrong.
     return private + sum(min(max(shares, most), reach) for shares, most, reach in mapped.values())
-
-
-def _page_faults(pid: int) -> int:
-    """Return the minor and major page faults of a process, fields 10 and 12."""
-    fields = stat_fields(Path(f"/proc/{pid}/stat"))
-    return int(fields[7]) + int(fields[9]) if fields else 0
 
 
 def _add_pages(pid: int, mapped: _Mapped) -> int:

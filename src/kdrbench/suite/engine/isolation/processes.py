@@ -30,18 +30,12 @@ def follow_parent_in_death(parent: int, number: signal.Signals) -> None:
 
 def limit_memory(memory_mib: float) -> None:
     """Let allocations beyond what is held now plus the limit fail at once (private memory only)."""
-    used_kib = _status_kib("VmData")
+    used_kib = status_kib("VmData")
     limit = int(used_kib * 1024 + memory_mib * MIB)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def anonymous_memory() -> int:
-    """Return the bytes of this process that a fork would share: all but the pages of files."""
-    return _status_kib("RssAnon") * 1024
-
-
 def _is_at_work(pid: int) -> bool:
-    """Return whether a thread of a process has not stopped."""
     return any(
         (fields := stat_fields(path)) and fields[0] not in "TtZX" for path in Path(f"/proc/{pid}/task").glob("*/stat")
     )
@@ -142,7 +136,8 @@ def stat_fields(stat: Path) -> list[str]:
     return text.rpartition(")")[2].split()
 
 
-def _status_kib(name: str) -> int:
+def status_kib(name: str) -> int:
+    """Return a number of ``/proc/self/status``."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 

@@ -13,7 +13,7 @@ import os
 import select
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,14 @@ class Supervised:
             )
         values = json.loads(self._text)
         return ProcessExit(**{**values, "end": Exit(values["end"])})
+
+    def until_end(self) -> Generator[None, None, ProcessExit]:
+        """Yield whenever the run waits for its turn, and then grant it; return how the run ended."""
+        with closing(self):
+            while (ending := self.wait()) is None:
+                yield
+                self.grant_turn()
+        return ending
 
     def grant_turn(self) -> None:
         """Let a run that waits go on."""
