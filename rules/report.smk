@@ -39,11 +39,11 @@ rule papers:
         TRACES,
         outputs.system_tables(GRID.config),
         [f"{R}/merged/{name}.csv" for name in GRID.experiments],
-        [path for job in REPORT_JOBS for path in stored_optima(GRID.config, job)],
+        [path for job in REPORT_JOBS for path in outputs.stored_optima(GRID.config, job)],
         config=f"{R}/config.json",
     output:
         [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
-        [report(f"{REPORTS}/{page}.html", **page_caption(page)) for page in ("claims", "published_vs_ours")],
+        [report(f"{REPORTS}/{page}.html", **outputs.page_caption(page)) for page in ("claims", "published_vs_ours")],
     log:
         f"results/logs/{REPORTS}/papers.log",
     localrule: True
@@ -73,7 +73,7 @@ rule dashboard:
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
-        report(f"{REPORTS}/dashboard.html", **page_caption("dashboard")),
+        report(f"{REPORTS}/dashboard.html", **outputs.page_caption("dashboard")),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
     localrule: True

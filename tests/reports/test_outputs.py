@@ -6,8 +6,8 @@ import pytest
 
 from kdrbench.suite.engine.system import Report
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.report_jobs import captioned, merged_table, page_caption, report_jobs
-from kdrbench.suite.reports.report_jobs import targets as targets_of
+from kdrbench.suite.reports.outputs import captioned, merged_table, page_caption, report_jobs
+from kdrbench.suite.reports.outputs import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}

@@ -95,16 +95,24 @@ def test_bars_count_all_and_add_up(grid):
         assert sum(share.percent for share in bar.shares) == pytest.approx(100)
 
 
+def check_of(title, runs, config):
+    return next(check for check in checks_of(runs, config) if check.title == title)
+
+
 def test_checks_name_the_runs_that_went_wrong(grid):
     config, runs, _ = grid
-    found = {check.name: check for check in checks_of(runs.drop(index=[0, 1]).reset_index(drop=True), config)}
-    assert found["missing"].cases == ["ISM, Wine, Gaussian: 2 of 3 runs"]
-    assert {case.partition(": ")[2] for case in found["failed"].cases} == {"<b>division</b> by zero"}
-    assert found["limited"].cases[0].startswith("GM, Wine, Gaussian kernel, run 0")
-    assert len(found["contaminated"].cases) == len(runs) // 3 - 1
-    assert not found["git_dirty"].cases
+    found = {check.title: check for check in checks_of(runs.drop(index=[0, 1]).reset_index(drop=True), config)}
+    assert found["Missing"].cases == ["ISM, Wine, Gaussian: 2 of 3 runs"]
+    assert {case.partition(": ")[2] for case in found["Failed"].cases} == {"<b>division</b> by zero"}
+    assert found["Stopped at a limit"].cases[0].startswith("GM, Wine, Gaussian kernel, run 0")
+    assert len(found["Shared their core"].cases) == len(runs) // 3 - 1
+    assert not found["Uncommitted sources"].cases
     # No control was run.
-    assert [found[name].is_known for name in ("drifted", "control", "contaminated")] == [True, False, True]
+    assert [found[name].is_known for name in ("Drifted timing", "Worse than random", "Shared their core")] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_no_run_of_a_reference_is_missing(grid):
@@ -115,7 +123,7 @@ def test_no_run_of_a_reference_is_missing(grid):
     solvers = config["solvers"] | {"ism_reference": config["solvers"]["ism"]}
     config = config | {"experiments": config["experiments"] | {name: with_reference}, "solvers": solvers}
     rows = runs[(runs["method"] == "ism") & (runs["run"] == 0)].assign(method="ism_reference")
-    (check,) = [one for one in checks_of(pd.concat([runs, rows], ignore_index=True), config) if one.name == "missing"]
+    check = check_of("Missing", pd.concat([runs, rows], ignore_index=True), config)
     assert check.cases == []
 
 
@@ -126,7 +134,7 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
     config["solvers"]["ism"] = {"method": "ism", "settings": settings}
     solved = runs["method"].isin(["ism", "dg"])
     runs.loc[solved, ["stationarity", "optimality"]] = [6e-3, "not_stationary"]
-    (check,) = [check for check in checks_of(runs, config) if check.name == "audited"]
+    check = check_of("Reported as converged, not stationary", runs, config)
     # By the paper's rule ISM ends above it too, and does not say otherwise.
     assert {case.partition(",")[0] for case in check.cases} == {"DG"}
     assert len(check.cases) == int((runs["method"] == "dg").sum())
@@ -140,10 +148,12 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
 
 def test_drift_is_listed_where_it_was_measured(grid):
     config, runs, _ = grid
-    unknown = next(check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted")
+    unknown = next(
+        check for check in checks_of(runs.drop(columns="drifted"), config) if check.title == "Drifted timing"
+    )
     assert not unknown.is_known
     runs["drifted"] = [True] + [False] * (len(runs) - 1)
-    (check,) = [check for check in checks_of(runs, config) if check.name == "drifted"]
+    check = check_of("Drifted timing", runs, config)
     assert len(check.cases) == 1
 
 
@@ -155,7 +165,11 @@ def test_what_loses_to_random_is_listed():
     ]
     config = grid_config(["e"], solvers=["ism", "dg", "chance"])
     config["solvers"]["chance"] = {"method": "start_alone", "start": "random"}
-    (check,) = [check for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config) if check.name == "control"]
+    (check,) = [
+        check
+        for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config)
+        if check.title == "Worse than random"
+    ]
     assert check.is_known
     assert check.cases == ["DG, Wine, Gaussian: cost -4, chance -5"]
 
@@ -197,7 +211,7 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     rows = pd.concat([every_run, every_run.tail(1).assign(variant="aligned")])
     assert counts_of(rows)[0] == counts[0]
     assert counts_of(every_run.tail(1)) == ["1 run", "1 result", "1 experiment", "1 data set"]
-    (failed,) = [check for check in checks_of(every_run, config) if check.name == "failed"]
+    failed = check_of("Failed", every_run, config)
     assert failed.cases[-1] == "DNE, Iris, run 0: no"
     data = run_data(every_run)
     json.dumps(data, allow_nan=False)
@@ -300,7 +314,7 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     cells, axes = Cells(config), ("cost", "wine", "gaussian", "ism")
     known = Entry("-1311", -1311.123456789012, detail="Cost", axes=axes)
     assert [cells.add("first", known, True), cells.add("first", known, True)] == [0, 0]
-    assert cells.of_runs("first", axes, "Cost") == 1
+    assert cells.place("first", axes, "Cost") == 1
     assert cells.add("first", Entry("words"), False) is None
     assert cells.add("first", Entry("7 s"), True) == 2
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import render_html
 from kdrbench.suite.systems.atlas import tables as atlas
@@ -77,7 +77,7 @@ class Charts:
         return sentences(self.cells(), whole_config())
 
     def page(self):
-        (report,) = experiment_tables(whole_config(), "atlas")
+        (report,) = list(tables_of(whole_config(), "atlas").values())
         return atlas.page(Source(report, self.runs, whole_config(), Path("nowhere")))
 
 
@@ -257,7 +257,7 @@ def test_shares_have_exact_intervals():
 
 def chart_of(charts, tmp_path):
     config = whole_config() | {"run": ["atlas"]}
-    (report,) = experiment_figures(config, "atlas")
+    (report,) = list(figures_of(config, "atlas").values())
     return atlas.chart_of(Source(report, charts.runs, config, tmp_path))
 
 

@@ -12,7 +12,7 @@ from kdrbench.errors import DamagedError
 from kdrbench.reduction.methods import METHODS
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.tables.table import render_html, render_latex
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
@@ -75,7 +75,9 @@ def test_every_kernel_projection_has_its_headlines_ours_first():
 
 
 def test_an_experiment_has_its_tables_and_each_can_be_written():
-    (first, *_) = reports = experiment_tables({"experiments": {"league": experiment()}, "run": ["league"]}, "league")
+    (first, *_) = reports = list(
+        tables_of({"experiments": {"league": experiment()}, "run": ["league"]}, "league").values()
+    )
     tables = [league_table(name, "league", made_up(), experiment()) for name in NAMES]
     assert [report.name for report in reports] == [table.name for table in tables] == NAMES
     assert (first.figures, {report.kind for report in reports}) == (("league",), {"league"})
@@ -225,7 +227,7 @@ def test_angles_between_folds_are_those_of_scipy():
 
 def chart_of(runs, folder):
     config = {"experiments": {"league": experiment()}, "run": ["league"]}
-    (report,) = experiment_figures(config, "league")
+    (report,) = list(figures_of(config, "league").values())
     return figure.chart_of(Source(report, runs, config, folder))
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source, make_chart
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, report_sources
+from kdrbench.suite.reports.outputs import figures_of, report_sources, tables_of
 from kdrbench.suite.systems.league.figures import STYLES
 from kdrbench.suite.systems.noise import tables as figure
 from kdrbench.suite.systems.noise.tables import called_real, noise_table
@@ -56,7 +56,7 @@ def test_draws_without_a_number_are_not_counted():
 
 
 def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
-    (report,), (drawn,) = experiment_tables(config(), "noise"), experiment_figures(config(), "noise")
+    (report,), (drawn,) = list(tables_of(config(), "noise").values()), list(figures_of(config(), "noise").values())
     assert (report.figures, drawn.kind) == (("noise",), "noise")
     assert report_sources(config(), drawn, lambda *_: ["a file"]) == []
     (tmp_path / "merged").mkdir()
@@ -66,7 +66,7 @@ def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
 
 
 def test_the_figure_shows_accuracies_and_p_values_by_method():
-    (report,) = experiment_figures(config(), "noise")
+    (report,) = list(figures_of(config(), "noise").values())
     runs = rows()
     accuracies, p_values = figure.chart_of(Source(report, runs, config(), None)).panels
     lda, mine = accuracies.series

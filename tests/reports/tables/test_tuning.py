@@ -9,7 +9,7 @@ from scipy.stats import wilcoxon
 
 from kdrbench.suite.findings.answers import answer_of
 from kdrbench.suite.reports.making import make_table
-from kdrbench.suite.reports.outputs import experiment_tables
+from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.systems.league.rules import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence, tuning_table
 from support.configs import whole_config
@@ -113,9 +113,9 @@ def test_where_nothing_plays_by_both_rules_the_table_says_so():
 def test_a_tuned_league_stands_beside_that_on_the_same_folds():
     assert fixed_beside(config(), "league_small_tuned") == "league_small"
     assert fixed_beside(config(), "league_small") is None
-    tables = [report.name for report in experiment_tables(config(), "league_small_tuned")]
+    tables = [report.name for report in list(tables_of(config(), "league_small_tuned").values())]
     assert tables[-1] == "league_small_tuned_tuning"
-    assert not any("tuning" in report.name for report in experiment_tables(config(), "league_small"))
+    assert not any("tuning" in report.name for report in list(tables_of(config(), "league_small").values()))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
         "kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
     )
     monkeypatch.setattr("kdrbench.suite.systems.league.tuning.sections_of_runs", lambda _: [])
-    report = experiment_tables(config(), "league_small_tuned")[-1]
+    report = list(tables_of(config(), "league_small_tuned").values())[-1]
     table, _ = make_table(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
     runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)

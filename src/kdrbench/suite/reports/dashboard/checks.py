@@ -32,19 +32,16 @@ from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, me
 class Check:
     """The cases in which something is wrong, in words; ``is_known`` is false where the records cannot tell."""
 
-    name: str
     title: str
     meaning: str
     cases: list[str] = field(default_factory=list)
     is_known: bool = True
 
 
-_UNCONVERGED = "Runs that stopped by their method's own rule before reaching its tolerance."
 _AUDITED = (
     "Runs that reported convergence without having converged, by solvers without a published stopping rule. "
     + CONVERGED_MEANS
 )
-_RANDOM = "Cells whose mean cost or quality is worse than that of a random projection."
 # By column of the rows; they are known where the column is recorded.
 _FLAGS = {
     "contaminated": ("Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."),
@@ -66,28 +63,26 @@ def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
     status = runs["status"].astype(str)
     own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
     has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
-    chosen = (
-        ("failed", "Failed", "Runs that ended with an error or were killed.", status == Status.FAILED),
-        ("limited", "Stopped at a limit", "Tables give a bound, not a number.", status.isin(LIMITS)),
-        ("skipped", "Skipped", "Runs that were not started.", status == Status.SKIPPED),
-        (
-            "unconverged",
-            "Ended without converging",
-            _UNCONVERGED,
-            status.isin({str(Status.STALLED), str(Status.MAX_ITERATIONS)}),
-        ),
-        (
-            "audited",
-            "Reported as converged, not stationary",
-            _AUDITED,
-            (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule),
-        ),
-    )
+    unconverged = "Runs that stopped by their method's own rule before reaching its tolerance."
+    audited = (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule)
+    chosen = {
+        ("Failed", "Runs that ended with an error or were killed."): status == Status.FAILED,
+        ("Stopped at a limit", "Tables give a bound, not a number."): status.isin(LIMITS),
+        ("Skipped", "Runs that were not started."): status == Status.SKIPPED,
+        ("Ended without converging", unconverged): status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
+        ("Reported as converged, not stationary", _AUDITED): audited,
+    }
+    losing = "Cells whose mean cost or quality is worse than that of a random projection."
     return [
-        Check("missing", "Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
-        *(Check(name, title, meaning, _names(runs, rows)) for name, title, meaning, rows in chosen),
-        Check("control", "Worse than random", _RANDOM, list(_losing(runs, config)), has_control),
-        *(_flagged(runs, column) for column in _FLAGS),
+        Check("Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
+        *(Check(*words, _names(runs, rows)) for words, rows in chosen.items()),
+        Check("Worse than random", losing, list(_losing(runs, config)), has_control),
+        *(
+            Check(*words, _names(runs, runs[column].astype(str) == "True"))
+            if column in runs and runs[column].notna().any()
+            else Check(*words, is_known=False)
+            for column, words in _FLAGS.items()
+        ),
     ]
 
 
@@ -99,20 +94,13 @@ def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
         for one in plugin["findings"]
         if one["fault"]
     ]
-    return Check("plugins", "Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", cases)
+    return Check("Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", cases)
 
 
 def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
     """Return the chosen runs by name, with their messages."""
     rows = runs[chosen].to_dict("records")
     return [run_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
-
-
-def _flagged(runs: pd.DataFrame, column: str) -> Check:
-    title, meaning = _FLAGS[column]
-    if column not in runs or runs[column].isna().all():
-        return Check(column, title, meaning, is_known=False)
-    return Check(column, title, meaning, _names(runs, runs[column].astype(str) == "True"))
 
 
 def _missing(runs: pd.DataFrame, config: Config) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -51,43 +52,29 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
 
     Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
     """
-    counted = judged(line for line in comparisons if line.first)
-    verdicts = [str(verdict) for verdict in COUNTED]
+    lines, verdicts = judged(line for line in comparisons if line.first), [str(verdict) for verdict in COUNTED]
     bars = []
-    for paper in dict.fromkeys(line.paper for line in counted):
-        name = paper_label(paper)
-        groups = {name: [line for line in counted if line.paper == paper]}
-        for line in groups[name]:
-            groups.setdefault(f"{name}, {place_label(line.table)}, {line.setting}", []).append(line)
-        run = {
-            title: group
-            for title, group in groups.items()
-            if any(line.verdict is not Verdict.NOT_RUN for line in group)
-        }
-        shown = {name: groups[name]} | (run if len(groups) > 2 else {})
-        bars += [bar_of(title, [str(line.verdict) for line in group], verdicts) for title, group in shown.items()]
+    for paper, name in {line.paper: paper_label(line.paper) for line in lines}.items():
+        own = [line for line in lines if line.paper == paper]
+        places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
+        tables = _bars(places, (str(line.verdict) for line in own), verdicts)
+        run = [bar for bar in tables if any(one.count for one in bar.shares if one.name != Verdict.NOT_RUN)]
+        bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
     return bars
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:
     """Return whether the differences that the papers' tables show come out, a paper at a time."""
     shown = [line for line in comparisons if line.first and line.effect]
-    order = [str(effect) for effect in EFFECTS]
-    groups: dict[str, list[str]] = {}
-    for line in shown:
-        what = "ratios of times" if line.metric == "time_s" else "other effects"
-        groups.setdefault(f"{paper_label(line.paper)}, {what}", []).append(str(line.effect))
-    return [bar_of(title, effects, order) for title, effects in groups.items()]
+    kinds = ("ratios of times" if line.metric == "time_s" else "other effects" for line in shown)
+    titles = [f"{paper_label(line.paper)}, {kind}" for line, kind in zip(shown, kinds, strict=True)]
+    return _bars(titles, (str(line.effect) for line in shown), [str(effect) for effect in EFFECTS])
 
 
 def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     """Return the claims by decision: all, then a paper at a time."""
-    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
-    for claim in claims:
-        groups["All claims"].append(claim["verdict"])
-        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
-    order = [str(decision) for decision in Decision]
-    return [bar_of(title, verdicts, order) for title, verdicts in groups.items()]
+    titles = ["All claims"] * len(claims) + [paper_label(claim["paper"]) for claim in claims]
+    return _bars(titles, [claim["verdict"] for claim in claims] * 2, [str(decision) for decision in Decision])
 
 
 def percent_label(percent: float) -> str:
@@ -99,9 +86,16 @@ def percent_label(percent: float) -> str:
 
 def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
     """Return a bar of how often each name of ``order`` comes."""
-    counts = Counter(names)
-    total = len(names)
+    counts, total = Counter(names), len(names)
     return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+
+
+def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
+    """Return the bar of each title, of the names beside it."""
+    groups: dict[str, list[str]] = {}
+    for title, name in zip(titles, names, strict=True):
+        groups.setdefault(title, []).append(name)
+    return [bar_of(title, of_title, order) for title, of_title in groups.items()]
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
@@ -122,10 +116,9 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
-    found = pd.DataFrame({"experiment": runs["experiment"], "ending": endings_found(runs)})
-    groups = [("All results", found), *found.groupby("experiment", sort=False)]
-    endings = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == name).any()]
-    return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
+    endings = list(endings_found(runs))
+    order = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if name in endings]
+    return _bars(["All results"] * len(endings) + list(runs["experiment"]), endings * 2, order)
 
 
 def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, list[Answer]]:
@@ -140,11 +133,9 @@ def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, lis
 
 def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]) -> list[str]:
     """Return which experiments have no run, and how many printed numbers belong to no experiment that was run."""
-    absent = [name for name in config["run"] if name not in set(runs["experiment"])]
-    lines = [f"No run of {name}." for name in absent]
+    lines = [f"No run of {name}." for name in config["run"] if name not in set(runs["experiment"])]
     for paper in dict.fromkeys(line.paper for line in comparisons):
         printed = [line for line in comparisons if line.paper == paper and line.first]
-        missing = sum(line.verdict is Verdict.NOT_RUN for line in printed)
-        if missing:
+        if missing := sum(line.verdict is Verdict.NOT_RUN for line in printed):
             lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'printed number')} not run.")
     return lines
