@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 
 from kdrbench.errors import KdrbenchError, in_words
 from kdrbench.suite.conformance.common import Check, Contract, Fault, Finding
@@ -39,28 +40,27 @@ def ask_apart(check: Check, time_limit_s: float) -> Finding:
 
 
 def _ask(check: Check) -> tuple[str, str]:
-    said = ("", "")
     try:
         check.ask()
     except Fault as fault:
-        said = (fault.what, fault.advice)
+        return fault.what, fault.advice
     except KdrbenchError as error:
-        said = (str(error), check.advice)
+        return str(error), check.advice
     except BaseException as error:
         place = _place_of(error)
-        said = (f"it raised {in_words(error)}{place}", _RAISED if place else check.advice)
-    sys.stdout.flush()
-    return said
+        return f"it raised {in_words(error)}{place}", _RAISED if place else check.advice
+    finally:
+        sys.stdout.flush()
+    return "", ""
 
 
 def _place_of(error: BaseException) -> str:
     """Return the line of the plug-in's own file, which is the last one that is not a library's."""
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
         if not name.startswith(("<", str(_OWN))) and "site-packages" not in name:
-            place = f" (line {trace.tb_lineno} of {Path(name).name})"
-        trace = trace.tb_next
+            place = f" (line {line} of {Path(name).name})"
     return place
 
 

@@ -104,6 +104,18 @@ class Contract(ABC):
         checks = {**self.checks, **self._common}
         return [Check(name, getattr(self, f"_check_{name.lower().replace(' ', '_')}"), checks[name]) for name in checks]
 
+    def _checked(self, method: str, *arguments: str) -> Any:
+        """Return the plug-in: its options must be sound, and its method take the arguments by position."""
+        plugin, listed = self._build(), ", ".join(arguments)
+        check_options(type(plugin))
+        try:
+            inspect.signature(getattr(plugin, method)).bind(*arguments)
+        except TypeError as error:
+            raise Fault(
+                f"{method} cannot be called with {listed}: {error}", f"write def {method}(self, {listed})"
+            ) from error
+        return plugin
+
     def _check_determinism(self) -> None:
         _seed_all(1)
         plugin = self._build()
@@ -188,20 +200,9 @@ def check_options(plugin: Any) -> None:
         if option.default is MISSING and option.default_factory is MISSING:
             raise Fault(f"the option {option.name} has no default", f"write {option.name}: <type> = <value>")
         try:
-            json.dumps(None if option.default is MISSING else option.default)
+            json.dumps(option.default if option.default_factory is MISSING else None)
         except (TypeError, ValueError) as error:
             raise Fault(
                 f"the option {option.name} has the default {option.default!r}, which no configuration can hold",
                 "let options be numbers, words, true or false, None, or lists of these",
             ) from error
-
-
-def check_signature(method: Any, name: str, arguments: tuple[str, ...]) -> None:
-    """Raise :class:`Fault` unless the bound method takes the arguments by position."""
-    try:
-        inspect.signature(getattr(method, name)).bind(*arguments)
-    except TypeError as error:
-        raise Fault(
-            f"{name} cannot be called with {', '.join(arguments)}: {error}",
-            f"write def {name}(self, {', '.join(arguments)})",
-        ) from error

@@ -23,7 +23,6 @@ from kdrbench.suite.conformance.common import (
     Contract,
     Fault,
     check_options,
-    check_signature,
     features_and_labels,
     some_projection,
 )
@@ -147,9 +146,7 @@ class LearnerContract(Contract):
         return (plugin.fit(*arrays),)
 
     def _check_api(self) -> None:
-        learner = self._build()
-        check_options(type(learner))
-        check_signature(learner, "fit", ("features", "labels"))
+        self._checked("fit", "features", "labels")
 
     def _check_map(self) -> None:
         features, labels = features_and_labels()
@@ -188,8 +185,7 @@ class DataContract(Contract):
 
     def _check_api(self) -> None:
         if not self.is_registered:
-            check_options(load_method("data set", self.place, {}, OF_DATA))
-            check_signature(self._build(), "load", ())
+            self._checked("load")
 
     def _check_values(self) -> None:
         dataset = self._load()
@@ -222,11 +218,8 @@ class BaselineContract(Contract):
         return (np.asarray(plugin.cluster(features, N_CLASSES, 2, rng)),)
 
     def _check_api(self) -> None:
-        baseline = self._build()
-        check_options(type(baseline))
-        work = WORK[baseline.task]
-        second = "n_clusters" if work == "cluster" else "labels"
-        check_signature(baseline, work, ("features", second, "n_components", "rng"))
+        work = WORK[self._build().task]
+        self._checked(work, "features", "n_clusters" if work == "cluster" else "labels", "n_components", "rng")
 
     def _check_labels(self) -> None:
         features, codes = features_and_labels()

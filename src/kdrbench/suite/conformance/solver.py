@@ -23,8 +23,6 @@ from kdrbench.suite.conformance.common import (
     Check,
     Contract,
     Fault,
-    check_options,
-    check_signature,
     features_and_labels,
     some_projection,
 )
@@ -50,27 +48,21 @@ class Watch(IterationMonitor):
         super().__init__(max_iterations)
         self.problem, self.referee = problem, problem.fresh()
         self.values: list[float] = []
-        self.asked = self.asked_again = 0
-        self.calls_at_stop: int | None = None
-        self._calls_before = self._longest = 0
+        # How often an oracle was called before each question, and before the first answer that says stop.
+        self.calls_before: list[int] = []
+        self.asked_again, self.calls_at_stop = 0, -1
 
     def keep_going(self, iterate: Iterate) -> bool:
         """Look at the iterate; the answer is the iteration limit's."""
         projection = iterate() if callable(iterate) else iterate
-        check_projection(f"iterate {self.asked}", projection, self.problem.n_features)
+        check_projection(f"iterate {len(self.values)}", projection, self.problem.n_features)
         self.values.append(self.referee.value(projection))
-        self.asked += 1
-        self._longest, self._calls_before = self.longest_stretch, self.calls
-        self.asked_again += self.calls_at_stop is not None
+        self.calls_before.append(self.calls)
+        self.asked_again += self.calls_at_stop >= 0
         going = super().keep_going(iterate)
-        if not going and self.calls_at_stop is None:
+        if not going and self.calls_at_stop < 0:
             self.calls_at_stop = self.calls
         return going
-
-    @property
-    def longest_stretch(self) -> int:
-        """The most oracle calls between two questions, or since the last one."""
-        return max(self._longest, self.calls - self._calls_before)
 
     @property
     def calls(self) -> int:
@@ -120,11 +112,8 @@ class SolverContract(Contract):
         return [one for one in super().all_checks() if one.name not in left_out]
 
     def _check_api(self) -> None:
-        solver = self._build()
-        check_options(type(solver))
-        if not isinstance(solver.requires, frozenset | set) or not all(
-            isinstance(name, str) for name in solver.requires
-        ):
+        solver = self._checked("run", "problem", "start", "monitor")
+        if not isinstance(solver.requires, frozenset | set) or not all(isinstance(one, str) for one in solver.requires):
             raise Fault(
                 f"requires is {solver.requires!r}",
                 'write requires: ClassVar[frozenset[str]] = frozenset({"value", "gradient"})',
@@ -132,32 +121,35 @@ class SolverContract(Contract):
         try:
             check_oracles(solver, _problem(KERNELS[0]))
         except InputError as error:
-            raise Fault(
-                str(error), "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
-            ) from error
-        check_signature(solver, "run", ("problem", "start", "monitor"))
+            oracles = "oracles are value, gradient, value_and_gradient, hessian_vector, hessian and surrogate"
+            raise Fault(str(error), oracles) from error
 
     def _check_feasibility(self) -> None:
-        solver = self._build()
         for definition in KERNELS:
             for n_components in (1, 2, 6):
-                result = _solved(solver, definition, n_components)[0]
+                result, _ = _solved(self._build(), definition, n_components)
                 if not isinstance(result.message, str) or not result.message:
                     raise Fault("the outcome has no message", "say why it ended: SolverOutcome(W, status, 'settled')")
 
     def _check_limits(self) -> None:
         solver = self._build()
-        _asks_often(solver)
+        for definition in KERNELS:
+            _, watch = _solved(solver, definition, 2)
+            stretch = int(np.diff([0, *watch.calls_before, watch.calls]).max())
+            if watch.values and stretch > _MANY_CALLS:
+                raise Fault(
+                    f"it calls oracles {stretch} times without asking monitor.keep_going; so long a limit is overrun, "
+                    "and the trace has a hole",
+                    "ask once an iterate; of a library's optimiser, in its callback",
+                )
         for limit in (0, 1, 2):
-            problem = _problem(KERNELS[0])
-            watch = Watch(problem, limit)
-            result = solve(solver, problem, some_projection(6, 2), watch)
-            if not watch.asked:
+            result, watch = _solved(solver, KERNELS[0], 2, limit)
+            if not watch.values:
                 raise Fault(
                     "it never asks monitor.keep_going, so no limit can stop it and no trace is kept",
                     "loop as `while monitor.keep_going(projection):`",
                 )
-            if watch.calls_at_stop is None:
+            if watch.calls_at_stop < 0:
                 continue
             if watch.asked_again > _FEW_CALLS:
                 raise Fault(
@@ -165,9 +157,9 @@ class SolverContract(Contract):
                     f"{counted(watch.asked_again, 'time')} more",
                     "leave the loop at the first false, and return the iterate you have",
                 )
-            if watch.calls - watch.calls_at_stop > _FEW_CALLS:
+            if (calls := watch.calls - watch.calls_at_stop) > _FEW_CALLS:
                 raise Fault(
-                    f"it calls oracles {watch.calls - watch.calls_at_stop} times after keep_going has answered false",
+                    f"it calls oracles {calls} times after keep_going has answered false",
                     "return at once: whatever is done now is beyond the limit",
                 )
             if result.status is not watch.stop_status:
@@ -177,11 +169,9 @@ class SolverContract(Contract):
                 )
 
     def _check_convergence(self) -> None:
-        solver = self._build()
         for definition in KERNELS:
-            result, watch = _solved(solver, definition, 2)
-            gradient = watch.referee.gradient(result.projection)
-            found = relative_stationarity(result.projection, gradient)
+            result, watch = _solved(self._build(), definition, 2)
+            found = relative_stationarity(result.projection, watch.referee.gradient(result.projection))
             if result.status is Status.CONVERGED and not is_stationary(found):
                 raise Fault(
                     f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
@@ -190,13 +180,12 @@ class SolverContract(Contract):
                 )
 
     def _check_monotone(self) -> None:
-        solver = self._build()
         for definition in KERNELS:
-            _, watch = _solved(solver, definition, 2)
+            _, watch = _solved(self._build(), definition, 2)
             values = np.array(watch.values)
-            drop = float(np.max(values[:-1] - values[1:], initial=0.0))
-            if drop > _ROUNDING * float(np.abs(values).max()):
-                step = int(np.argmax(values[:-1] - values[1:]))
+            drops = values[:-1] - values[1:]
+            if np.max(drops, initial=0.0) > _ROUNDING * float(np.abs(values).max()):
+                step = int(np.argmax(drops))
                 raise Fault(
                     f"it says that it is monotone, and F falls from {values[step]:.9g} to {values[step + 1]:.9g} at "
                     f"iterate {step + 1} with the {definition['family']} kernel",
@@ -204,23 +193,14 @@ class SolverContract(Contract):
                 )
 
 
-def _asks_often(solver: Solver) -> None:
-    for definition in KERNELS:
-        _, watch = _solved(solver, definition, 2)
-        if watch.longest_stretch > _MANY_CALLS:
-            raise Fault(
-                f"it calls oracles {watch.longest_stretch} times without asking monitor.keep_going; so long a limit is "
-                "overrun, and the trace has a hole",
-                "ask once an iterate; of a library's optimiser, in its callback",
-            )
-
-
 def _problem(definition: Mapping[str, Any]) -> Problem:
     features, labels = features_and_labels()
     return supervised_problem(features, labels, build_kernel(definition, features, 2))
 
 
-def _solved(solver: Solver, definition: Mapping[str, Any], n_components: int) -> tuple[SolverResult, Watch]:
+def _solved(
+    solver: Solver, definition: Mapping[str, Any], n_components: int, limit: int = _MOST_ITERATIONS
+) -> tuple[SolverResult, Watch]:
     problem = _problem(definition)
-    watch = Watch(problem)
+    watch = Watch(problem, limit)
     return solve(solver, problem, some_projection(problem.n_features, n_components), watch), watch
