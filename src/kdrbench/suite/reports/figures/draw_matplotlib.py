@@ -54,7 +54,8 @@ _LINES: dict[Line, Any] = {
     Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
     Line.TWO_DASHES: (0, (4, 2, 4, 6)),
     Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
-    **{line: (0, line.lengths) for line in Line if line.lengths},
+    Line.DOTS: (0, (2, 4)),
+    Line.TWO_DOTS: (0, (2, 3, 2, 9)),
 }
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
@@ -213,7 +214,7 @@ def _draw_points(axes: Axes, series: Series) -> Artist:
         marker=_SYMBOLS[symbol],
         markersize=3,
         color=series.hue,
-        linewidth=0.4 if series.faint else 0.7 if series.line.lengths else 1.2,
+        linewidth=0.4 if series.faint else 0.7 if series.line.is_thin else 1.2,
         alpha=0.3 if series.faint else 1.0,
         drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
         label=series.key,

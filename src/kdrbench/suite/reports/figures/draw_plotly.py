@@ -89,7 +89,7 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
         series = series.thinned(_POINTS_OF_A_RUN if series.faint else _POINTS)
     line = {
         "color": series.hue,
-        "width": 1.0 if series.faint else 1.3 if series.line.lengths else 2.2,
+        "width": 1.0 if series.faint else 1.3 if series.line.is_thin else 2.2,
         "dash": str(series.line),
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }
