@@ -21,10 +21,9 @@ from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
 from kdrbench.suite.reports.figures.chart import Axis, Chart, Panel, Series
 from kdrbench.suite.reports.figures.draw_plotly import legend_of
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
-from support.report_rows import kpca_run, run, traced_runs
+from support.report_rows import kpca_run, run
 
 # Readers open it from disk.
 MOST_BYTES = 6e6
@@ -248,16 +247,6 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(small):
     assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", unpacked(shown, "quality"))
 
 
-def test_the_first_screen_asks_answers_and_compares(grid):
-    config, runs, folder = grid
-    shown = render_dashboard(runs, config, folder, [], Parts())
-    overview = shown.split('id="overview"')[1].split("</section>")[0]
-    assert overview.index("Which solver reaches the lowest cost") < overview.index("How the runs ended")
-    assert "reaches the best known cost within 1e-6 in" in overview
-    matrix = overview.split('<table class="matrix"')[1].split("</table>")[0]
-    assert matrix.count('<td class="tip"') == 8 * (1 + 4)
-
-
 def test_nothing_empty_is_shown(small):
     config, runs, folder = small
     empty = Parts([replace(bar_chart(), name="none", panels=[])], [replace(extra_table(), name="none", blocks=[])])
@@ -371,28 +360,9 @@ def test_what_is_not_there_has_no_column_line_or_entry(tmp_path):
     assert "1e-2:" not in overview
 
 
-def test_cells_that_were_timed_say_so(tmp_path):
-    runs = traced_runs(tmp_path, {"ism": [[(1.0, -100.0)]] * 3, "dg": [[(2.0, -100.0)]] * 3})
-    config = grid_config(["e"], solvers=["ism", "dg"], datasets=["wine"])
-    shown = render_dashboard(all_runs({"ikdr": runs}), config, tmp_path, [], Parts())
-    assert re.findall(r"1e-2: ([0-9]+)", shown.split('<table class="matrix"')[1]) == ["1", "2"]
-
-
-def test_abbreviations_are_spelled_out_once(tmp_path):
-    overview = overview_of(tmp_path, ["dg", "sm"], ["wine"])
-    assert overview.count("DG: Dimension Growth; SM: gradient steps on the Stiefel manifold.") == 1
-
-
 def test_a_series_without_points_has_no_entry():
     drawn = Series("a", [1.0, 2.0], [float("nan"), 3.0])
     panels = [Panel("1", Axis("x"), Axis("y"), [drawn]), Panel("2", Axis("x"), Axis("y"), [replace(drawn, label="b")])]
     panels[0].series.extend([Series("c", [], []), Series("d", [1.0], [float("nan")])])
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels))] == ["a", "b"]
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels), 1)] == ["a"]
-
-
-def test_what_verdicts_mean_is_a_table(small):
-    config, runs, folder = small
-    shown = render_dashboard(runs, config, folder, compare({"ikdr": runs}, config), Parts())
-    table = shown.split("What the verdicts mean</caption>")[1].split("</table>")[0]
-    assert re.findall(r'class="badge [a-z-]+">([a-z ]+)<', table) == [*VERDICT_MEANINGS]

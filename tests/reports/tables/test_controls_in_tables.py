@@ -6,7 +6,6 @@ import pandas as pd
 from click.testing import CliRunner
 
 from kdrbench.suite.commands.reports import reports
-from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.cells import COMPONENTS
 from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import run
@@ -45,10 +44,6 @@ RUNS = pd.DataFrame(
 
 def best(cells):
     return {(row.metric, row.method) for row in cells if row.best}
-
-
-def test_the_controls_of_an_experiment_are_those_it_runs():
-    assert controls_of("e", CONFIG) == {"random"}
 
 
 def test_a_control_is_not_the_best_and_the_next_one_is():

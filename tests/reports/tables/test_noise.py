@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from kdrbench.suite.reports.making import Source, make_chart
-from kdrbench.suite.reports.outputs import figures_of, report_sources, tables_of
+from kdrbench.suite.reports.making import Source
+from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league.figures import STYLES
 from kdrbench.suite.systems.noise import tables as figure
 from kdrbench.suite.systems.noise.tables import called_real, noise_table
@@ -53,16 +53,6 @@ def test_draws_without_a_number_are_not_counted():
         entry.text for entry in noise_table("noise", rows(**failed), config()["experiments"]["noise"]).rows[0][2:]
     ] == ["20", *"-----"]
     assert called_real(rows(**failed)[:20]) == "-"
-
-
-def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
-    (report,), (drawn,) = list(tables_of(config(), "noise").values()), list(figures_of(config(), "noise").values())
-    assert (report.figures, drawn.kind) == (("noise",), "noise")
-    assert report_sources(config(), drawn, lambda *_: ["a file"]) == []
-    (tmp_path / "merged").mkdir()
-    rows().to_csv(tmp_path / "merged/noise.csv", index=False)
-    chart = make_chart("noise", config(), tmp_path, tmp_path)
-    assert [panel.title for panel in chart.panels] == ["accuracy", "test"]
 
 
 def test_the_figure_shows_accuracies_and_p_values_by_method():
