@@ -129,7 +129,7 @@ def test_targets_are_experiments_tables_and_figures():
     assert targets["kpca_table1"] == [f"reports/kpca_table1.{kind}" for kind in ("tex", "html", "csv", "json")]
     assert "kpca_table2" not in targets
     assert "reports/low_rank_text.html" in targets["lowrank_text"]
-    assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json", "txt")]
+    assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json")]
     assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
 
 

@@ -25,7 +25,7 @@ from kdrbench.suite.systems import system_of
 # Words of `kdrbench reports` that name figures begin like their files among the reports.
 FIGURE_FOLDER = "figures/"
 _TABLE_KINDS = ("tex", "html", "csv", "json")
-_FIGURE_KINDS = ("pdf", "png", "json", "txt")
+_FIGURE_KINDS = ("pdf", "png", "json")
 # Lists on all that is run, with the kinds of their files.
 _LISTS = {"published_vs_ours": ("csv", "html"), "claims": ("html", "json")}
 # Pages on all that is run in Snakemake's report: chapter, what it shows.

@@ -1,4 +1,4 @@
-"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data and their caption beside them.
+"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data beside them.
 
 A figure is as wide as a column of a two-column paper where it has one column of panels, and as wide as the page else.
 """
@@ -78,17 +78,11 @@ _LETTERS_IN_A_ROW = 32
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
-    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
+    """Write ``stem`` as .pdf, .png and .json; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
     for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
-    for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
-        write_text(stem.parent / f"{stem.name}.{kind}", text)
-
-
-def caption_of(chart: Chart) -> str:
-    """Return the title and the caption as lines of text, for the paper that the figure goes into."""
-    return "\n".join(textwrap.wrap(f"{chart.title.rstrip('.')}. {chart.caption}".removeprefix(". "), 100)) + "\n"
+    write_text(stem.parent / f"{stem.name}.json", chart.to_json())
 
 
 @mpl.rc_context(_STYLE)
