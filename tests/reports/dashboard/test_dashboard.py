@@ -12,14 +12,13 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
-from kdrbench.suite.reports.dashboard.cells import Cells
-from kdrbench.suite.reports.dashboard.checks import checks_of
-from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of, shares_of, touched
+from kdrbench.suite.reports.dashboard.overview import checks_of, counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
-from kdrbench.suite.reports.dashboard.rendering import sort_key
+from kdrbench.suite.reports.dashboard.rendering import Cells, percent_label, sort_key
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.reports.figures.chart import Axis, Chart, Panel, Series
-from kdrbench.suite.reports.figures.draw_plotly import legend_of
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
@@ -366,3 +365,22 @@ def test_a_series_without_points_has_no_entry():
     panels[0].series.extend([Series("c", [], []), Series("d", [1.0], [float("nan")])])
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels))] == ["a", "b"]
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels), 1)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
+)
+def test_a_share_of_something_is_never_nothing(percent, words):
+    assert percent_label(percent) == words
+
+
+def test_a_panel_without_points_says_so():
+    axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
+    full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
+    chart = Chart("c", "C", "C.", [full, empty], 2)
+    assert [[text.get_text() for text in axes.texts] for axes in draw(chart).axes] == [[], [NOTHING]]
+    shown, said = plotly_panels(chart)
+    assert "annotations" not in shown["layout"]
+    assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
+    assert said["layout"]["xaxis"] == {"visible": False}

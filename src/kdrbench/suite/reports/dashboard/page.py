@@ -22,9 +22,8 @@ from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.pairwise import DISTURBED
 from kdrbench.suite.reports.dashboard import overview
-from kdrbench.suite.reports.dashboard.cells import Cells
-from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
-from kdrbench.suite.reports.dashboard.rendering import environment
+from kdrbench.suite.reports.dashboard.overview import check_of_plugins, checks_of
+from kdrbench.suite.reports.dashboard.rendering import Cells, environment
 from kdrbench.suite.reports.dashboard.runs import run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
