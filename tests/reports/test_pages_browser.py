@@ -7,8 +7,6 @@ import pytest
 from kdrbench.suite.findings.claims import CLAIMS, claims_html
 from kdrbench.suite.findings.finding import Decision, Finding
 from kdrbench.suite.findings.ledger import compare, comparison_html
-from kdrbench.suite.reports.tables.table import render_html
-from kdrbench.suite.systems.ikdr.paired_tests import paired_table, paired_tests
 from support.browser_tab import NEEDS_BROWSER, PHONE, TABLET, Tab
 from support.claim_rows import cells, records
 from support.configs import whole_config
@@ -48,18 +46,6 @@ def test_a_phone_shows_claims_below_each_other(opened, width):
     boxes = [cell.bounding_box() for cell in tab.locator("tbody tr").first.locator("td").all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
     assert [box["y"] for box in boxes] == sorted({box["y"] for box in boxes})
-
-
-def test_a_narrow_window_scrolls_tables_and_not_the_page(opened):
-    rows = [
-        row | {"experiment": "table4_supervised_with_a_long_name"}
-        for method in ("ism", "ism_converged", "stiefel_cayley", "grassmann_trust_region")
-        for row in cells("four", method, cost=lambda data, kernel, fold, m=method: -123456.78 * (len(m) + fold))
-    ]
-    tab = opened(render_html(paired_table(paired_tests(records(*rows).runs))), {"width": 800, "height": 700})
-    assert tab.evaluate(PAGE) <= 800
-    # The last column can be reached by the keyboard.
-    assert tab.locator(".wide[tabindex='0']").count() == tab.locator(".wide").count() > 0
 
 
 @pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, TABLET, PHONE], ids=["desk", "tablet", "phone"])

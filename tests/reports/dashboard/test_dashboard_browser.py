@@ -1,10 +1,8 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
-from urllib.parse import parse_qs
-
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, address_of, column, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, column, eventually
 from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
@@ -181,20 +179,6 @@ def test_pictures_are_in_rows_below_their_headings(opened):
     assert low > 19 > 0 > high
     plots.first.evaluate("(one) => Plotly.Fx.hover(one, { xval: 3, yval: 2 })")
     assert eventually(lambda: "column 3, row 2" in plots.first.locator(".hoverlayer").text_content())
-
-
-def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
-    tab = opened("overview")
-    line = tab.locator(".leading .matrix tbody tr").first
-    solver = line.locator("th").inner_text().split("\n")[0]
-    # Of one data set and kernel, and of all.
-    for place, asked, n_runs in ((1, {"data": "Wine", "kernel": "Gaussian"}, 3), (0, {}, 12)):
-        opened("overview")
-        line.locator("td").nth(place).focus()
-        tab.keyboard.press("Enter")
-        assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
-        state = parse_qs(address_of(tab).partition("?")[2])
-        assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
 
 
 def test_folded_answers_are_opened(browser, tmp_path):

@@ -4,7 +4,6 @@ import functools
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
@@ -14,10 +13,9 @@ from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import critical_difference
-from kdrbench.suite.systems.league.table_rows import League, headlines
-from kdrbench.suite.systems.league.tables import controls_sentence, league_table
+from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.tables import league_table
 from support.configs import whole_config
 from support.league_rows import made_up
 
@@ -31,18 +29,6 @@ def experiment():
 
 def texts(table):
     return [[entry.text for entry in row] for row in table.rows]
-
-
-def test_the_headline_is_what_the_rows_say():
-    first, second, missing = headlines(League(made_up()))
-    assert first == (
-        "By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each of PLS-DA and LDA in 2 of 4 "
-        "cells; in 2 it is significantly worse than at least one of them."
-    )
-    assert second == first.replace("k-NN", "linear")
-    assert missing == "Not in this experiment: gradient_kdr."
-    lost = headlines(League(made_up(kdr_gaussian=("wine", 1, 3))))[0]
-    assert "in 1 of 4 cells; in 3 it is" in lost
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
@@ -77,32 +63,6 @@ def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     alone = made_up()[lambda runs: runs["method"] == "lda"]
     table = league_table(NAMES[0], "league", alone, experiment())
     assert not any(entry.bold for row in table.rows for entry in row)
-
-
-def many_sets():
-    """Eight data sets on which LDA is .1 ahead of PLS-DA, about so, and the kernel projection .2 behind."""
-    runs = made_up()[lambda rows: rows["dataset"] == "wine"]
-    scores = {"kdr_gaussian": 0.6, "pls_da": 0.8, "lda": 0.9}
-    parts = []
-    for number in range(8):
-        score = runs["method"].map(scores) + 0.001 * (number - 3.5) * (runs["method"] == "lda")
-        parts.append(runs.assign(dataset=f"set {number}", **dict.fromkeys(JUDGES, score)))
-    return pd.concat(parts, ignore_index=True)
-
-
-def test_controls_are_compared_by_test_as_well(monkeypatch):
-    league = League(many_sets())
-    # The kernel projection is behind PLS-DA on all of eight sets, LDA ahead.
-    monkeypatch.setattr(League, "controls", np.array([False, True, False]))
-    assert controls_sentence(league).endswith(
-        "By signed ranks over data sets, significantly worse are InterpretableKDR, Gaussian behind PLS-DA; each "
-        "differs from every control."
-    )
-    monkeypatch.setattr(League, "controls", np.array([True, False, False]))
-    assert controls_sentence(league) == (
-        "The controls rank last. By signed ranks over data sets, no method is significantly behind a control; each "
-        "differs from every control."
-    )
 
 
 def arrays_of_lda(rows, folder, kind):

@@ -1,18 +1,12 @@
 """The paper's text beside ours, and the figures, from made-up rows."""
 
-import csv
-import json
-
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.low_rank.tables import low_rank_chart
-from support.report_rows import kpca_run
 
 CONFIG = {
     "run": ["digits", "gyrb"],
@@ -150,29 +144,3 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
     assert burg.x == [20, 200]
     assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
     assert chart.panels[0].series[0].x == [0, 20, 200]
-
-
-def test_the_commands_write_tables_a_figure_and_the_list(tmp_path):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(CONFIG))
-    (tmp_path / "merged").mkdir()
-    full = ROWS.assign(**{name: value for name, value in kpca_run(dataset="digits").items() if name not in ROWS})
-    full.to_csv(tmp_path / "low_rank.csv", index=False)
-    for name, group in full.groupby("experiment"):
-        group.to_csv(tmp_path / "merged" / f"{name}.csv", index=False)
-    common = ["--config", str(config), "--results", str(tmp_path), "--out"]
-    for words in (
-        ["reports", "digits", "low_rank_text", "figures/digits", *common, str(tmp_path)],
-        ["papers", *common, str(tmp_path)],
-    ):
-        done = CliRunner().invoke(main, words)
-        assert done.exit_code == 0, done.output
-    assert "Low-rank kernels 2006, Text, learning: 6 numbers: " in done.output
-    assert {path.stem for path in (tmp_path / "summary").iterdir()} == {"what_we_found", "low_rank"}
-    assert "94%" in (tmp_path / "low_rank_text.tex").read_text().replace("\\", "")
-    assert "von Neumann" in (tmp_path / "digits.html").read_text()
-    assert (tmp_path / "figures/digits.png").read_bytes().startswith(b"\x89PNG")
-    with (tmp_path / "published_vs_ours.csv").open() as stream:
-        assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * len(
-            compare({"low_rank": full}, CONFIG)
-        )

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source
 from kdrbench.suite.reports.outputs import figures_of
@@ -28,21 +27,6 @@ def rows(**changed):
     lda |= {"p_value": (draws + 1) / 40, "rejected": (draws < 2).astype(float), "involuntary_switches": 7.0}
     mine = lda | {"method": "mine", "p_value": 1.0, "rejected": 0.0}
     return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
-
-
-def test_the_table_has_titles_and_counts_with_intervals():
-    table = noise_table("noise", rows(), config()["experiments"]["noise"])
-    low, high = binomtest(2, 20).proportion_ci()
-    counted = f"2 of 20 ({100 * low:.1f} to {100 * high:.1f} %)"
-    assert counted == "2 of 20 (1.2 to 31.7 %)"
-    first, second = ([entry.text for entry in row] for row in table.rows)
-    # The median of twenty p-values lies between the tenth and the eleventh.
-    assert first == ["Noise", "LDA", "20", "91.0% \u00b1 1.0%", "50.0% \u00b1 0.0%", "0.26", counted, "250ms"]
-    assert second[1] == "mine"
-    assert not any("_" in name for name in table.columns)
-    assert "involuntary_switches" not in table.to_csv()
-    assert {entry.axes for entry in table.rows[0][2:]} == {("", "noise", "", "lda")}
-    assert table.rows[0][3].detail == "mean and standard deviation over 20 draws"
 
 
 def test_draws_without_a_number_are_not_counted():

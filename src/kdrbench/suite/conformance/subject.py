@@ -20,7 +20,7 @@ from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
 
 class Kind(NamedTuple):
-    """A kind of plug-ins: its word in messages, attributes that identify a class of it, and the class of its contract."""
+    """A kind of plug-ins: its word in messages, attributes that identify a class of it, and its contract."""
 
     word: str
     marks: tuple[str, ...]
