@@ -73,15 +73,6 @@ def test_baselines_compete_among_themselves():
     assert ("none", "lda_svm", "time_s") not in best
 
 
-def test_a_published_baseline_is_compared_with_ours():
-    published = {"paper": "ismplus", "table": "5", "setting": "supervised"}
-    experiment = EXPERIMENT | {"published": published, "baselines": ["svm", "lda", "lda_svm", "pca_svm"]}
-    wine = [row for row in compared_cells(RUNS, experiment) if (row.dataset, row.kernel) == ("wine", "none")]
-    papers = {row.method: row.paper for row in wine if row.metric == "time_s"}
-    # Table 5 names the classifier without a reduction "none", and prints no LDA with an SVM.
-    assert papers == {"svm": "0.003s", "lda": "0.002s", "lda_svm": "", "pca_svm": "0.001s"}
-
-
 def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):
     # pandas reads some words for nothing as missing values.
     RUNS.to_csv(tmp_path / "runs.csv", index=False)

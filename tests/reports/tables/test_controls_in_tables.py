@@ -75,9 +75,6 @@ def components_of(experiment):
     return [(cell.ours.text, cell.best) for cell in cells]
 
 
-def test_the_q_that_a_rule_found_is_said_and_none_is_the_best():
+def test_the_q_that_a_rule_found_is_a_row_and_none_is_the_best():
     assert components_of(PLAIN | {"components": {"wine": "eigengap"}}) == [("2", False), ("3", False)]
-
-
-def test_a_q_that_the_configuration_names_is_no_row():
     assert components_of(PLAIN | {"components": {"wine": 2}}) == []

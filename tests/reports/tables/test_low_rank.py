@@ -28,14 +28,6 @@ CONFIG = {
             "constraints": [50, 100],
             "methods": ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"],
         },
-        "unused": {
-            "title": "U.",
-            "system": "low_rank",
-            "published": {"paper": "lowrank2006"},
-            "datasets": ["digits"],
-            "constraints": [1, 2],
-            "methods": ["burg"],
-        },
     },
 }
 
@@ -74,7 +66,6 @@ ROWS = pd.DataFrame(
         row("gyrb", "definite_boost_exact", 50, 0, sweeps=9),
         row("gyrb", "definite_boost", 50, 0, sweeps=30),
         row("gyrb", "definite_boost", 100, 0, sweeps=4000, status="max_iterations"),
-        row("unused", "burg", 1, 0),
     ]
 )
 
