@@ -16,16 +16,6 @@ if not HOME.is_dir():
 sys.path.insert(0, str(HOME / "src"))
 
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.report_jobs import (
-    captioned,
-    dashboard_caption,
-    job_files,
-    job_sources,
-    job_words,
-    report_jobs,
-    stored_optima,
-    targets,
-)
 from kdrbench.suite.experiments.workflow import (
     be_found_by_jobs,
     bundled_data,
@@ -55,14 +45,14 @@ GRID = grid_of(config, workflow, HOME)
 R, REPORTS = outputs.result_folder(GRID.config), outputs.report_folder(GRID.config)
 # The plug-ins of the user's own that are run, by the file of their findings.
 CHECKS = plugin_checks(GRID.config)
-TARGETS = targets(GRID.config)
+TARGETS = outputs.targets(GRID.config)
 # What was found, in Markdown and in print.
 SUMMARY = outputs.summary_files(GRID.config)
 # Best known solutions that atlases have stored before.
 stored = sorted(glob("results/optima/*.npz"))
-REPORT_JOBS = report_jobs(GRID.config)
-awaited_by = partial(job_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
-made_by, words_of = (partial(one, GRID.config) for one in (job_files, job_words))
+REPORT_JOBS = outputs.report_jobs(GRID.config)
+awaited_by = partial(outputs.job_sources, GRID.config, paths=GRID.experiment_paths, stored=stored)
+made_by, words_of = (partial(one, GRID.config) for one in (outputs.job_files, outputs.job_words))
 TRACES = [path for name in GRID.experiments for path in GRID.experiment_paths(name, "traces")]
 BUNDLED = bundled_data(GRID)
 # The packed record that reports show beside these runs, if any.

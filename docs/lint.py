@@ -21,8 +21,7 @@ from kdrbench.suite.cli import main as program
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.engine.record import column_types
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.reports.outputs import outputs, report_folder
-from kdrbench.suite.reports.report_jobs import targets
+from kdrbench.suite.reports.outputs import outputs, report_folder, targets
 from kdrbench.suite.systems.registry import SYSTEMS, build_system
 
 Findings = Iterator[tuple[int, str]]

@@ -3,5 +3,5 @@
 
 def flagged(job):
     """Return the files that a job makes, pages and pictures with their captions."""
-    flags = captioned(GRID.config, job)
+    flags = outputs.captioned(GRID.config, job)
     return [report(path, **flags[path]) if path in flags else path for path in made_by(job)]

@@ -38,7 +38,7 @@ rule papers:
         TRACES,
         outputs.system_tables(GRID.config),
         [f"{R}/merged/{name}.csv" for name in GRID.experiments],
-        [path for job in REPORT_JOBS for path in stored_optima(GRID.config, job)],
+        [path for job in REPORT_JOBS for path in outputs.stored_optima(GRID.config, job)],
     output:
         [f"{REPORTS}/published_vs_ours.csv", f"{REPORTS}/claims.json", *SUMMARY],
     log:
@@ -69,7 +69,7 @@ rule dashboard:
         included=INCLUDED,
         parts=outputs.dashboard_parts(GRID.config) + expand("results/checks/{plugin}.json", plugin=CHECKS),
     output:
-        report(f"{REPORTS}/dashboard.html", **dashboard_caption()),
+        report(f"{REPORTS}/dashboard.html", **outputs.dashboard_caption()),
     log:
         f"results/logs/{REPORTS}/dashboard.log",
     localrule: True

@@ -52,4 +52,3 @@ rule merge:
         experiments=GRID.experiments,
     shell:
         command(f"merge {R}/config.json --out {R} > {{log:q}} 2>&1")
-

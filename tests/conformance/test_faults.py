@@ -183,13 +183,6 @@ def test_a_fault_is_found_with_advice(tmp_path, kind, text, name, edit, fault, a
     assert re.search(advice, found.advice)
 
 
-def test_the_fall_of_a_monotone_solver_is_quoted(tmp_path):
-    text = SOLVER.replace("step: float = 0.5\n", MONOTONE)
-    found = finding("monotone", written(tmp_path, "solver", changed(text, VECTORS, VECTORS.replace("[:, ::-1]", ""))))
-    before, after = re.search(r"falls from (\S+) to (\S+) at", found.fault).groups()
-    assert float(before) > float(after)
-
-
 def test_a_sound_baseline_passes_every_check(tmp_path):
     for one in all_checks(written(tmp_path, "baseline", BASELINE)):
         one.ask()

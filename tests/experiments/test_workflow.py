@@ -185,7 +185,7 @@ def test_under_conda_the_file_of_the_environment_of_reports_counts(tmp_path):
 START = """
 import sys
 from pathlib import Path
-import kdrbench.suite.reports.report_jobs, kdrbench.suite.experiments.workflow
+import kdrbench.suite.reports.outputs, kdrbench.suite.experiments.workflow
 from kdrbench.suite.experiments.config import load_grid
 from kdrbench.suite.experiments.config_file import read_config_file
 config = read_config_file(Path(sys.argv[1]))

@@ -1,13 +1,12 @@
-"""What reports a configuration has, by name."""
+"""What reports a configuration has, by name; which one job makes, what it waits for, and what it makes."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from kdrbench.suite.engine.system import Report
 from kdrbench.suite.reports import outputs
-from kdrbench.suite.reports.report_jobs import captioned, dashboard_caption, merged_table, report_jobs
-from kdrbench.suite.reports.report_jobs import targets as targets_of
 
 IKDR = {"paradigm": "supervised", "datasets": ["wine"], "folds": 2, "title": "T."}
 PAPER = {"published": {"paper": "neurips2019", "table": "4", "setting": "supervised"}}
@@ -116,19 +115,12 @@ def test_a_named_configuration_has_folders_of_its_own():
     named = CONFIG | {"name": "mine", "run": ["small"]}
     assert "reports/mine/small.tex" in outputs.outputs(named)
     assert outputs.system_tables(named) == ["results/mine/ikdr.csv"]
-    assert merged_table(named, "small") == "results/mine/merged/small.csv"
+    assert outputs.merged_table(named, "small") == "results/mine/merged/small.csv"
     assert {path.split("/")[1] for path in outputs.outputs(named)} == {"mine"}
 
 
-def test_outputs_differ_and_the_dashboard_shows_their_data():
-    files = outputs.outputs(CONFIG)
-    assert len(files) == len(set(files))
-    parts = outputs.dashboard_parts(CONFIG)
-    assert {"reports/small.json", "reports/figures/digits.json", "reports/claims.json"} <= set(parts)
-
-
 def test_targets_are_experiments_tables_and_figures():
-    targets = targets_of(CONFIG)
+    targets = outputs.targets(CONFIG)
     assert set(EXPERIMENTS) <= set(targets)
     assert {"reports/small.html", "reports/again.html"} <= set(targets["neurips2019_table4"])
     assert "reports/figures/segments_segmentation.png" in targets["neurips2019_figure1a"]
@@ -137,13 +129,13 @@ def test_targets_are_experiments_tables_and_figures():
     assert targets["kpca_table1"] == [f"reports/kpca_table1.{kind}" for kind in ("tex", "html", "csv", "json")]
     assert "kpca_table2" not in targets
     assert "reports/low_rank_text.html" in targets["lowrank_text"]
-    assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json", "txt")]
+    assert targets["kpca_figure3"] == [f"reports/figures/kpca_figure3.{kind}" for kind in ("pdf", "png", "json")]
     assert targets["size"] == [f"reports/size.{kind}" for kind in ("tex", "html", "csv", "json")]
 
 
 def test_every_table_figure_and_page_has_a_caption():
-    flags = {file: one for job in report_jobs(CONFIG) for file, one in captioned(CONFIG, job).items()}
-    flags["dashboard"] = dashboard_caption()
+    flags = {file: one for job in outputs.report_jobs(CONFIG) for file, one in outputs.captioned(CONFIG, job).items()}
+    flags["dashboard"] = outputs.dashboard_caption()
     assert {path for path in outputs.outputs(CONFIG) if path.endswith((".png", ".html"))} <= {*flags}
     assert all(Path(one["caption"]).read_text(encoding="utf-8").endswith(".\n") for one in flags.values())
     assert flags["reports/small.html"]["labels"] == {"of": "small", "shows": "time, cost and quality"}
@@ -160,11 +152,97 @@ def test_a_system_may_declare_several_reports_without_captions(monkeypatch):
     monkeypatch.setattr(system, "reports", lambda self, name, config: [table, figure])
     config = CONFIG | {"run": ["fourth"]}
     assert (list(outputs.tables_of(config)), list(outputs.figures_of(config))) == (["fourth_extra"], ["fourth_picture"])
-    (job,) = report_jobs(config)
-    captions = {Path(flags["caption"]).name for flags in captioned(config, job).values()}
+    (job,) = outputs.report_jobs(config)
+    captions = {Path(flags["caption"]).name for flags in outputs.captioned(config, job).values()}
     assert captions == {"table_other.rst", "figure_other.rst"}
 
 
 def test_numbers_of_a_text_are_a_table_of_its_paper():
     mine = {name: {key: one[key] for key in one if key != "published"} for name, one in EXPERIMENTS.items()}
     assert "low_rank_text" not in outputs.tables_of(CONFIG | {"experiments": mine})
+
+
+FEW = {
+    "first": IKDR | PAPER | {"folds": 2},
+    "redrawn": IKDR | {"partitions": 2},
+    "second": IKDR | {"folds": 1},
+    "charts": {"system": "atlas", "title": "T.", "cells_of": ["first"], "datasets": ["wine"]},
+    "trick": {"system": "kpca_trick", "learners": ["nca"], "title": "T."},
+}
+JOBS = {"run": list(FEW), "experiments": FEW}
+WITHOUT_ATLAS = JOBS | {"run": ["first", "second", "trick"]}
+
+
+def jobs_of(config):
+    return {job.name: job for job in outputs.report_jobs(config)}
+
+
+def names_of(reports):
+    return [one.name for one in reports]
+
+
+def sources_of(config, name):
+    return outputs.job_sources(config, jobs_of(config)[name], lambda experiment, kind: [f"{kind} of {experiment}"])
+
+
+def test_reports_that_wait_for_one_experiment_share_its_job():
+    job = jobs_of(WITHOUT_ATLAS)["experiment_first"]
+    assert names_of(job.reports)[-1:] == ["first"]
+    assert set(names_of(job.reports)) - {"first"} == {
+        f"first_{kind}" for kind in ("cost_against_time", "cost_against_calls", "scatter", "loadings")
+    }
+    assert "experiment_trick" in jobs_of(WITHOUT_ATLAS)
+    several = jobs_of(WITHOUT_ATLAS)["compared_paired_tests"]
+    assert names_of(several.reports) == ["performance_profile", "paired_tests"]
+
+
+def test_only_reports_of_gaps_wait_for_an_atlas():
+    jobs = jobs_of(JOBS)
+    assert names_of(jobs["experiment_second"].reports) == ["second_scatter"]
+    assert "second" in names_of(jobs["compared_second"].reports)
+    assert sources_of(JOBS, "experiment_second") == [
+        *("records of second", "findings of second", "results/data/wine.npz")
+    ]
+    assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(JOBS, "compared_second"))
+    assert sources_of(JOBS, "experiment_charts") == ["records of charts", "findings of charts"]
+    # Nor do those of other data or another paradigm, whose problems are none of its.
+    for change in ({"datasets": ["iris"]}, {"paradigm": "unsupervised"}):
+        apart = JOBS | {"experiments": FEW | {"second": FEW["second"] | change}}
+        assert "second" in names_of(jobs_of(apart)["experiment_second"].reports)
+
+
+def test_a_table_waits_for_redrawn_partitions_figures_do_not():
+    sources = sources_of(JOBS, "compared_first")
+    assert {"results/merged/redrawn.csv", "reports/figures/first_cost_against_time.png"} <= set(sources)
+    assert "results/merged/redrawn.csv" not in sources_of(JOBS, "compared_first_cost_against_time")
+
+
+def test_every_file_is_made_by_one_job():
+    made = [path for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)]
+    assert len(made) == len(set(made))
+    on_papers = {"reports/published_vs_ours.csv", "reports/claims.json"}
+    assert {*outputs.outputs(JOBS)} - on_papers == {path for path in made if path.startswith("reports/")}
+    merged = {f"results/merged/{name}.csv" for name in FEW}
+    assert set(made) - set(outputs.outputs(JOBS)) == merged | {"results/optima/charts.npz"}
+
+
+def test_a_target_waits_for_no_experiment_but_those_behind_it():
+    made_by = {path: job for job in outputs.report_jobs(JOBS) for path in outputs.job_files(JOBS, job)}
+
+    def awaited(path):
+        sources = outputs.job_sources(JOBS, made_by[path], lambda experiment, kind: [f"{kind} of {experiment}"])
+        own = {one.rpartition(" of ")[2] for one in sources if " of " in one}
+        return own.union(*(awaited(one) for one in sources if one in made_by))
+
+    behind = outputs.experiments_by_target(JOBS)
+    for name, files in outputs.targets(JOBS).items():
+        assert set().union(*map(awaited, files)) == set(behind[name])
+    assert awaited("reports/figures/first_scatter.png") == {"first"}
+
+
+def test_the_words_of_a_job_are_what_its_command_makes():
+    jobs = jobs_of(JOBS)
+    words = shlex.split(outputs.job_words(JOBS, jobs["experiment_charts"]))
+    assert words[:2] == ["figures/charts", "charts"]
+    assert words[2:] == ["--merge", "charts", "--optima", "results/optima/charts.npz"]
+    assert "--merge" not in outputs.job_words(JOBS, jobs["compared_second"])

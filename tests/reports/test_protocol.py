@@ -11,7 +11,6 @@ from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.protocol import comparable, departure
 from kdrbench.suite.reports.records import NO_KERNEL
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.ikdr.tables import beside_published, compared_cells
 from support.claim_rows import cells
 from support.configs import ROOT, whole_config
 from support.report_rows import run
@@ -92,16 +91,6 @@ def test_a_run_of_two_folds_neither_meets_nor_contradicts():
     assert not {one.verdict for one in lines} & {Verdict.REPRODUCED, Verdict.CLOSE, Verdict.DIFFERS}
     (words,) = [one for one in lines if one.metric == "iterations" and one.runs]
     assert (words.verdict, words.why) == (Verdict.NOT_COMPARABLE, f"{FOUR}: 2 folds, printed of 10")
-
-
-def test_a_table_shows_it_without_a_verdict_and_says_why():
-    config = small_config(kernels=["gaussian"], solvers=["ism"], baselines=[])
-    rows = pd.DataFrame(two_folds(cost=-1311.0))
-    made = compared_cells(rows, config["experiments"][FOUR], config=config)
-    (cost,) = [cell for cell in made if cell.metric == "cost"]
-    assert (cost.paper, cost.verdict) == ("-1311\u00b126", Verdict.NOT_COMPARABLE)
-    page = [entry.text for row in beside_published(made).table.blocks[0] for entry in row]
-    assert "2 folds, printed of 10" in page
 
 
 def test_claims_are_undecided_and_say_which_runs_were_left_out():

@@ -45,7 +45,7 @@ def serve():
     import kdrbench.suite.experiments.workflow
 
     # What the Snakefile imports.
-    import kdrbench.suite.reports.report_jobs
+    import kdrbench.suite.reports.outputs
     from kdrbench.suite.experiments.config import load_grid
     from kdrbench.suite.experiments.config_file import read_config_file
 

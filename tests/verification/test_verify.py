@@ -146,15 +146,6 @@ def test_another_configuration_is_found(record, column):
     assert column in {finding.column for finding in verified(record).findings}
 
 
-@pytest.mark.whole
-def test_it_says_how_many_batches_are_verified(record):
-    said = []
-    read = Record(record, own_code=True)
-    verify(read, n_jobs=2, progress=lambda done, total: said.append((done, total)))
-    assert said == [(done + 1, len(list(read.grid.batches()))) for done in range(len(said))]
-    assert len(said) == said[-1][1] > 1
-
-
 def test_of_many_samples_a_budget_of_runs_is_verified(record):
     found = verify(Record(record, own_code=True), most=80)
     assert [str(finding) for finding in found.findings] == []

@@ -12,19 +12,17 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare, comparison_csv, comparisons_from_csv
-from kdrbench.suite.reports.dashboard.cells import Cells
-from kdrbench.suite.reports.dashboard.checks import checks_of
-from kdrbench.suite.reports.dashboard.overview import counts_of, endings_of, shares_of, touched
+from kdrbench.suite.reports.dashboard.overview import checks_of, counts_of, endings_of, shares_of, touched
 from kdrbench.suite.reports.dashboard.page import Parts, pack, read_parts, render_dashboard
-from kdrbench.suite.reports.dashboard.rendering import sort_key
+from kdrbench.suite.reports.dashboard.rendering import Cells, percent_label, sort_key
 from kdrbench.suite.reports.dashboard.runs import all_runs, run_data
-from kdrbench.suite.reports.figures.chart import Axis, Chart, Panel, Series
-from kdrbench.suite.reports.figures.draw_plotly import legend_of
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Panel, Scale, Series
+from kdrbench.suite.reports.figures.draw_matplotlib import draw
+from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.tables.table import Entry
-from kdrbench.suite.reports.tables.verdicts import VERDICT_MEANINGS
 from kdrbench.suite.systems.ikdr.cost_against_time import cost_against_time, performance_profile
 from support.dashboard_grid import a_claim, bar_chart, extra_table, grid_config, grid_runs, page, unpacked
-from support.report_rows import kpca_run, run, traced_runs
+from support.report_rows import kpca_run, run
 
 # Readers open it from disk.
 MOST_BYTES = 6e6
@@ -95,16 +93,24 @@ def test_bars_count_all_and_add_up(grid):
         assert sum(share.percent for share in bar.shares) == pytest.approx(100)
 
 
+def check_of(title, runs, config):
+    return next(check for check in checks_of(runs, config) if check.title == title)
+
+
 def test_checks_name_the_runs_that_went_wrong(grid):
     config, runs, _ = grid
-    found = {check.name: check for check in checks_of(runs.drop(index=[0, 1]).reset_index(drop=True), config)}
-    assert found["missing"].cases == ["ISM, Wine, Gaussian: 2 of 3 runs"]
-    assert {case.partition(": ")[2] for case in found["failed"].cases} == {"<b>division</b> by zero"}
-    assert found["limited"].cases[0].startswith("GM, Wine, Gaussian kernel, run 0")
-    assert len(found["contaminated"].cases) == len(runs) // 3 - 1
-    assert not found["git_dirty"].cases
+    found = {check.title: check for check in checks_of(runs.drop(index=[0, 1]).reset_index(drop=True), config)}
+    assert found["Missing"].cases == ["ISM, Wine, Gaussian: 2 of 3 runs"]
+    assert {case.partition(": ")[2] for case in found["Failed"].cases} == {"<b>division</b> by zero"}
+    assert found["Stopped at a limit"].cases[0].startswith("GM, Wine, Gaussian kernel, run 0")
+    assert len(found["Shared their core"].cases) == len(runs) // 3 - 1
+    assert not found["Uncommitted sources"].cases
     # No control was run.
-    assert [found[name].is_known for name in ("drifted", "control", "contaminated")] == [True, False, True]
+    assert [found[name].is_known for name in ("Drifted timing", "Worse than random", "Shared their core")] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_no_run_of_a_reference_is_missing(grid):
@@ -115,7 +121,7 @@ def test_no_run_of_a_reference_is_missing(grid):
     solvers = config["solvers"] | {"ism_reference": config["solvers"]["ism"]}
     config = config | {"experiments": config["experiments"] | {name: with_reference}, "solvers": solvers}
     rows = runs[(runs["method"] == "ism") & (runs["run"] == 0)].assign(method="ism_reference")
-    (check,) = [one for one in checks_of(pd.concat([runs, rows], ignore_index=True), config) if one.name == "missing"]
+    check = check_of("Missing", pd.concat([runs, rows], ignore_index=True), config)
     assert check.cases == []
 
 
@@ -126,7 +132,7 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
     config["solvers"]["ism"] = {"method": "ism", "settings": settings}
     solved = runs["method"].isin(["ism", "dg"])
     runs.loc[solved, ["stationarity", "optimality"]] = [6e-3, "not_stationary"]
-    (check,) = [check for check in checks_of(runs, config) if check.name == "audited"]
+    check = check_of("Reported as converged, not stationary", runs, config)
     # By the paper's rule ISM ends above it too, and does not say otherwise.
     assert {case.partition(",")[0] for case in check.cases} == {"DG"}
     assert len(check.cases) == int((runs["method"] == "dg").sum())
@@ -140,10 +146,12 @@ def test_a_solver_that_wrongly_says_converged_is_counted_apart(small, settings):
 
 def test_drift_is_listed_where_it_was_measured(grid):
     config, runs, _ = grid
-    unknown = next(check for check in checks_of(runs.drop(columns="drifted"), config) if check.name == "drifted")
+    unknown = next(
+        check for check in checks_of(runs.drop(columns="drifted"), config) if check.title == "Drifted timing"
+    )
     assert not unknown.is_known
     runs["drifted"] = [True] + [False] * (len(runs) - 1)
-    (check,) = [check for check in checks_of(runs, config) if check.name == "drifted"]
+    check = check_of("Drifted timing", runs, config)
     assert len(check.cases) == 1
 
 
@@ -155,7 +163,11 @@ def test_what_loses_to_random_is_listed():
     ]
     config = grid_config(["e"], solvers=["ism", "dg", "chance"])
     config["solvers"]["chance"] = {"method": "start_alone", "start": "random"}
-    (check,) = [check for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config) if check.name == "control"]
+    (check,) = [
+        check
+        for check in checks_of(all_runs({"ikdr": pd.DataFrame(rows)}), config)
+        if check.title == "Worse than random"
+    ]
     assert check.is_known
     assert check.cases == ["DG, Wine, Gaussian: cost -4, chance -5"]
 
@@ -197,7 +209,7 @@ def test_runs_of_every_system_are_counted_listed_and_named(grid):
     rows = pd.concat([every_run, every_run.tail(1).assign(variant="aligned")])
     assert counts_of(rows)[0] == counts[0]
     assert counts_of(every_run.tail(1)) == ["1 run", "1 result", "1 experiment", "1 data set"]
-    (failed,) = [check for check in checks_of(every_run, config) if check.name == "failed"]
+    failed = check_of("Failed", every_run, config)
     assert failed.cases[-1] == "DNE, Iris, run 0: no"
     data = run_data(every_run)
     json.dumps(data, allow_nan=False)
@@ -232,16 +244,6 @@ def test_faults_of_plug_ins_are_counted_first_and_said_below(small):
     shown = render_dashboard(runs, config, folder, [], Parts())
     assert "Faults of plug-ins</a>" not in shown
     assert re.search(r"Faults of plug-ins</th><td class=\"number\">none</td>", unpacked(shown, "quality"))
-
-
-def test_the_first_screen_asks_answers_and_compares(grid):
-    config, runs, folder = grid
-    shown = render_dashboard(runs, config, folder, [], Parts())
-    overview = shown.split('id="overview"')[1].split("</section>")[0]
-    assert overview.index("Which solver reaches the lowest cost") < overview.index("How the runs ended")
-    assert "reaches the best known cost within 1e-6 in" in overview
-    matrix = overview.split('<table class="matrix"')[1].split("</table>")[0]
-    assert matrix.count('<td class="tip"') == 8 * (1 + 4)
 
 
 def test_nothing_empty_is_shown(small):
@@ -300,7 +302,7 @@ def test_cells_are_kept_once_and_lead_to_the_runs_of_their_axes(grid):
     cells, axes = Cells(config), ("cost", "wine", "gaussian", "ism")
     known = Entry("-1311", -1311.123456789012, detail="Cost", axes=axes)
     assert [cells.add("first", known, True), cells.add("first", known, True)] == [0, 0]
-    assert cells.of_runs("first", axes, "Cost") == 1
+    assert cells.place("first", axes, "Cost") == 1
     assert cells.add("first", Entry("words"), False) is None
     assert cells.add("first", Entry("7 s"), True) == 2
     assert cells.content["cells"] == [[-1311.1235, "Cost", 0], [None, "Cost", 0], [7.0, "", None]]
@@ -357,18 +359,6 @@ def test_what_is_not_there_has_no_column_line_or_entry(tmp_path):
     assert "1e-2:" not in overview
 
 
-def test_cells_that_were_timed_say_so(tmp_path):
-    runs = traced_runs(tmp_path, {"ism": [[(1.0, -100.0)]] * 3, "dg": [[(2.0, -100.0)]] * 3})
-    config = grid_config(["e"], solvers=["ism", "dg"], datasets=["wine"])
-    shown = render_dashboard(all_runs({"ikdr": runs}), config, tmp_path, [], Parts())
-    assert re.findall(r"1e-2: ([0-9]+)", shown.split('<table class="matrix"')[1]) == ["1", "2"]
-
-
-def test_abbreviations_are_spelled_out_once(tmp_path):
-    overview = overview_of(tmp_path, ["dg", "sm"], ["wine"])
-    assert overview.count("DG: Dimension Growth; SM: gradient steps on the Stiefel manifold.") == 1
-
-
 def test_a_series_without_points_has_no_entry():
     drawn = Series("a", [1.0, 2.0], [float("nan"), 3.0])
     panels = [Panel("1", Axis("x"), Axis("y"), [drawn]), Panel("2", Axis("x"), Axis("y"), [replace(drawn, label="b")])]
@@ -377,8 +367,20 @@ def test_a_series_without_points_has_no_entry():
     assert [entry.key for entry in legend_of(Chart("n", "t", "c", panels), 1)] == ["a"]
 
 
-def test_what_verdicts_mean_is_a_table(small):
-    config, runs, folder = small
-    shown = render_dashboard(runs, config, folder, compare({"ikdr": runs}, config), Parts())
-    table = shown.split("What the verdicts mean</caption>")[1].split("</table>")[0]
-    assert re.findall(r'class="badge [a-z-]+">([a-z ]+)<', table) == [*VERDICT_MEANINGS]
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [(0, "0 %"), (0.157, "< 1 %"), (1, "1 %"), (33.3, "33 %"), (99.0, "99 %"), (99.8, "> 99 %"), (100, "100 %")],
+)
+def test_a_share_of_something_is_never_nothing(percent, words):
+    assert percent_label(percent) == words
+
+
+def test_a_panel_without_points_says_so():
+    axes = Axis("time", Scale.LOG, "s"), Axis("cost", Scale.LOG)
+    full, empty = Panel("full", *axes, [Series("a", [1.0], [1.0])]), Panel("empty", *axes, [Series("a", [], [])])
+    chart = Chart("c", "C", "C.", [full, empty], 2)
+    assert [[text.get_text() for text in axes.texts] for axes in draw(chart).axes] == [[], [NOTHING]]
+    shown, said = plotly_panels(chart)
+    assert "annotations" not in shown["layout"]
+    assert [one["text"] for one in said["layout"]["annotations"]] == [NOTHING]
+    assert said["layout"]["xaxis"] == {"visible": False}

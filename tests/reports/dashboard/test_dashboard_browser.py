@@ -1,10 +1,8 @@
 """The dashboard in a real browser: what a reader sees, clicks, types, prints, and carries on a phone."""
 
-from urllib.parse import parse_qs
-
 import pytest
 
-from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, address_of, column, eventually
+from support.browser_tab import DESK, NEEDS_BROWSER, OVERFLOWING, PHONE, TABLET, Tab, column, eventually
 from support.dashboard_grid import page
 
 pytestmark = NEEDS_BROWSER
@@ -122,31 +120,6 @@ def test_the_keyboard_reaches_and_shows_all_controls(opened):
         assert eventually(lambda heading=heading, order=order: heading.get_attribute("aria-sort") == order)
 
 
-def test_at_no_size_a_chapter_is_wider_than_its_window(browser, address):
-    tab = Tab(browser, address, DESK)
-    tab.tab.emulate_media(color_scheme="dark")
-    for size in (DESK, TABLET, PHONE):
-        tab.tab.set_viewport_size(size)
-        for chapter in ("overview", "tables", "figures", "published", "claims", "runs", "quality"):
-            shown = tab.show(chapter)
-            assert eventually(
-                lambda shown=shown, chapter=chapter: (
-                    shown.locator("main h1:visible").all_inner_texts() == [chapter.capitalize()]
-                )
-            )
-            # Plots take their new width a moment after the window does.
-            narrow = eventually(lambda shown=shown: shown.evaluate("document.body.scrollWidth <= innerWidth"))
-            assert narrow, (chapter, size)
-    frame = tab.show("runs").locator(".scrolled:has(#table-runs)")
-    left = "(one) => one.querySelector('tbody td').getBoundingClientRect().left"
-    before = frame.evaluate(left)
-    frame.evaluate("(one) => (one.scrollLeft = 200)")
-    assert frame.evaluate("(one) => one.scrollLeft") == 200
-    assert frame.evaluate(left) == before
-    assert not tab.faults
-    tab.tab.close()
-
-
 def test_colours_are_those_of_the_system(browser, address):
     tab = browser.new_page(color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -208,20 +181,6 @@ def test_pictures_are_in_rows_below_their_headings(opened):
     assert eventually(lambda: "column 3, row 2" in plots.first.locator(".hoverlayer").text_content())
 
 
-def test_a_cell_of_the_matrix_leads_to_its_runs(opened):
-    tab = opened("overview")
-    line = tab.locator(".leading .matrix tbody tr").first
-    solver = line.locator("th").inner_text().split("\n")[0]
-    # Of one data set and kernel, and of all.
-    for place, asked, n_runs in ((1, {"data": "Wine", "kernel": "Gaussian"}, 3), (0, {}, 12)):
-        opened("overview")
-        line.locator("td").nth(place).focus()
-        tab.keyboard.press("Enter")
-        assert eventually(lambda n_runs=n_runs: tab.locator("#table-runs tbody tr").count() == n_runs)
-        state = parse_qs(address_of(tab).partition("?")[2])
-        assert state == {name: [word] for name, word in {"experiment": "first", **asked, "method": solver}.items()}
-
-
 def test_folded_answers_are_opened(browser, tmp_path):
     asked = {f"table{place}": "supervised" for place in range(9)} | {"given": "alternative"}
     html = page(tmp_path, asked, points=2, folds=2, datasets=["wine"], solvers=["ism", "dg"])
@@ -238,50 +197,6 @@ def test_folded_answers_are_opened(browser, tmp_path):
     tab.tab.close()
 
 
-METHOD, RUN = 5, 6
-
-
-@pytest.fixture(params=["desk", "phone"])
-def listed(request):
-    """Return a tab with the list of all runs."""
-    tab = request.getfixturevalue(f"{request.param}_tab")
-    tab.show("runs")
-    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
-    yield tab.tab
-    tab.show("overview")
-    tab.show("runs")
-    assert eventually(lambda: tab.tab.locator("#table-runs tbody tr").count() == 102)
-    assert not tab.faults
-
-
-def test_the_address_names_the_runs_that_are_shown(listed):
-    table = listed.locator("#table-runs")
-    listed.evaluate("location.hash = 'runs?method=ISM'")
-    assert eventually(lambda: table.locator("tbody tr").count() == 12)
-
-
-def test_columns_are_filtered_by_keyboard_at_any_width(listed):
-    table = listed.locator("#table-runs")
-    magnifier = table.get_by_role("button", name="Filter by Method")
-    magnifier.focus()
-    listed.keyboard.press("Enter")
-    choice = listed.locator(".dtcc-list").get_by_role("button", name="SVM")
-    assert eventually(choice.is_visible)
-    box = choice.bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= listed.viewport_size["width"]
-    for _ in range(20):
-        if choice.evaluate("(one) => one === document.activeElement"):
-            break
-        listed.keyboard.press("Tab")
-    listed.keyboard.press("Space")
-    assert eventually(lambda: set(column(table, METHOD)) == {"SVM"})
-    listed.keyboard.press("Space")
-    assert eventually(lambda: len(column(table, METHOD)) == 102)
-    listed.keyboard.press("Escape")
-    assert eventually(lambda: not listed.locator(".dtcc-list").is_visible())
-
-
 # Where each row's first cell is, headings too, and the third one of the first row.
 FIRST = """(frame) => [...frame.querySelectorAll("tr")].filter((row) => row.checkVisibility())
     .map((row) => row.cells[0].getBoundingClientRect().left)"""
@@ -291,9 +206,11 @@ THIRD = "(frame) => frame.querySelector('tbody tr').cells[2].getBoundingClientRe
 @pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
 def test_wide_tables_keep_their_first_column_and_say_so_once(browser, address, size):
     tab, wide = Tab(browser, address, size), 0
-    for chapter in ("overview", "tables", "published", "claims", "runs", "quality"):
+    for chapter in ("overview", "tables", "figures", "published", "claims", "runs", "quality"):
         shown = tab.show(chapter)
         assert eventually(lambda shown=shown, chapter=chapter: shown.locator(f"#{chapter} h1").first.is_visible())
+        # Plots take their width a moment after the window does.
+        assert eventually(lambda shown=shown: shown.evaluate("document.body.scrollWidth <= innerWidth")), chapter
         assert shown.evaluate(OVERFLOWING) == [], chapter
         frames = shown.locator(f"#{chapter} .scrolled.wider:visible")
         hints = shown.locator(f"#{chapter} .hint:visible")

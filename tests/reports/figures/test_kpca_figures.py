@@ -146,21 +146,3 @@ def test_the_command_finds_arrays_of_the_first_run_and_classes(tmp_path):
     assert done.exit_code == 0, done.output
     drawn = Chart.from_json((tmp_path / "figures/third.json").read_text())
     assert drawn.panels == figure_3("third", runs, arrays, {"iris": iris().class_names}).panels
-
-
-def test_captions_name_the_papers_data_and_why_one_is_missing():
-    shown = rows_of(settings_of(VARIED | {"figure": 4}, 4)[:1])
-    demo = figure_4("f", shown.assign(status="converged", message="")).caption
-    assert demo.endswith(
-        "The paper shows, and this figure does not: Pima (not among the data sets of this experiment) and m-USPS (not "
-        "among the data sets of this experiment). Not in the paper: Iris."
-    )
-    # Both sets of Figure 5, and one of Figure 4 that left nothing.
-    both = pd.concat([shown.assign(dataset=name, status="converged", message="") for name in ("ionosphere", "glass")])
-    assert figure_5("f", both).caption.endswith(
-        "The paper's own data: Ionosphere and Glass; draws of samples are ours."
-    )
-    lost = shown.assign(dataset="m-usps", status="memory_limit", message="more than 16 MiB", accuracy=None)
-    caption = figure_4("f", pd.concat([shown.assign(dataset="pima", status="converged", message=""), lost])).caption
-    assert "The paper's own data: Pima; draws" in caption
-    assert caption.endswith("does not: m-USPS (memory limit: more than 16 MiB).")

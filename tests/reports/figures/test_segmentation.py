@@ -11,7 +11,6 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Chart, from_png
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.systems.ikdr.projections import has_pictures, mean_faces, segmentation, segmented
 from support.report_rows import run
 
@@ -116,16 +115,6 @@ def test_paper_shows_the_pixels_as_they_are(folder, runs):
     # Greys are not stretched: the means of two clusters can be compared.
     assert {image.get_clim() for image in shown[3:]} == {(0, 255)}
     assert [part.get_suptitle()[:6] for part in figure.subfigs] == ["Flower", "Face: "]
-
-
-def test_the_screen_shows_the_same_pictures(folder, runs):
-    chart = segmentation(runs, folder, folder, "e", EXPERIMENT)
-    panels = plotly_panels(chart)
-    assert [panel["data"][0]["source"] for panel in panels] == [
-        f"data:image/png;base64,{panel.picture}" for panel in chart.panels
-    ]
-    assert {panel["layout"]["yaxis"]["autorange"] for panel in panels} == {"reversed"}
-    assert legend_of(chart) == []
 
 
 def test_only_images_have_pictures():

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from kdrbench.errors import DamagedError
+from kdrbench.suite.experiments.results import read_results
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.findings.nearness import traces_of
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.reports.records import problem_of, read_results, read_runs
+from kdrbench.suite.reports.records import problem_of, read_runs
 from kdrbench.suite.reports.tables.cells import GAP
 from kdrbench.suite.systems.atlas.optima import Solution, write_solutions
 from support.record_folders import folder_of

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.tables.significance import clopper_pearson
-from kdrbench.suite.reports.tables.table import render_html
 from kdrbench.suite.systems.atlas import tables as atlas
 from kdrbench.suite.systems.atlas.optima import Charted
 from kdrbench.suite.systems.atlas.tables import cells_of_atlas, sentences
@@ -77,7 +76,7 @@ class Charts:
         return sentences(self.cells(), whole_config())
 
     def page(self):
-        (report,) = experiment_tables(whole_config(), "atlas")
+        (report,) = list(tables_of(whole_config(), "atlas").values())
         return atlas.page(Source(report, self.runs, whole_config(), Path("nowhere")))
 
 
@@ -89,19 +88,6 @@ def charts(monkeypatch):
 def cells_of(table, place=0):
     """Return the cells of a row by column; of solvers' columns the last one."""
     return dict(zip(table.columns, table.rows[place], strict=True))
-
-
-def test_optima_of_equal_quality_are_counted_as_such(charts):
-    charts.add("a", [-10.0, -9.0], [0.94, 0.94])
-    charts.add("b", [-10.0], [0.9])
-    charts.add("a", [-10.0, -9.0], [0.94, 0.94], draw=1)
-    accuracy = charts.sentences()[2]
-    assert accuracy == (
-        "Does lower cost mean better accuracy? 1 of 2 problems have more than one certified optimum; there the one of "
-        "lowest cost is more accurate than the others in none, as accurate as the best of them in 1 and less accurate "
-        "in none. Over ends of random starts of ISM, certified or not, cost and quality both differ in no cell."
-    )
-    assert charts.cells()[0].correlation() is None
 
 
 def test_optima_of_lower_cost_may_be_better_or_worse(charts):
@@ -143,31 +129,6 @@ def test_a_cell_is_better_or_worse_where_the_interval_says_so(charts):
     assert charts.cells()[1].correlation() == pytest.approx((0.5, 0.2, 0.8))
 
 
-def test_an_interval_of_a_correlation_ends_at_one(charts):
-    charts.add("a", [-10.0], [0.9], tau=0.9, tau_low=0.5, tau_high=1.0)
-    assert charts.cells()[0].correlation() == pytest.approx((0.9, 0.65, 1.0))
-
-
-def test_cells_of_a_data_set_and_a_setting_are_together(charts):
-    ran = [("wine", "table4_supervised", "gaussian"), ("cancer", "table4_supervised", "gaussian")]
-    ran += [("cancer", "table5_supervised", "linear"), ("wine", "table4_supervised", "polynomial")]
-    ran += [("cancer", "table4_supervised", "polynomial")]
-    for dataset, cells_of, kernel in ran:
-        charts.add(f"{dataset} {kernel}", [-10.0], [0.9], dataset=dataset, cells_of=cells_of, kernel=kernel)
-    found = [(cell.dataset, cell.cells_of, cell.kernel) for cell in charts.cells()]
-    assert found == [ran[0], ran[3], ran[1], ran[4], ran[2]]
-
-
-def test_one_start_is_counted_over_all_that_ended(charts):
-    charts.add("a", [-10.0], [0.9], share_near_best=0.5, share_at_best=0.1, median_gap=0.01, leading_gap=0.5)
-    charts.add("b", [-10.0], [0.9], share_near_best=1.0, share_at_best=0.4, n_ended=30, leading_gap=1e-4)
-    assert charts.sentences()[0] == (
-        "How often does one start of ISM find the best? Of 40 random starts 87.5 % end within 0.1 % of the best cost "
-        "known and 32.5 % within 1 degree of its projection; in the median a start ends 0.5 % above, at worst 2 %. "
-        "From the papers' start it ends within 0.1 % on 1 of 2 problems."
-    )
-
-
 def test_the_share_of_the_best_is_of_certified_ends(charts):
     charts.add("a", [-10.0, -9.0], [0.9, 0.9], shares=(0.7, 0.3))
     charts.add("b", [-10.0, -9.0], [0.9, 0.9], shares=(0.5, 0.4), n_certified=9)
@@ -194,52 +155,6 @@ def test_optima_that_another_draw_finds_are_counted(charts):
     assert again[1].detail == "optima that the next draw finds; 95 % 2.5 to 100.0"
 
 
-def test_one_draw_alone_finds_nothing_again(charts):
-    charts.add("a", [-10.0], [0.9])
-    assert charts.sentences()[3] == "Are the optima found again? There is no second draw of starts to seek them in."
-
-
-def test_a_printed_cost_is_beside_the_mean_of_the_best(charts):
-    charts.add("a", [-1400.0], [0.9])
-    charts.add("b", [-1200.0], [0.9])
-    (cell,) = charts.cells()
-    # Table 4 prints -1311 +- 26 for ISM on Wine with a Gaussian kernel.
-    assert cell.printed(whole_config()).value == -1311
-    assert cell.printed_gap(whole_config()) == pytest.approx(-11 / 1300)
-    shown = cells_of(charts.page()[0])
-    assert (shown["Best cost"].text, shown["Printed above"].text) == ("-1300", "-0.85 %")
-    assert "it is -0.8 % to -0.8 % above the best known" in charts.sentences()[1]
-
-
-def test_a_cell_without_a_printed_cost_has_none(charts):
-    charts.add("a", [-1400.0], [0.9], kernel="linear", cells_of="table5_supervised")
-    assert np.isnan(charts.cells()[0].printed_gap(whole_config()))
-    assert charts.sentences()[1].endswith("No cost is printed for these cells.")
-
-
-def test_quality_at_the_best_is_that_of_the_lowest_cost(charts):
-    charts.add("a", [-10.0], [0.8], best_quality=0.8)
-    charts.add("a", [-11.0], [0.9], draw=1, best_quality=0.9)
-    charts.add("b", [-10.0], [0.7], best_quality=0.7)
-    shown = cells_of(charts.page()[0])["Quality at best"]
-    assert (shown.text, shown.detail) == ("0.800", "mean accuracy of the best optimum over 2 problems")
-
-
-def test_every_optimum_of_problems_with_several_is_a_row(charts):
-    charts.add("a", [-10.0], [0.9])
-    charts.add("b", [-10.0, -9.5], [0.9444, 0.95], shares=(0.7, 0.25), draw=1)
-    table, sections = charts.page()
-    (section,) = sections
-    several = section.table
-    assert several.columns[3:7] == ["Fold", "Draw", "Optimum", "Above best"]
-    assert several.columns[7:] == ["Share of ISM", "Share of ISM, converged", "Quality"]
-    assert [[entry.text for entry in row[3:]] for row in several.rows] == [
-        ["2", "2", "1", "0", "0.0 %", "70.0 %", "0.9444"],
-        ["2", "2", "2", "5 %", "0.0 %", "25.0 %", "0.9500"],
-    ]
-    assert several.title in render_html(table, sections)
-
-
 def test_a_cell_without_a_certified_end_has_no_number(charts):
     nothing = dict.fromkeys(("best_quality", "share_at_best", "share_near_best", "median_gap", "largest_gap"), np.nan)
     charts.add("a", [], [], n_certified=0, **nothing, leading_gap=np.nan)
@@ -257,7 +172,7 @@ def test_shares_have_exact_intervals():
 
 def chart_of(charts, tmp_path):
     config = whole_config() | {"run": ["atlas"]}
-    (report,) = experiment_figures(config, "atlas")
+    (report,) = list(figures_of(config, "atlas").values())
     return atlas.chart_of(Source(report, charts.runs, config, tmp_path))
 
 

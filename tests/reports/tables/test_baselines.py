@@ -5,9 +5,8 @@ import pytest
 
 from kdrbench.suite.findings.nearness import gaps_of
 from kdrbench.suite.reports.records import read_runs
-from kdrbench.suite.reports.tables.table import render_latex
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.ikdr.tables import compared_cells, ikdr_table
+from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import run
 
 EXPERIMENT = {
@@ -72,32 +71,6 @@ def test_baselines_compete_among_themselves():
     # The solvers' own best stay so, although a baseline is quicker and better.
     assert ("gaussian", "ism", "time_s") in best
     assert ("none", "lda_svm", "time_s") not in best
-
-
-def test_a_published_baseline_is_compared_with_ours():
-    published = {"paper": "ismplus", "table": "5", "setting": "supervised"}
-    experiment = EXPERIMENT | {"published": published, "baselines": ["svm", "lda", "lda_svm", "pca_svm"]}
-    wine = [row for row in compared_cells(RUNS, experiment) if (row.dataset, row.kernel) == ("wine", "none")]
-    papers = {row.method: row.paper for row in wine if row.metric == "time_s"}
-    # Table 5 names the classifier without a reduction "none", and prints no LDA with an SVM.
-    assert papers == {"svm": "0.003s", "lda": "0.002s", "lda_svm": "", "pca_svm": "0.001s"}
-
-
-def test_latex_has_a_group_of_baselines_at_the_right(cells):
-    table = render_latex(ikdr_table("e", cells, EXPERIMENT)).splitlines()
-    assert any(line.endswith(r"& \multicolumn{3}{c}{Baselines} \\") for line in table)
-    assert r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){7-9}" in table
-    assert any(line.endswith(r"& ISM & DG & SVM & LDA + SVM & PCA + SVM \\") for line in table)
-    (cost,) = [line for line in table if line.startswith(" & Cost & ") and "1311" in line]
-    assert cost.endswith(r"& - & - & - \\")
-
-
-def test_an_experiment_without_baselines_has_no_group_for_them():
-    without = {key: value for key, value in EXPERIMENT.items() if key != "baselines"}
-    for experiment in (without, EXPERIMENT | {"baselines": []}):
-        cells = compared_cells(RUNS, experiment)
-        assert {row.kernel for row in cells} == {"gaussian", "polynomial"}
-        assert [group.title for group in ikdr_table("e", cells, experiment).groups[0]] == ["Gaussian", "Polynomial"]
 
 
 def test_the_word_for_no_kernel_survives_the_table_of_runs(tmp_path):

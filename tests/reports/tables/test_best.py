@@ -91,16 +91,6 @@ def test_too_few_runs_or_disturbed_times_are_the_best_of_nothing():
     assert (best["time_s"], best["cost"]) == ("ism", "dg")
 
 
-def test_each_cost_is_shown_above_the_lowest_one_of_its_run():
-    race = a_race("failed")
-    cells = {(row.method, row.metric): row for row in compared_cells(race, EXPERIMENT, gaps=gaps_of(race))}
-    # DG is the lowest but in the run that failed, where ISM is.
-    assert cells["dg", "gap"].ours.mean == 0.0
-    assert cells["ism", "gap"].ours.mean == pytest.approx(7 / 8 * (1500 - 1311) / 1500)
-    assert cells["ism", "gap"].ours.text == "1.1e-1"
-    assert cells["sm", "gap"].ours.counted == 8
-
-
 def test_a_learner_with_a_split_that_was_stopped_is_not_bold():
     rows = [
         kpca_run(run=split, variant=variant, accuracy=accuracy, test_selected=None)

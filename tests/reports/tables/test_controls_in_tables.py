@@ -6,7 +6,6 @@ import pandas as pd
 from click.testing import CliRunner
 
 from kdrbench.suite.commands.reports import reports
-from kdrbench.suite.reports.records import controls_of
 from kdrbench.suite.reports.tables.cells import COMPONENTS
 from kdrbench.suite.systems.ikdr.tables import compared_cells
 from support.report_rows import run
@@ -47,10 +46,6 @@ def best(cells):
     return {(row.metric, row.method) for row in cells if row.best}
 
 
-def test_the_controls_of_an_experiment_are_those_it_runs():
-    assert controls_of("e", CONFIG) == {"random"}
-
-
 def test_a_control_is_not_the_best_and_the_next_one_is():
     assert best(compared_cells(RUNS, EXPERIMENT)) == {(name, "random") for name in ("time_s", "cost", "accuracy")}
     cells = compared_cells(RUNS, EXPERIMENT, {"random"})
@@ -80,9 +75,6 @@ def components_of(experiment):
     return [(cell.ours.text, cell.best) for cell in cells]
 
 
-def test_the_q_that_a_rule_found_is_said_and_none_is_the_best():
+def test_the_q_that_a_rule_found_is_a_row_and_none_is_the_best():
     assert components_of(PLAIN | {"components": {"wine": "eigengap"}}) == [("2", False), ("3", False)]
-
-
-def test_a_q_that_the_configuration_names_is_no_row():
     assert components_of(PLAIN | {"components": {"wine": 2}}) == []

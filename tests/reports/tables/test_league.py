@@ -4,22 +4,18 @@ import functools
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
 from kdrbench.errors import DamagedError
-from kdrbench.reduction.methods import METHODS
 from kdrbench.suite.reports.figures.chart import Mark
 from kdrbench.suite.reports.making import Source
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
-from kdrbench.suite.reports.tables.table import render_html, render_latex
+from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
-from kdrbench.suite.systems.league.rules import JUDGES
-from kdrbench.suite.systems.league.scores import WIN, critical_difference
-from kdrbench.suite.systems.league.table_rows import KERNEL_PROJECTIONS, League, headline, headlines
-from kdrbench.suite.systems.league.tables import controls_sentence, league_table
+from kdrbench.suite.systems.league.scores import critical_difference
+from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.tables import league_table
 from support.configs import whole_config
 from support.league_rows import made_up
 
@@ -33,57 +29,6 @@ def experiment():
 
 def texts(table):
     return [[entry.text for entry in row] for row in table.rows]
-
-
-def test_the_headline_is_what_the_rows_say():
-    first, second, missing = headlines(League(made_up()))
-    assert first == (
-        "By k-NN accuracy, InterpretableKDR, Gaussian is significantly better than each of PLS-DA and LDA in 2 of 4 "
-        "cells; in 2 it is significantly worse than at least one of them."
-    )
-    assert second == first.replace("k-NN", "linear")
-    assert missing == "Not in this experiment: gradient_kdr."
-    lost = headlines(League(made_up(kdr_gaussian=("wine", 1, 3))))[0]
-    assert "in 1 of 4 cells; in 3 it is" in lost
-
-
-def test_a_single_rival_is_named_alone():
-    alone = headline("A", ["B"], [WIN], "it")
-    assert alone.endswith("better than B in 1 of 1 cell; in none it is significantly worse than it.")
-
-
-def renamed(runs, **names):
-    """The same rows with other methods; axes of what follows are in the order of the rows."""
-    return runs.assign(method=runs["method"].replace(names))
-
-
-def test_every_kernel_projection_has_its_headlines_ours_first():
-    assert KERNEL_PROJECTIONS[0] == "kdr_gaussian"
-    assert {"kernel_discriminant", "kpca_trick"} < set(KERNEL_PROJECTIONS) <= set(METHODS)
-    other = renamed(made_up(kdr_gaussian=("wine", 1, 3)), kdr_gaussian="kernel_discriminant")
-    runs = pd.concat([made_up(kdr_gaussian=("wine", 1, 3)), other.query("method == 'kernel_discriminant'")])
-    runs.loc[runs["method"] == "kernel_discriminant", list(JUDGES)] = 0.99
-    runs["status"] = np.where(runs["method"] == "kernel_discriminant", "converged", runs["status"])
-    found = headlines(League(runs))
-    assert [one.partition(" is ")[0] for one in found[:4]] == [
-        "By k-NN accuracy, InterpretableKDR, Gaussian",
-        "By linear accuracy, InterpretableKDR, Gaussian",
-        "By k-NN accuracy, Kernel discriminant analysis",
-        "By linear accuracy, Kernel discriminant analysis",
-    ]
-    assert "in 4 of 4 cells; in none" in found[2]
-
-
-def test_an_experiment_has_its_tables_and_each_can_be_written():
-    (first, *_) = reports = experiment_tables({"experiments": {"league": experiment()}, "run": ["league"]}, "league")
-    tables = [league_table(name, "league", made_up(), experiment()) for name in NAMES]
-    assert [report.name for report in reports] == [table.name for table in tables] == NAMES
-    assert (first.figures, {report.kind for report in reports}) == (("league",), {"league"})
-    # Nothing to compare: no rival plays, and no control.
-    alone = made_up()[lambda runs: runs["method"] == "lda"]
-    for table in (league_table(name, "league", alone, experiment()) for name in NAMES):
-        assert table.title in render_html(table)
-        assert render_latex(table)
 
 
 def test_standings_rank_by_set_and_count_what_is_lost():
@@ -118,75 +63,6 @@ def test_only_a_rank_that_differs_from_all_others_is_bold(monkeypatch):
     alone = made_up()[lambda runs: runs["method"] == "lda"]
     table = league_table(NAMES[0], "league", alone, experiment())
     assert not any(entry.bold for row in table.rows for entry in row)
-
-
-def test_numbers_of_a_data_set_are_beside_those_of_our_method():
-    runs = made_up(lda=("satellite", 2, 0))
-    table = league_table(NAMES[2], "league", runs, experiment())
-    assert table.columns == ["Data", "Method", "q = 1", "q = 2", "q = 1", "q = 2"]
-    assert [(group.title, group.width) for group in table.groups[0]] == [("k-NN accuracy", 2), ("linear accuracy", 2)]
-    rows = {(row[0].text, row[1].text): row for row in table.rows}
-    ours, theirs = rows["Wine", "InterpretableKDR, Gaussian"][2], rows["Wine", "LDA"][2]
-    scores = {
-        method: runs.query(f"dataset == 'wine' and n_components == 1 and method == '{method}'")["knn_accuracy"]
-        for method in ("kdr_gaussian", "lda")
-    }
-    differences = scores["lda"].to_numpy(dtype=float) - scores["kdr_gaussian"].to_numpy(dtype=float)
-    assert ours.text == f"{scores['kdr_gaussian'].mean():.3f}"
-    effect = differences.mean() / differences.std(ddof=1)
-    head = f"{scores['lda'].mean():.3f} ({differences.mean():+.3f}; {effect:+.1f}; "
-    assert theirs.text.startswith(head)
-    assert (ours.bold, theirs.bold, theirs.axes) == (False, True, ("", "wine", "", "lda"))
-    assert rows["Satellite", "LDA"][3].text.startswith("lost (")
-    assert rows["Satellite", "LDA"][3].detail.startswith("mean k-NN accuracy over 9 of 10 folds; difference 95 % ")
-    # The file has every number of both accuracies, and the reference beside nothing.
-    assert len(table.listed) == 2 * 4 * 3
-    (line,) = (one for one in table.listed if list(one.values())[:4] == ["wine", 1, "lda", "knn_accuracy"])
-    assert (line["difference"], line["effect"]) == (pytest.approx(differences.mean()), pytest.approx(effect))
-    assert {one["p_holm"] for one in table.listed if one["method"] == "kdr_gaussian"} == {None}
-
-
-def many_sets():
-    """Eight data sets on which LDA is .1 ahead of PLS-DA, about so, and the kernel projection .2 behind."""
-    runs = made_up()[lambda rows: rows["dataset"] == "wine"]
-    scores = {"kdr_gaussian": 0.6, "pls_da": 0.8, "lda": 0.9}
-    parts = []
-    for number in range(8):
-        score = runs["method"].map(scores) + 0.001 * (number - 3.5) * (runs["method"] == "lda")
-        parts.append(runs.assign(dataset=f"set {number}", **dict.fromkeys(JUDGES, score)))
-    return pd.concat(parts, ignore_index=True)
-
-
-def test_controls_that_do_not_come_last_are_named(monkeypatch):
-    league = League(made_up())
-    assert controls_sentence(league) == "There is no control."
-    league.__dict__["controls"] = np.array([False, True, False])
-    # PLS-DA's mean rank is 2.5, that of the kernel projection 2: no rank is behind.
-    ranked, _, tested = controls_sentence(league).partition(". ")
-    assert ranked == "The controls rank last"
-    # Two data sets are too few for signed ranks.
-    assert tested == (
-        "By signed ranks over data sets, no method is significantly behind a control; some judge does not distinguish "
-        "InterpretableKDR, Gaussian and LDA from PLS-DA."
-    )
-    league = League(made_up())
-    league.__dict__["controls"] = np.array([False, False, True])
-    assert "by k-NN accuracy, InterpretableKDR, Gaussian behind LDA; PLS-DA behind LDA" in controls_sentence(league)
-
-
-def test_controls_are_compared_by_test_as_well(monkeypatch):
-    league = League(many_sets())
-    # The kernel projection is behind PLS-DA on all of eight sets, LDA ahead.
-    monkeypatch.setattr(League, "controls", np.array([False, True, False]))
-    assert controls_sentence(league).endswith(
-        "By signed ranks over data sets, significantly worse are InterpretableKDR, Gaussian behind PLS-DA; each "
-        "differs from every control."
-    )
-    monkeypatch.setattr(League, "controls", np.array([True, False, False]))
-    assert controls_sentence(league) == (
-        "The controls rank last. By signed ranks over data sets, no method is significantly behind a control; each "
-        "differs from every control."
-    )
 
 
 def arrays_of_lda(rows, folder, kind):
@@ -225,7 +101,7 @@ def test_angles_between_folds_are_those_of_scipy():
 
 def chart_of(runs, folder):
     config = {"experiments": {"league": experiment()}, "run": ["league"]}
-    (report,) = experiment_figures(config, "league")
+    (report,) = list(figures_of(config, "league").values())
     return figure.chart_of(Source(report, runs, config, folder))
 
 

@@ -1,19 +1,12 @@
 """The paper's text beside ours, and the figures, from made-up rows."""
 
-import csv
-import io
-import json
-
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.reports.figures.chart import Mark, Scale, Symbol
 from kdrbench.suite.reports.tables.verdicts import Verdict
-from kdrbench.suite.systems.low_rank.tables import low_rank_chart, low_rank_table, measured_table
-from support.report_rows import kpca_run
+from kdrbench.suite.systems.low_rank.tables import low_rank_chart
 
 CONFIG = {
     "run": ["digits", "gyrb"],
@@ -34,14 +27,6 @@ CONFIG = {
             "datasets": ["gyrb-standin"],
             "constraints": [50, 100],
             "methods": ["von_neumann", "definite_boost_exact", "definite_boost", "von_neumann_trace"],
-        },
-        "unused": {
-            "title": "U.",
-            "system": "low_rank",
-            "published": {"paper": "lowrank2006"},
-            "datasets": ["digits"],
-            "constraints": [1, 2],
-            "methods": ["burg"],
         },
     },
 }
@@ -81,7 +66,6 @@ ROWS = pd.DataFrame(
         row("gyrb", "definite_boost_exact", 50, 0, sweeps=9),
         row("gyrb", "definite_boost", 50, 0, sweeps=30),
         row("gyrb", "definite_boost", 100, 0, sweeps=4000, status="max_iterations"),
-        row("unused", "burg", 1, 0),
     ]
 )
 
@@ -127,48 +111,6 @@ def test_sweeps_that_were_used_up_are_a_bound(comparisons):
     assert (neumann.first, without_trace.first, without_trace.mean) == (True, False, 20)
 
 
-def test_the_original_kernel_of_gyrb_has_its_own_accuracy(comparisons):
-    (original,) = found(comparisons, "gyrb", "original", "accuracy")
-    assert (original.published, original.published_value, original.mean) == ("0.948", 0.948, pytest.approx(0.94))
-    assert original.experiment == "gyrb, von Neumann"
-
-
-def test_curves_stand_beside_what_the_figures_show_in_words(comparisons):
-    curves = [one for one in comparisons if one.table == "figures"]
-    assert [(one.metric, one.published, one.ours, one.experiment) for one in curves if one.first] == [
-        ("accuracy", "rises, 94% to 97%", "94.5% to 98.5%", "digits, Burg"),
-        ("nmi", "rises", "0.600 to 0.600", "digits, Burg"),
-    ]
-    # Words are no number to be judged by.
-    assert {one.verdict for one in curves} == {Verdict.NOT_JUDGED}
-
-
-def test_numbers_of_other_data_are_listed_as_not_run():
-    comparisons = compare({"low_rank": ROWS}, CONFIG | {"run": ["gyrb"]})
-    digits = [one for one in comparisons if one.dataset == "digits"]
-    assert len(digits) == 8
-    assert {one.verdict for one in digits} == {Verdict.NOT_RUN}
-    assert all(one.why.startswith("no experiment that was run") for one in digits)
-
-
-def test_the_tables_hold_the_text_and_all_cells(comparisons):
-    lines = list(csv.DictReader(io.StringIO(low_rank_table("text", comparisons).to_csv())))
-    assert len(lines) == len(comparisons) == 16
-    assert lines[0]["Number"] == "5-NN accuracy"
-    assert lines[0]["Paper"] == "94%"
-    assert lines[0]["Ours from"] == "digits, Burg"
-    of_digits = ROWS[ROWS["experiment"] == "digits"]
-    table = measured_table("digits", of_digits, CONFIG["experiments"]["digits"])
-    measured = list(csv.DictReader(io.StringIO(table.to_csv())))
-    assert [(line["Method"], line["Constraints"], line["Solved"]) for line in measured][:3] == [
-        ("Burg", "0", "2 of 2"),
-        ("Burg", "20", "2 of 2"),
-        ("Burg", "200", "2 of 2"),
-    ]
-    assert measured[4]["Solved"] == "0 of 1"
-    assert measured[4]["5-NN"] == ""
-
-
 def chart_of(name):
     runs = ROWS[ROWS["experiment"] == name]
     return low_rank_chart(name, runs, CONFIG["experiments"][name], CONFIG["low_rank_methods"])
@@ -193,28 +135,3 @@ def test_no_constraints_have_no_place_on_the_axis_of_sweeps():
     assert burg.x == [20, 200]
     assert (burg.lower[0], burg.y[0], burg.upper[0]) == (17.25, 17.5, 17.75)
     assert chart.panels[0].series[0].x == [0, 20, 200]
-
-
-def test_the_commands_write_tables_a_figure_and_the_list(tmp_path):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(CONFIG))
-    (tmp_path / "merged").mkdir()
-    full = ROWS.assign(**{name: value for name, value in kpca_run(dataset="digits").items() if name not in ROWS})
-    full.to_csv(tmp_path / "low_rank.csv", index=False)
-    for name, group in full.groupby("experiment"):
-        group.to_csv(tmp_path / "merged" / f"{name}.csv", index=False)
-    common = ["--config", str(config), "--results", str(tmp_path), "--out"]
-    for words in (
-        ["reports", "digits", "low_rank_text", "figures/digits", *common, str(tmp_path)],
-        ["papers", *common, str(tmp_path)],
-    ):
-        done = CliRunner().invoke(main, words)
-        assert done.exit_code == 0, done.output
-    assert {path.stem for path in (tmp_path / "summary").iterdir()} == {"what_we_found", "low_rank"}
-    assert "94%" in (tmp_path / "low_rank_text.tex").read_text().replace("\\", "")
-    assert "von Neumann" in (tmp_path / "digits.html").read_text()
-    assert (tmp_path / "figures/digits.png").read_bytes().startswith(b"\x89PNG")
-    with (tmp_path / "published_vs_ours.csv").open() as stream:
-        assert [row["paper"] for row in csv.DictReader(stream)] == ["lowrank2006"] * len(
-            compare({"low_rank": full}, CONFIG)
-        )

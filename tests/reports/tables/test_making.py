@@ -1,18 +1,14 @@
 """From names to tables, and tables of systems that the reports do not know."""
 
-import json
-
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from kdrbench.errors import InputError
-from kdrbench.suite.cli import main
 from kdrbench.suite.engine.system import System
 from kdrbench.suite.reports.making import make_table, plain_table, reports_named
 from kdrbench.suite.reports.tables.table import Entry, Table
 from kdrbench.suite.systems import registry
-from support.report_rows import kpca_run, run
+from support.report_rows import run
 
 CONFIG = {
     "run": ["fourth", "tables"],
@@ -79,28 +75,3 @@ def test_a_system_may_lay_out_its_own_table(tmp_path, monkeypatch, system, colum
     table, sections = make_table(report, CONFIG, tmp_path)
     assert (len(table.columns) == 1) == (columns == 1)
     assert [section.title for section in sections] == ["The data", "How the runs ended"]
-
-
-def test_the_command_writes_all_tables_of_an_experiment(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "merged").mkdir()
-    rows = [
-        kpca_run(experiment="tables", variant=name, run=number) for name in ("plain", "aligned") for number in (0, 1)
-    ]
-    pd.DataFrame(rows).to_csv(tmp_path / "merged" / "tables.csv", index=False)
-    words = [
-        "reports",
-        "tables",
-        "--config",
-        tmp_path / "config.json",
-        "--results",
-        tmp_path,
-        "--out",
-        tmp_path / "out",
-    ]
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
-    names = {
-        f"tables_{part}.{kind}" for part in ("table3", "tests", "times") for kind in ("tex", "html", "csv", "json")
-    }
-    assert {path.name for path in (tmp_path / "out").iterdir()} == names

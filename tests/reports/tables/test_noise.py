@@ -5,10 +5,9 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
-from kdrbench.suite.reports.making import Source, make_chart
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables, report_sources
+from kdrbench.suite.reports.making import Source
+from kdrbench.suite.reports.outputs import figures_of
 from kdrbench.suite.systems.league.figures import STYLES
 from kdrbench.suite.systems.noise import tables as figure
 from kdrbench.suite.systems.noise.tables import called_real, noise_table
@@ -30,21 +29,6 @@ def rows(**changed):
     return pd.concat([pd.DataFrame(common | lda | changed), pd.DataFrame(common | mine)], ignore_index=True)
 
 
-def test_the_table_has_titles_and_counts_with_intervals():
-    table = noise_table("noise", rows(), config()["experiments"]["noise"])
-    low, high = binomtest(2, 20).proportion_ci()
-    counted = f"2 of 20 ({100 * low:.1f} to {100 * high:.1f} %)"
-    assert counted == "2 of 20 (1.2 to 31.7 %)"
-    first, second = ([entry.text for entry in row] for row in table.rows)
-    # The median of twenty p-values lies between the tenth and the eleventh.
-    assert first == ["Noise", "LDA", "20", "91.0% \u00b1 1.0%", "50.0% \u00b1 0.0%", "0.26", counted, "250ms"]
-    assert second[1] == "mine"
-    assert not any("_" in name for name in table.columns)
-    assert "involuntary_switches" not in table.to_csv()
-    assert {entry.axes for entry in table.rows[0][2:]} == {("", "noise", "", "lda")}
-    assert table.rows[0][3].detail == "mean and standard deviation over 20 draws"
-
-
 def test_draws_without_a_number_are_not_counted():
     few = rows(rejected=[1.0, *[np.nan] * 19], p_value=[0.05, *[np.nan] * 19])
     assert noise_table("noise", few, config()["experiments"]["noise"]).rows[0][6].text == "1 of 1 (2.5 to 100.0 %)"
@@ -55,18 +39,8 @@ def test_draws_without_a_number_are_not_counted():
     assert called_real(rows(**failed)[:20]) == "-"
 
 
-def test_an_experiment_of_noise_has_its_table_with_its_figure(tmp_path):
-    (report,), (drawn,) = experiment_tables(config(), "noise"), experiment_figures(config(), "noise")
-    assert (report.figures, drawn.kind) == (("noise",), "noise")
-    assert report_sources(config(), drawn, lambda *_: ["a file"]) == []
-    (tmp_path / "merged").mkdir()
-    rows().to_csv(tmp_path / "merged/noise.csv", index=False)
-    chart = make_chart("noise", config(), tmp_path, tmp_path)
-    assert [panel.title for panel in chart.panels] == ["accuracy", "test"]
-
-
 def test_the_figure_shows_accuracies_and_p_values_by_method():
-    (report,) = experiment_figures(config(), "noise")
+    (report,) = list(figures_of(config(), "noise").values())
     runs = rows()
     accuracies, p_values = figure.chart_of(Source(report, runs, config(), None)).panels
     lda, mine = accuracies.series

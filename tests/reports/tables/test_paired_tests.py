@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from kdrbench.suite.paired import holm, signed_rank_p
+from kdrbench.suite.reports.dashboard.rendering import Cells
 from kdrbench.suite.reports.records import Settings
 from kdrbench.suite.systems.ikdr.paired_tests import compared, paired_table, paired_tests
 from support.report_rows import run
@@ -105,23 +106,6 @@ def test_few_folds_failed_runs_and_baselines_are_not_tested():
     assert paired_tests(frame.iloc[:0]) == []
 
 
-def test_the_table_has_a_line_for_each_test():
-    tests = paired_tests(runs(ism=-1311.0, dg=[-1300.0 + fold for fold in FOLDS]))
-    table = paired_table(tests)
-    assert len(table.rows) == len(tests) == 3
-    assert table.title == "Paired tests: 1 of 3 differ."
-    (line,) = [line for line in table.rows if line[1].text == "Cost"]
-    assert [entry.text for entry in line[2:7]] == ["Wine", "Gaussian", "ISM", "DG", "10"]
-    assert [entry.text for entry in line[7:10]] == ["-1311", "-1295.5", "-15.5"]
-    assert (line[-4].bold, line[-1].text) == (True, "ISM")
-    # Gaps of 11 to 20 relative to costs of 1300 to 1291.
-    low, high = map(float, line[-2].text.split(" to "))
-    assert low < -15.5 / 1295.5 < high < 0
-    # As the tables print them, with their units.
-    shown = {line[1].text: line[7].text for line in table.rows}
-    assert (shown["First solve"], shown["Accuracy"]) == ("1s", "95.0%")
-
-
 def test_each_cell_is_a_family_of_its_own():
     frames = [runs(ism=[-1311.0] * 10, dg=[-1300.0 + fold for fold in FOLDS]) for _ in range(30)]
     for number, frame in enumerate(frames):
@@ -130,3 +114,20 @@ def test_each_cell_is_a_family_of_its_own():
     tests = [test for test in paired_tests(pd.concat(frames)) if test.metric == "cost"]
     assert len(tests) == 30
     assert {test.p_holm for test in tests} == {2 / 1024}
+
+
+def test_paired_tests_lead_to_the_runs_of_their_own_experiment():
+    rows = [
+        run("wine", method, number, experiment=experiment, cost=cost + number, time_s=None)
+        for experiment in ("one", "two")
+        for method, cost in (("ism", -1300.0), ("dg", -1200.0))
+        for number in range(6)
+    ]
+    table = paired_table([test for test in paired_tests(pd.DataFrame(rows)) if test.metric == "cost"])
+    line = dict(zip(table.columns, table.rows[1], strict=True))
+    experiment = {"paradigm": "supervised", "datasets": ["wine"]}
+    cells = Cells({"run": ["one", "two"], "experiments": {"one": experiment, "two": experiment}, "name": ""})
+    cells.add(table.name, line["Of second"], is_number=True)
+    (link,) = cells.content["links"]
+    assert [link[axis] for axis in ("experiment", "data", "kernel", "method")] == ["two", "Wine", "Gaussian", "DG"]
+    assert all(entry.detail and entry.axes and entry.experiment == "two" for entry in table.rows[1][7:-1])

@@ -95,16 +95,6 @@ def test_series_are_told_apart_by_what_else_differs():
     assert not is_scaling("table4_supervised")
 
 
-def test_the_table_holds_exponents_beside_what_is_expected():
-    rows = [sized(n) for n in (1000, 2000, 4000)] + [sized(8000, status="time_limit")]
-    table = complexity_table(series_of(*rows, *(sized(1000, q=q) for q in (2, 8))))
-    lines = [[entry.text for entry in line] for line in table.rows]
-    assert lines[0][:8] == ["n, all pairs", "d = 20, q = 4", "ISM", "1000 to 8000", "3", "1", "2.00", "2.00 to 2.00"]
-    assert lines[0][-1] == "2"
-    assert lines[1][0] == "q, all pairs"
-    assert lines[1][6] == "0.00"
-
-
 def test_without_a_series_figure_and_table_say_so(tmp_path):
     chart = scaling_chart(series_of(sized(500), sized(1000)))
     assert [panel.title for panel in chart.panels] == ["no series of three sizes was run"]

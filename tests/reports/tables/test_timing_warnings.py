@@ -57,12 +57,6 @@ def test_untimed_times_are_shown_and_compared_with_nothing():
     assert "that did not own their cores: 1;" in page
 
 
-def test_good_times_have_no_warning():
-    _, table, page = laid_out(("ism", 0, {}), ("dg", 0, {}))
-    assert not [note for note in table.notes if "care" in note]
-    assert "\u2021" not in page + render_latex(table)
-
-
 def test_runs_without_budget_are_printed_in_the_papers_notation():
     nothing = {"status": "skipped", "time_s": None, "cost": None, "quality": None}
     cells, table, _ = laid_out(("ism", 0, {}), ("ism", 1, nothing), ("dg", 0, nothing))

@@ -9,9 +9,9 @@ from scipy.stats import wilcoxon
 
 from kdrbench.suite.findings.answers import answer_of
 from kdrbench.suite.reports.making import make_table
-from kdrbench.suite.reports.outputs import experiment_tables
+from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.systems.league.rules import fixed_beside
-from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence, tuning_table
+from kdrbench.suite.systems.league.tuning import Tuning, tuning_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up
 
@@ -78,18 +78,6 @@ def test_each_row_says_what_tuning_gains_and_costs():
     assert unknown.notes[0].endswith("(signed ranks over data sets).")
 
 
-def test_the_sentence_names_who_gains_and_says_the_cost():
-    both = rows_of(), tuned_rows()
-    twice = [pd.concat([rows.assign(dataset=rows["dataset"] + more) for more in "ab"]) for rows in both]
-    assert tuning_sentence(Tuning(*twice)) == (
-        "Does tuning pay? Of 3 methods with parameters to tune, by k-NN accuracy 1 gains (InterpretableKDR, Gaussian) "
-        "and 1 loses (PLS-DA); by linear accuracy 1 gains (InterpretableKDR, Gaussian) and 1 loses (PLS-DA) (signed "
-        "ranks over data sets). A fit takes 10 to 10 times as long, in the median 10."
-    )
-    # Six data sets are too few for three tests.
-    assert "by k-NN accuracy none gains and none loses" in tuning_sentence(Tuning(*both))
-
-
 def test_a_tuned_run_that_is_lost_counts_as_nothing():
     tuned = tuned_rows(lost={"kdr_gaussian": ("wine", 2, 3)})
     tuning = Tuning(rows_of(), tuned)
@@ -101,21 +89,6 @@ def test_a_tuned_run_that_is_lost_counts_as_nothing():
     read = tuned.assign(chosen=tuned["chosen"].replace("", np.nan))
     assert cells_of(tuning_table("gains", "Tuned.", Tuning(rows_of(), read))) == table
     assert (table["InterpretableKDR, Gaussian"][-1], table["LDA"][-1]) == ("0 %", "100 %")
-
-
-def test_where_nothing_plays_by_both_rules_the_table_says_so():
-    tuning = Tuning(rows_of(), tuned_rows().query("method == 'pca'"))
-    table = tuning_table("gains", "Tuned.", tuning)
-    assert not table.rows
-    assert table.notes[0].endswith("No method with parameters to tune has played by both rules.")
-
-
-def test_a_tuned_league_stands_beside_that_on_the_same_folds():
-    assert fixed_beside(config(), "league_small_tuned") == "league_small"
-    assert fixed_beside(config(), "league_small") is None
-    tables = [report.name for report in experiment_tables(config(), "league_small_tuned")]
-    assert tables[-1] == "league_small_tuned_tuning"
-    assert not any("tuning" in report.name for report in experiment_tables(config(), "league_small"))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +106,7 @@ def test_the_page_and_the_answer_are_made_of_both_experiments(tmp_path, monkeypa
         "kdrbench.suite.reports.making.read_runs", lambda path: both[path.stem].assign(experiment=path.stem)
     )
     monkeypatch.setattr("kdrbench.suite.systems.league.tuning.sections_of_runs", lambda _: [])
-    report = experiment_tables(config(), "league_small_tuned")[-1]
+    report = list(tables_of(config(), "league_small_tuned").values())[-1]
     table, _ = make_table(report, config(), tmp_path)
     assert cells_of(table)["InterpretableKDR, Gaussian"][2] == "+0.020"
     runs = pd.concat([rows.assign(experiment=name) for name, rows in both.items()], ignore_index=True)

@@ -61,7 +61,7 @@ def plan(targets: tuple[str, ...], configs: tuple[Path, ...], results: Path, as_
 
 def _experiments_of(config: Config, targets: Sequence[str]) -> list[str]:
     """Return the experiments that Snakemake runs for these targets; ``InputError`` for a name that is none."""
-    from kdrbench.suite.reports.report_jobs import experiments_by_target
+    from kdrbench.suite.reports.outputs import experiments_by_target
 
     known = experiments_by_target(config)
     if unknown := [name for name in targets if name not in known]:

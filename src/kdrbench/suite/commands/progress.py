@@ -94,7 +94,7 @@ def why(place: str, results: Path, name: str) -> None:
 
 
 def _chosen(progress: Sequence[BatchProgress], place: str, grid: Grid) -> list[BatchProgress]:
-    from kdrbench.suite.reports.report_jobs import experiments_by_target
+    from kdrbench.suite.reports.outputs import experiments_by_target
 
     targets = experiments_by_target(grid.config)
     names = targets.get(place)

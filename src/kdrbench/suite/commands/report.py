@@ -1,4 +1,4 @@
-"""`kdrbench report`: all reports of a record, without data and without the workflow, or a site of several records."""
+"""`kdrbench report`: all reports of a record, without data and without the workflow."""
 
 from __future__ import annotations
 
@@ -32,34 +32,38 @@ if TYPE_CHECKING:
 
 # Seconds between lines on reports, and on a terminal between two texts of one.
 _LINE_S, _TERMINAL_S = 5.0, 0.5
-# By this file a folder is known as a site, which may then be replaced.
-_SITE = ".kdrbench-site"
 
 
 @click.command()
-@click.argument("results", nargs=-1, metavar="[NAME=]RESULTS...")
+@click.argument("results", nargs=-1, metavar="[RESULTS]...")
 @configuration_name
-@click.option("--out", type=FILE, help="Folder of the reports (default: reports/RECORD), or of the site.")
-@click.option("--site", is_flag=True, help="Write a static site of several records, in place of all reports of one.")
+@click.option("--out", type=FILE, help="Folder of the reports (default: reports/RECORD).")
 @processes
 @click.pass_context
-def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | None, site: bool, jobs: int) -> None:
+def report(ctx: click.Context, results: tuple[str, ...], name: str, out: Path | None, jobs: int) -> None:
     """Make all tables, figures and pages of the record in RESULTS, without data and without the workflow.
 
     What has no rows yet is left out, and so are figures that show data which neither the record nor RESULTS hold.
 
-    With --site RESULTS are several records, folders of merged tables or single tables of them, each called NAME where
-    one is given, and otherwise like its configuration or its folder. The site has the dashboard of each, and a page
-    with their answers and claims side by side and what changed between any two. It needs no server: open index.html.
+    Reports of several records go to folders of their names below --out, where index.html leads to their dashboards and
+    puts their claims side by side.
     """
-    if site:
-        if not results or out is None or name:
-            raise click.UsageError("--site needs RESULTS and --out, without --name")
-        _write_site(ctx, results, out)
+    places = [RECORD.convert(result, None, ctx) for result in results or (PAPERS,)]
+    if len(places) < 2:
+        _report_record(places[0], name, out, jobs)
         return
-    if len(results) > 1:
-        raise click.UsageError("one record at a time; --site shows several")
-    place = RECORD.convert(results[0] if results else PAPERS, None, ctx)
+    names = [place.absolute().name for place in places]
+    if out is None or name or len(set(names)) < len(names):
+        raise click.UsageError("several records need --out, no --name, and a folder of another name each")
+    for place in places:
+        _report_record(place, name, out / place.absolute().name, jobs)
+    from kdrbench.suite.reports.site import write_index
+
+    click.echo(f"{counted(len(names), 'record')} -> {write_index(out, names)}")
+
+
+def _report_record(place: Path, name: str, out: Path | None, jobs: int) -> None:
+    """Make all reports of one record."""
     if not place.exists():
         raise InputError(f"{place} is not there: `kdrbench pack` makes a record of a folder of results")
     from kdrbench.suite.experiments.results import without_code
@@ -146,43 +150,3 @@ class _Work:
             self.n_ended += 1
             self.line.show(f"kdrbench: {self.n_ended} of {self.n_calls} reports")
         return [call.result() for call in begun]
-
-
-def _write_site(ctx: click.Context, results: tuple[str, ...], out: Path) -> None:
-    from kdrbench.files import replacing_folder
-    from kdrbench.suite.archive.unpack import opened
-    from kdrbench.suite.reports.dashboard.rendering import slug
-    from kdrbench.suite.reports.records import read_results
-    from kdrbench.suite.reports.site import site_record, write_site
-
-    read = [(name, read_results(ctx.with_resource(opened(place)))) for name, place in map(_named, results)]
-    names = _apart([name or one.config.get("name") or one.place.absolute().stem for name, one in read])
-    line, records = ProgressLine(0.0), []
-    with replacing_folder(out, _SITE) as folder:
-        for number, (name, (_, one)) in enumerate(zip(names, read, strict=True), start=1):
-            line.show(f"kdrbench: record {number} of {len(read)}, {name}")
-            records.append(site_record(name, one, folder / "records" / slug(name)))
-        line.show("kdrbench: pages that compare the records")
-        pages = write_site(folder, records)
-    line.end()
-    click.echo(f"{counted(len(pages), 'page')} of {counted(len(records), 'record')} -> {out / 'index.html'}")
-
-
-def _named(word: str) -> tuple[str, Path]:
-    """Return the name that is given to a record, if there is one, and its place; either may hold equals signs."""
-    cuts = [place for place, letter in enumerate(word) if letter == "=" and Path(word[place + 1 :]).exists()]
-    return (word[: cuts[0]], Path(word[cuts[0] + 1 :])) if cuts and not Path(word).exists() else ("", Path(word))
-
-
-def _apart(names: list[str]) -> list[str]:
-    """Return the names with numbers behind those that come again, also as parts of an address."""
-    from kdrbench.suite.reports.dashboard.rendering import slug
-
-    by_slug: dict[str, str] = {}
-    for name in names:
-        number, one = 1, name
-        while slug(one) in by_slug or not slug(one):
-            number += 1
-            one = f"{name} {number}"
-        by_slug[slug(one)] = one
-    return list(by_slug.values())

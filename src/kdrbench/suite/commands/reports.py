@@ -130,7 +130,7 @@ def _is_made(name: str, runs: Runs, out: Path) -> bool:
 def make_report(name: str, runs: Runs, out: Path) -> None:
     """Draw a figure, ``figures/NAME``, or write the tables of a name with their pages."""
     from kdrbench.suite.reports.making import make_chart, make_table, reports_named
-    from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
+    from kdrbench.suite.reports.outputs import FIGURE_FOLDER
 
     if name.startswith(FIGURE_FOLDER):
         from kdrbench.suite.reports.figures.draw_matplotlib import write_chart
@@ -148,7 +148,7 @@ def make_report(name: str, runs: Runs, out: Path) -> None:
 def write_page(page: Page, out: Path, name: str, figures: tuple[str, ...]) -> None:
     """Write a table with its page into ``out``: the ``figures`` that are there with captions, then its sections."""
     from kdrbench.suite.reports.figures.chart import Chart
-    from kdrbench.suite.reports.report_jobs import FIGURE_FOLDER
+    from kdrbench.suite.reports.outputs import FIGURE_FOLDER
     from kdrbench.suite.reports.tables.table import Section, write_table
 
     contents, sections = page

@@ -79,9 +79,9 @@ def verify(
     Cost, stationarity, curvature, accuracy and NMI are computed again from raw data, by code of its own. Rows that are
     missing, double, or of another definition, data or seed are found as well. Exit code 1 if anything is.
 
-    With --rerun one run is drawn of each of --cells cells, of all systems in proportion, and made again by the engine
-    of the workflow. Runs that cannot be made here are skipped, and counted by reason. Rows of earlier revisions of
-    components that --attest has confirmed are up to date: they are not made again.
+    With --rerun one run is drawn of each of --cells random cells, and made again by the engine of the workflow. Runs
+    that cannot be made here are skipped, and counted by reason. Rows of earlier revisions of components that --attest
+    has confirmed are up to date: they are not made again.
     """
     from kdrbench.suite.verification.record import Record
 

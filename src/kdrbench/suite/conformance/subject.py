@@ -20,7 +20,7 @@ from kdrbench.suite.engine.isolation.supervisor import NoReportError, report_of
 
 
 class Kind(NamedTuple):
-    """A kind of plug-ins: its word in messages, attributes that identify a class of it, and where its contract is."""
+    """A kind of plug-ins: its word in messages, attributes that identify a class of it, and its contract."""
 
     word: str
     marks: tuple[str, ...]
@@ -29,11 +29,11 @@ class Kind(NamedTuple):
 
 # By the words of the command line.
 KINDS = {
-    "solver": Kind("solver", ("run", "requires"), "solver:SolverContract"),
-    "kernel": Kind("kernel", ("pairing", "derivative"), "others:KernelContract"),
-    "dataset": Kind("data set", ("load",), "others:DataContract"),
-    "baseline": Kind("baseline", ("task", "imports"), "others:BaselineContract"),
-    "metric-learner": Kind("learner", ("fit",), "others:LearnerContract"),
+    "solver": Kind("solver", ("run", "requires"), "SolverContract"),
+    "kernel": Kind("kernel", ("pairing", "derivative"), "KernelContract"),
+    "dataset": Kind("data set", ("load",), "DataContract"),
+    "baseline": Kind("baseline", ("task", "imports"), "BaselineContract"),
+    "metric-learner": Kind("learner", ("fit",), "LearnerContract"),
 }
 # Data sets of the user's own are read whenever a configuration is.
 TIME_LIMIT_S = 300.0

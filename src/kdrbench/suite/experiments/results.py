@@ -26,10 +26,6 @@ from kdrbench.suite.systems.registry import SYSTEMS, build_system, system_name, 
 CONFIG, MERGED = "config.json", "merged"
 # Columns whose words an experiment lists.
 _LISTED = ("cells_of", "kernel", "method", "learner", "variant")
-# Keys of a configuration, and of an experiment, that change no result, or that rows have themselves.
-_FREE = frozenset({"name", "run", "data", "limits", "include"})
-_WORDS = frozenset({"title", "limits", "runs_per_job"})
-_LONGEST_VALUE = 60
 
 
 @dataclass(frozen=True)
@@ -118,41 +114,6 @@ def without_code(config: Config) -> Config:
     known, solvers = METHODS, config.get("solvers", {})
     plain = {name: one if one.get("method") in known else {**one, "method": "ism"} for name, one in solvers.items()}
     return {**config, "solvers": plain}
-
-
-def differences(one: Config, other: Config) -> Iterator[str]:
-    """Yield each key under which two configurations say something else, with both values.
-
-    What only one of them has is no difference, but for keys of an experiment or of a definition that both have. Titles
-    and limits of experiments are none either.
-    """
-    for section in sorted(set(one) & set(other) - _FREE):
-        mine, theirs = one[section], other[section]
-        if not (isinstance(mine, dict) and isinstance(theirs, dict)) or section == "timing":
-            mine, theirs = {section: mine}, {section: theirs}
-        for name in (name for name in mine if name in theirs and mine[name] != theirs[name]):
-            yield from _differing_keys(section if name == section else f"{section}.{name}", mine[name], theirs[name])
-
-
-def _differing_keys(key: str, mine: Any, theirs: Any) -> Iterator[str]:
-    if not (isinstance(mine, dict) and isinstance(theirs, dict)):
-        yield f"{key} is {_short(mine)} and {_short(theirs)}"
-        return
-    free = _WORDS if key.startswith("experiments.") else frozenset()
-    for name in sorted({*mine, *theirs} - free):
-        if mine.get(name) != theirs.get(name):
-            yield f"{key}.{name} is {_short(mine.get(name))} and {_short(theirs.get(name))}"
-
-
-def _short(value: Any) -> str:
-    text = "not given" if value is None else str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
-
-
-def same_definition(one: Record, other: Record) -> bool:
-    """Return whether two rows with the same axes were made for the same definition and the same data."""
-    keys = [(row.provenance.definition_sha256, row.provenance.data_sha256, row.seed) for row in (one, other)]
-    return keys[0] == keys[1]
 
 
 def write_results(folder: Path, results: Results) -> None:

@@ -16,7 +16,7 @@ from kdrbench.suite.findings.claim_rows import Records
 from kdrbench.suite.findings.claims import Decided, decide_claims
 from kdrbench.suite.findings.ledger import compare
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.dashboard.cells import run_labels
+from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.making import Page, make_table
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import Config, read_runs, system_name

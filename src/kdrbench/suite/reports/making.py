@@ -19,7 +19,7 @@ from kdrbench.errors import DamagedError, InputError, counted, in_words, unknown
 from kdrbench.suite.engine.system import DATA, FINDINGS, TRACES, Report, plain_table_report
 from kdrbench.suite.findings.outcome import MARKS, marked
 from kdrbench.suite.reports.figures.chart import Chart
-from kdrbench.suite.reports.outputs import experiment_tables, figures_of, shown_data, tables_of
+from kdrbench.suite.reports.outputs import figures_of, shown_data, tables_of
 from kdrbench.suite.reports.records import Config, n_runs, read_runs
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import method_label
@@ -96,7 +96,7 @@ def reports_named(name: str, config: Config) -> list[Report]:
     if name in tables:
         return [tables[name]]
     if name in config["run"]:
-        return experiment_tables(config, name) or [plain_table_report(name)]
+        return list(tables_of(config, name).values()) or [plain_table_report(name)]
     raise InputError(unknown_name("table", name, sorted({*tables, *config["run"]})))
 
 

@@ -19,14 +19,6 @@ from kdrbench.suite.csv_files import restored
 from kdrbench.suite.engine.publish import array_name, read_points
 from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.system import OPTIMA, Config
-from kdrbench.suite.experiments.results import (
-    Results,
-    differences,
-    read_results,
-    same_definition,
-    without_code,
-    write_results,
-)
 from kdrbench.suite.systems import system_name, system_of, table_of
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
 from kdrbench.suite.systems.ikdr.config import is_scaling
@@ -42,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
 __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Fold", "Metric", "Results", "Settings", "Split", "controls_of", "differences", "ending_of"]
+__all__ += ["Fold", "Metric", "Settings", "Split", "controls_of", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
-__all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_results", "read_runs"]
-__all__ += ["read_traces", "runs_of", "same_definition", "sampling_of", "settings_of", "split_of"]
-__all__ += ["stored_arrays", "system_name", "systems_of", "table_of", "without_code", "write_results"]
+__all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_runs"]
+__all__ += ["read_traces", "runs_of", "sampling_of", "settings_of", "split_of"]
+__all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"
 # Words that pandas must not read as numbers.

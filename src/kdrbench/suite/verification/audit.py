@@ -98,23 +98,13 @@ class Audit:
 
 
 def drawn(batches: Sequence[Batch], rng: np.random.Generator) -> Iterator[Batch]:
-    """Yield a run of each cell as a batch of one, so that the first k cells are of all systems in proportion.
-
-    The i-th of the m cells of a system, in an order drawn, is put at (i + u) / m, u uniform in [0, 1): within every
-    stretch a system has as many cells as its share of it, up to one.
-    """
-    by_system: dict[str, dict[tuple[str, str], list[Batch]]] = {}
+    """Yield a run of each cell as a batch of one, cells and runs in an order that is drawn."""
+    by_cell: dict[tuple[str, str], list[tuple[Batch, int]]] = {}
     for batch in batches:
-        cell = batch.experiment, batch.cell_name
-        by_system.setdefault(batch.system, {}).setdefault(cell, []).append(batch)
-    placed: list[tuple[float, list[Batch]]] = []
-    for by_cell in by_system.values():
-        shift, cells = rng.random(), list(by_cell.values())
-        order = rng.permutation(len(cells))
-        placed += [((rank + shift) / len(cells), cells[at]) for rank, at in enumerate(order.tolist())]
-    for _, of_cell in sorted(placed, key=lambda one: one[0]):
-        runs = [(batch, run) for batch in of_cell for run in batch.runs]
-        batch, run = runs[int(rng.integers(len(runs)))]
+        by_cell.setdefault((batch.experiment, batch.cell_name), []).extend((batch, run) for run in batch.runs)
+    cells = list(by_cell.values())
+    for place in rng.permutation(len(cells)):
+        batch, run = cells[place][int(rng.integers(len(cells[place])))]
         yield replace(batch, runs=(run,))
 
 
@@ -267,18 +257,14 @@ def compared(place: str, recorded: Made, here: Made) -> Iterator[Finding]:
             one, other = first.get(name), second.get(name)
             if one != other and (not most or one is None or other is None or not abs(one - other) <= most):
                 yield Finding(place, name, _word(one), f"{_word(other)} within {most:.1e}, of a rerun")
-        for name, one, other in _stored(recorded, here):
+        # Those that the record says it does not store are left out.
+        left_out = {NOT_STORED, *(str(name) for name in recorded.arrays.get(NOT_STORED, ()))}
+        for name in sorted({*recorded.arrays, *here.arrays} - left_out):
+            one, other = recorded.arrays.get(name), here.arrays.get(name)
             if not same and name == "projection":
                 yield from _near_subspace(place, one, other, _still(first, second), _bent(first))
             elif same and (one is None or other is None or not np.array_equal(one, other.astype(one.dtype))):
                 yield Finding(place, name, _shape(one), f"{_shape(other)} with other values, of a rerun")
-
-
-def _stored(recorded: Made, here: Made) -> Iterator[tuple[str, NDArray[Any] | None, NDArray[Any] | None]]:
-    """Yield the arrays of both by name, but for those that the record says it does not store (:data:`.NOT_STORED`)."""
-    left_out = {NOT_STORED, *(str(name) for name in recorded.arrays.get(NOT_STORED, ()))}
-    for name in sorted({*recorded.arrays, *here.arrays} - left_out):
-        yield name, recorded.arrays.get(name), here.arrays.get(name)
 
 
 def _near_a_limit(*both: RunRecord) -> bool:

@@ -77,23 +77,23 @@ def verify(
     for system, rows in record.rows().items():
         total.add(_keys(record, system, rows, rows_of))
     batches = record.grid.batches()
-    undrawn = frozenset[str]() if sample is None else _undrawn(batches, rows_of, seed, sample)
-    wanted = {
-        batch.dataset
-        for batch in batches
-        if _recomputes(batch.system) and any(place not in undrawn for place, _ in rows_of[batch.path])
+    computed = {
+        place: (batch, row) for batch in batches if _recomputes(batch.system) for place, row in rows_of[batch.path]
     }
-    missing = dict(_missing_data(record.grid, sorted(wanted), mirror))
+    left_out = dict.fromkeys([] if sample is None else _shuffled(computed, seed)[sample:], "rows that were not drawn")
+    drawn = {place: pair for place, pair in computed.items() if place not in left_out}
+    seconds = {place: build_system(batch.system).recompute_s(batch, row, most) for place, (batch, row) in drawn.items()}
+    long_runs = [(place, time_s) for place, time_s in seconds.items() if time_s]
+    beyond = {place for place, _ in long_runs} - within_budget(long_runs, seed, budget_s)
+    left_out |= dict.fromkeys(beyond, f"runs that the budget did not reach, of more than {most} samples")
+    missing = {}
+    for name in sorted({batch.dataset for batch, _ in drawn.values()}):
+        # Each is asked for once, as a server may take long to fail.
+        try:
+            _data(record.grid, name, mirror)
+        except DataError as error:
+            missing[name] = str(error)
     total.findings += [Finding(f"datasets/{name}", "data", f"({why})", "readable") for name, why in missing.items()]
-    seconds = {
-        place: time_s
-        for batch in batches
-        for place, time_s in _long_runs(batch, rows_of[batch.path], most)
-        if place not in undrawn
-    }
-    beyond = f"runs that the budget did not reach, of more than {most} samples"
-    left_out = dict.fromkeys(frozenset(seconds) - within_budget(seconds.items(), seed, budget_s), beyond)
-    left_out |= dict.fromkeys(undrawn, "rows that were not drawn")
     jobs = [
         delayed(_recomputed)(record, batch, rows_of[batch.path], mirror, most, left_out)
         for batch in batches
@@ -143,12 +143,6 @@ def _keys(record: Record, system: str, rows: list[dict[str, str]], rows_of: dict
     return result
 
 
-def _undrawn(batches: Sequence[Batch], rows_of: Mapping[str, Placed], seed: int, sample: int) -> frozenset[str]:
-    """Return the places of all rows with numbers to compute again, without ``sample`` of them that ``seed`` draws."""
-    places = [place for batch in batches if _recomputes(batch.system) for place, _ in rows_of[batch.path]]
-    return frozenset(_shuffled(places, seed)[sample:])
-
-
 def _shuffled(places: Iterable[str], seed: int) -> list[str]:
     """Return places in the order of the SHA-256 of seed/place."""
     return sorted(places, key=lambda place: hashlib.sha256(f"{seed}/{place}".encode()).hexdigest())
@@ -156,15 +150,6 @@ def _shuffled(places: Iterable[str], seed: int) -> list[str]:
 
 def _recomputes(system: str) -> bool:
     return type(build_system(system)).recompute is not System.recompute
-
-
-def _missing_data(grid: Grid, names: Iterable[str], mirror: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the data sets that cannot be had, and why: each is asked for once, as a server may take long to fail."""
-    for name in names:
-        try:
-            _data(grid, name, mirror)
-        except DataError as error:
-            yield name, str(error)
 
 
 def _data(grid: Grid, name: str, mirror: str | None) -> Dataset:
@@ -204,14 +189,6 @@ def _recomputed(
         result.left_out.update(found.left_out)
         result.findings += differing(place, row, found)
     return result
-
-
-def _long_runs(batch: Batch, rows: Placed, most: int) -> Iterator[tuple[str, float]]:
-    """Yield the runs that take long to compute again, with about their seconds."""
-    system = build_system(batch.system)
-    for place, row in rows:
-        if time_s := system.recompute_s(batch, row, most):
-            yield place, time_s
 
 
 def within_budget(places: Iterable[tuple[str, float]], seed: int, budget_s: float) -> frozenset[str]:

@@ -1,9 +1,11 @@
-"""What a reader sees first: how much was run, how it ended, how much of the papers is met, which figures there are."""
+"""What a reader sees first: how much was run, how it ended, how much of the papers is met, and what went wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -13,8 +15,23 @@ from kdrbench.suite.findings.answers import Answer
 from kdrbench.suite.findings.finding import Decision
 from kdrbench.suite.findings.ledger import COUNTED, EFFECTS, judged, place_label
 from kdrbench.suite.findings.ledger_lines import Comparison
-from kdrbench.suite.reports.records import IKDR, NO_KERNEL, OWN_RULE, Config, n_runs
-from kdrbench.suite.reports.tables.cells import endings_found
+from kdrbench.suite.findings.outcome import LIMITS
+from kdrbench.suite.reports.dashboard.runs import run_name
+from kdrbench.suite.reports.records import (
+    IKDR,
+    NO_KERNEL,
+    OWN_RULE,
+    REFERENCE,
+    Config,
+    experiments_of,
+    losing_cells,
+    n_runs,
+    random_ones,
+    runs_of,
+    settings_of,
+)
+from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
 from kdrbench.suite.reports.tables.published_numbers import paper_label
 from kdrbench.suite.reports.tables.verdicts import Verdict
 
@@ -51,57 +68,43 @@ def shares_of(comparisons: list[Comparison]) -> list[Bar]:
 
     Tables of which nothing was run have no bar, and a paper's only table none beside the paper's.
     """
-    counted = judged(line for line in comparisons if line.first)
-    verdicts = [str(verdict) for verdict in COUNTED]
+    lines, verdicts = judged(line for line in comparisons if line.first), [str(verdict) for verdict in COUNTED]
     bars = []
-    for paper in dict.fromkeys(line.paper for line in counted):
-        name = paper_label(paper)
-        groups = {name: [line for line in counted if line.paper == paper]}
-        for line in groups[name]:
-            groups.setdefault(f"{name}, {place_label(line.table)}, {line.setting}", []).append(line)
-        run = {
-            title: group
-            for title, group in groups.items()
-            if any(line.verdict is not Verdict.NOT_RUN for line in group)
-        }
-        shown = {name: groups[name]} | (run if len(groups) > 2 else {})
-        bars += [bar_of(title, [str(line.verdict) for line in group], verdicts) for title, group in shown.items()]
+    for paper, name in {line.paper: paper_label(line.paper) for line in lines}.items():
+        own = [line for line in lines if line.paper == paper]
+        places = (f"{name}, {place_label(line.table)}, {line.setting}" for line in own)
+        tables = _bars(places, (str(line.verdict) for line in own), verdicts)
+        run = [bar for bar in tables if any(one.count for one in bar.shares if one.name != Verdict.NOT_RUN)]
+        bars += [bar_of(name, [str(line.verdict) for line in own], verdicts), *(run if len(tables) > 1 else [])]
     return bars
 
 
 def effects_of(comparisons: list[Comparison]) -> list[Bar]:
     """Return whether the differences that the papers' tables show come out, a paper at a time."""
     shown = [line for line in comparisons if line.first and line.effect]
-    order = [str(effect) for effect in EFFECTS]
-    groups: dict[str, list[str]] = {}
-    for line in shown:
-        what = "ratios of times" if line.metric == "time_s" else "other effects"
-        groups.setdefault(f"{paper_label(line.paper)}, {what}", []).append(str(line.effect))
-    return [bar_of(title, effects, order) for title, effects in groups.items()]
+    kinds = ("ratios of times" if line.metric == "time_s" else "other effects" for line in shown)
+    titles = [f"{paper_label(line.paper)}, {kind}" for line, kind in zip(shown, kinds, strict=True)]
+    return _bars(titles, (str(line.effect) for line in shown), [str(effect) for effect in EFFECTS])
 
 
 def claims_of(claims: list[dict[str, str]]) -> list[Bar]:
     """Return the claims by decision: all, then a paper at a time."""
-    groups: dict[str, list[str]] = {"All claims": []} if claims else {}
-    for claim in claims:
-        groups["All claims"].append(claim["verdict"])
-        groups.setdefault(paper_label(claim["paper"]), []).append(claim["verdict"])
-    order = [str(decision) for decision in Decision]
-    return [bar_of(title, verdicts, order) for title, verdicts in groups.items()]
-
-
-def percent_label(percent: float) -> str:
-    """Return a share of what is there: of something never nothing, of a part never all."""
-    if 0 < percent < 1:
-        return "< 1 %"
-    return f"{percent:.0f} %" if percent <= 99 or percent == 100 else "> 99 %"
+    titles = ["All claims"] * len(claims) + [paper_label(claim["paper"]) for claim in claims]
+    return _bars(titles, [claim["verdict"] for claim in claims] * 2, [str(decision) for decision in Decision])
 
 
 def bar_of(title: str, names: list[str], order: list[str]) -> Bar:
     """Return a bar of how often each name of ``order`` comes."""
-    counts = Counter(names)
-    total = len(names)
+    counts, total = Counter(names), len(names)
     return Bar(title, total, [Share(name, counts[name], 100 * counts[name] / max(1, total)) for name in order])
+
+
+def _bars(titles: Iterable[str], names: Iterable[str], order: list[str]) -> list[Bar]:
+    """Return the bar of each title, of the names beside it."""
+    groups: dict[str, list[str]] = {}
+    for title, name in zip(titles, names, strict=True):
+        groups.setdefault(title, []).append(name)
+    return [bar_of(title, of_title, order) for title, of_title in groups.items()]
 
 
 def counts_of(runs: pd.DataFrame) -> list[str]:
@@ -122,10 +125,9 @@ def counts_of(runs: pd.DataFrame) -> list[str]:
 
 def endings_of(runs: pd.DataFrame) -> list[Bar]:
     """Return how the runs ended: all of them, then an experiment at a time."""
-    found = pd.DataFrame({"experiment": runs["experiment"], "ending": endings_found(runs)})
-    groups = [("All results", found), *found.groupby("experiment", sort=False)]
-    endings = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if (found["ending"] == name).any()]
-    return [bar_of(str(title), list(group["ending"]), endings) for title, group in groups]
+    endings = list(endings_found(runs))
+    order = [name for name in (str(Status.CONVERGED), OWN_RULE, *_OTHERS) if name in endings]
+    return _bars(["All results"] * len(endings) + list(runs["experiment"]), endings * 2, order)
 
 
 def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, list[Answer]]:
@@ -140,11 +142,109 @@ def questions_of(answers: list[Answer], leading: Answer | None) -> dict[str, lis
 
 def not_run_of(runs: pd.DataFrame, config: Config, comparisons: list[Comparison]) -> list[str]:
     """Return which experiments have no run, and how many printed numbers belong to no experiment that was run."""
-    absent = [name for name in config["run"] if name not in set(runs["experiment"])]
-    lines = [f"No run of {name}." for name in absent]
+    lines = [f"No run of {name}." for name in config["run"] if name not in set(runs["experiment"])]
     for paper in dict.fromkeys(line.paper for line in comparisons):
         printed = [line for line in comparisons if line.paper == paper and line.first]
-        missing = sum(line.verdict is Verdict.NOT_RUN for line in printed)
-        if missing:
+        if missing := sum(line.verdict is Verdict.NOT_RUN for line in printed):
             lines.append(f"{paper_label(paper)}: {missing} of {counted(len(printed), 'printed number')} not run.")
     return lines
+
+
+@dataclass(frozen=True)
+class Check:
+    """The cases in which something is wrong, in words; ``is_known`` is false where the records cannot tell."""
+
+    title: str
+    meaning: str
+    cases: list[str] = field(default_factory=list)
+    is_known: bool = True
+
+
+_AUDITED = (
+    "Runs that reported convergence without having converged, by solvers without a published stopping rule. "
+    + CONVERGED_MEANS
+)
+# By column of the rows; they are known where the column is recorded.
+_FLAGS = {
+    "contaminated": ("Shared their core", "Runs whose wall time exceeds their CPU time by over a tenth."),
+    "unaccounted": (
+        "Work outside the clock",
+        "Runs whose process took more than their clocks and the referee account for.",
+    ),
+    "drifted": (
+        "Drifted timing",
+        "Runs beside which a fixed piece of work took over a tenth longer or shorter than beside the other methods on "
+        "the same problem.",
+    ),
+    "git_dirty": ("Uncommitted sources", "Rows made in a checkout that differed from its commit."),
+}
+
+
+def checks_of(runs: pd.DataFrame, config: Config) -> list[Check]:
+    """Return all checks, those of results first, then those of timing."""
+    status = runs["status"].astype(str)
+    own_rule = {name for name, settings in settings_of(config).items() if settings.has_own_rule}
+    has_control = any(random_ones(name, config) for name in experiments_of(config, IKDR))
+    unconverged = "Runs that stopped by their method's own rule before reaching its tolerance."
+    audited = (endings_found(runs) == OWN_RULE) & ~runs["method"].isin(own_rule)
+    chosen = {
+        ("Failed", "Runs that ended with an error or were killed."): status == Status.FAILED,
+        ("Stopped at a limit", "Tables give a bound, not a number."): status.isin(LIMITS),
+        ("Skipped", "Runs that were not started."): status == Status.SKIPPED,
+        ("Ended without converging", unconverged): status.isin([str(Status.STALLED), str(Status.MAX_ITERATIONS)]),
+        ("Reported as converged, not stationary", _AUDITED): audited,
+    }
+    losing = "Cells whose mean cost or quality is worse than that of a random projection."
+    return [
+        Check("Missing", "Runs of the configuration without a record.", list(_missing(runs, config))),
+        *(Check(*words, _names(runs, rows)) for words, rows in chosen.items()),
+        Check("Worse than random", losing, list(_losing(runs, config)), has_control),
+        *(
+            Check(*words, _names(runs, runs[column].astype(str) == "True"))
+            if column in runs and runs[column].notna().any()
+            else Check(*words, is_known=False)
+            for column, words in _FLAGS.items()
+        ),
+    ]
+
+
+def check_of_plugins(plugins: Iterable[Mapping[str, Any]]) -> Check:
+    """Return what ``kdrbench check`` found of the plug-ins that were run, from the files of its findings."""
+    cases = [
+        f"{plugin['kind']} {plugin['plugin']}, {one['check']}: {one['fault']}; {one['advice']}"
+        for plugin in plugins
+        for one in plugin["findings"]
+        if one["fault"]
+    ]
+    return Check("Faults of plug-ins", "What kdrbench check found of the plug-ins that were run.", cases)
+
+
+def _names(runs: pd.DataFrame, chosen: pd.Series) -> list[str]:
+    """Return the chosen runs by name, with their messages."""
+    rows = runs[chosen].to_dict("records")
+    return [run_name(row) + ("" if pd.isna(row["message"]) else f": {row['message']}") for row in rows]
+
+
+def _missing(runs: pd.DataFrame, config: Config) -> Iterator[str]:
+    axes = ["experiment", "dataset", "kernel", "method", "run"]
+    there = set(runs[axes].itertuples(index=False, name=None))
+    for name in experiments_of(config, IKDR):
+        experiment = config["experiments"][name]
+        methods = [(kernel, solver) for kernel in experiment["kernels"] for solver in experiment["solvers"]]
+        methods += [(NO_KERNEL, baseline) for baseline in experiment.get("baselines", [])]
+        # Of a reference there is what its record has of the same problems: no more is asked of it.
+        methods = [cell for cell in methods if not cell[1].endswith(REFERENCE)]
+        for dataset in experiment["datasets"]:
+            for cell in methods:
+                if absent := sum((name, dataset, *cell, run) not in there for run in range(runs_of(experiment))):
+                    yield f"{_cell_name(dataset, *cell)}: {absent} of {counted(runs_of(experiment), 'run')}"
+
+
+def _losing(runs: pd.DataFrame, config: Config) -> Iterator[str]:
+    rows = runs[runs["system"] == IKDR].itertuples()
+    for _, dataset, kernel, method, control, metric, mean, control_mean, _ in losing_cells(rows, config):
+        yield f"{_cell_name(dataset, kernel, method)}: {metric} {mean:.6g}, {control} {control_mean:.6g}"
+
+
+def _cell_name(dataset: str, kernel: str, method: str) -> str:
+    return f"{method_label(method)}, {dataset_label(dataset)}, {kernel_label(kernel)}"

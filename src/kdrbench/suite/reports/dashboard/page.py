@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 
 from kdrbench.errors import InputError
-from kdrbench.suite.engine.system import Report
 from kdrbench.suite.findings.answers import Answer, answers_of, leading_of
 from kdrbench.suite.findings.effects import EFFECT_MEANINGS
 from kdrbench.suite.findings.finding import DECISION_RULES
@@ -23,14 +22,13 @@ from kdrbench.suite.findings.ledger import not_comparable
 from kdrbench.suite.findings.ledger_lines import Comparison
 from kdrbench.suite.findings.pairwise import DISTURBED
 from kdrbench.suite.reports.dashboard import overview
-from kdrbench.suite.reports.dashboard.cells import Cells
-from kdrbench.suite.reports.dashboard.checks import check_of_plugins, checks_of
-from kdrbench.suite.reports.dashboard.rendering import environment
+from kdrbench.suite.reports.dashboard.overview import check_of_plugins, checks_of
+from kdrbench.suite.reports.dashboard.rendering import Cells, environment
 from kdrbench.suite.reports.dashboard.runs import run_data
 from kdrbench.suite.reports.figures.chart import Chart
 from kdrbench.suite.reports.figures.draw_plotly import legend_of, plotly_panels
 from kdrbench.suite.reports.making import provenance
-from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
+from kdrbench.suite.reports.outputs import figures_of, tables_of
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.cells import CONVERGED_MEANS, endings_found
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, TIMES_MEAN, abbreviations_in
@@ -40,10 +38,6 @@ from kdrbench.suite.systems.ikdr.reports import PROFILE
 
 _CLAIMS = "claims"
 _CLAIM = ("claim", "paper", "where", "verdict", "measure", "power", "evidence", "note", "holds", "threshold")
-# Of one check.
-_MOST_CASES = 50
-# Tables of more rows are unpacked when they are opened.
-_LONG = 40
 _CHAPTERS = ("overview", "tables", "figures", "published", _CLAIMS, "runs", "quality")
 
 
@@ -98,13 +92,14 @@ def render_dashboard(
     leading, data = leading_of(answers), run_data(runs.assign(status=endings_found(runs)))
     profile = next((chart for chart in parts.charts if chart.name == PROFILE), None)
     shown = {"tables": parts.tables, "figures": parts.charts, "published": comparisons, _CLAIMS: parts.claims}
+    drawn = {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}
     return (
         environment()
         .get_template("page.html.j2")
         .render(
             chapters=[name for name in _CHAPTERS if shown.get(name, True)],
-            tables_of=lambda answer: _named(parts.tables, experiment_tables(config, answer.experiment)),
-            charts_of=lambda answer: _named(parts.charts, experiment_figures(config, answer.experiment)),
+            tables_of=lambda answer: _named(parts.tables, tables_of(config, answer.experiment)),
+            charts_of=lambda answer: _named(parts.charts, figures_of(config, answer.experiment)),
             not_run=overview.not_run_of(runs, config, comparisons),
             questions=overview.questions_of(answers, leading),
             leading=leading,
@@ -114,10 +109,7 @@ def render_dashboard(
             disturbed=DISTURBED,
             cells=Cells(config),
             pack=pack,
-            late=Late(),
-            long_rows=_LONG,
-            pack_data=pack_data,
-            most_cases=_MOST_CASES,
+            late={},
             counts=overview.counts_of(runs),
             endings=overview.endings_of(runs),
             converged_means=CONVERGED_MEANS,
@@ -135,26 +127,9 @@ def render_dashboard(
             decision_rules=DECISION_RULES,
             verdict_meanings=VERDICT_MEANINGS,
             effect_meanings=EFFECT_MEANINGS,
-            packs={
-                **packed_libraries(),
-                "data": pack_data(
-                    {"charts": {chart.name: {"panels": plotly_panels(chart)} for chart in parts.charts}, "runs": data}
-                ),
-            },
+            packs={**packed_libraries(), "data": pack({"charts": drawn, "runs": data})},
         )
     )
-
-
-class Late:
-    """Parts of the page that it unpacks itself, by name: long lists, and what is folded away."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, str] = {}
-
-    def put(self, name: str, part: str) -> str:
-        """Keep a part, and return its name, by which the page finds it."""
-        self.parts[name] = str(part)
-        return name
 
 
 def shown_parts(parts: Parts) -> Parts:
@@ -163,20 +138,14 @@ def shown_parts(parts: Parts) -> Parts:
     return replace(parts, charts=charts, tables=[table for table in parts.tables if table.rows])
 
 
-def _named(parts: Iterable[Any], reports: Iterable[Report]) -> list[Any]:
-    """Return the tables or charts that are an experiment's reports."""
-    names = {report.name for report in reports}
+def _named(parts: Iterable[Any], names: Container[str]) -> list[Any]:
     return [part for part in parts if part.name in names]
 
 
-def pack(text: str) -> str:
-    """Return ``text`` compressed, in base64; the same for the same text always."""
+def pack(content: Any) -> str:
+    """Return a text, or other content as JSON, compressed in base64; the same for the same content always."""
+    text = content if isinstance(content, str) else json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
-
-
-def pack_data(data: Any) -> str:
-    """Return ``data`` as compressed JSON."""
-    return pack(json.dumps(data, separators=(",", ":"), allow_nan=False))
 
 
 @cache
@@ -184,9 +153,7 @@ def packed_libraries() -> dict[str, str]:
     """Return Plotly's script, and the module and the style sheet of DataTables that itables ships, compressed."""
     from plotly.offline import get_plotlyjs
 
-    tables, style = (files("itables").joinpath("html", f"dt_bundle.{kind}") for kind in ("js", "css"))
-    return {
-        "plotly": pack(str(get_plotlyjs())),
-        "tables": pack(tables.read_text(encoding="utf-8")),
-        "style": pack(style.read_text(encoding="utf-8")),
-    }
+    shipped = {"tables": "dt_bundle.js", "style": "dt_bundle.css"}
+    folder = files("itables").joinpath("html")
+    texts = {name: folder.joinpath(file).read_text(encoding="utf-8") for name, file in shipped.items()}
+    return {name: pack(text) for name, text in {"plotly": str(get_plotlyjs()), **texts}.items()}

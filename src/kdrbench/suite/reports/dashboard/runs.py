@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdrbench.suite.reports.dashboard.cells import run_labels
+from kdrbench.suite.reports.dashboard.rendering import run_labels
 from kdrbench.suite.reports.records import IKDR, KPCA_TRICK, NO_KERNEL
 from kdrbench.suite.reports.tables.labels import METRIC_TITLES, learner_name
 from kdrbench.suite.reports.tables.numbers import brief

@@ -21,7 +21,7 @@ from kdrbench.palette import COLOURS as COLOURS
 
 
 class Line(StrEnum):
-    """How a line is broken, by its name in Plotly; those of methods of a reference are lengths, and thin."""
+    """How a line is broken, by its name or lengths in Plotly; dots are for methods of a reference, and thin."""
 
     SOLID = "solid"
     DASHED = "dash"
@@ -33,19 +33,11 @@ class Line(StrEnum):
     DASH_TWO_DOTS = "16px,5px,3px,5px,3px,5px"
     DOTS = "2px,4px"
     TWO_DOTS = "2px,3px,2px,9px"
-    THREE_DOTS = "2px,3px,2px,3px,2px,9px"
-    FOUR_DOTS = "2px,3px,2px,3px,2px,3px,2px,9px"
-    RARE_DOTS = "2px,12px"
-    LONG_DOTS = "5px,6px"
-    RARE_LONG_DOTS = "5px,14px"
-    UNEQUAL_DOTS = "5px,3px,2px,9px"
 
     @property
-    def lengths(self) -> tuple[int, ...]:
-        """Lengths of strokes and gaps in pixels of a thin line; none of others."""
-        if "px" not in self or self in (Line.TWO_DASHES, Line.DASH_TWO_DOTS):
-            return ()
-        return tuple(int(length.removesuffix("px")) for length in self.split(","))
+    def is_thin(self) -> bool:
+        """Whether it is a line of methods of a reference."""
+        return self in (Line.DOTS, Line.TWO_DOTS)
 
 
 class Symbol(StrEnum):
@@ -126,13 +118,12 @@ class Series:
 
     def thinned(self, most: int) -> Series:
         """Return the series with at most ``most`` of its points, evenly, the first and the last among them."""
-        count = len(self.x)
-        if count <= most:
+        last = len(self.x) - 1
+        if last < most:
             return self
-        places = [round(place * (count - 1) / (most - 1)) for place in range(most)]
-        parts = ("x", "y", "lower", "upper", "words", "absolute")
-        there = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
-        kept: dict[str, Any] = {name: [values[place] for place in places] for name, values in there.items()}
+        parts = {name: getattr(self, name) for name in ("x", "y", "lower", "upper", "words", "absolute")}
+        places = [round(place * last / (most - 1)) for place in range(most)]
+        kept: dict[str, Any] = {name: part and [part[place] for place in places] for name, part in parts.items()}
         return replace(self, **kept)
 
     @property

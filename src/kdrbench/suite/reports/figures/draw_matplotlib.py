@@ -1,4 +1,4 @@
-"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data and their caption beside them.
+"""Charts drawn with matplotlib for paper, as vector PDF and as PNG, with their data beside them.
 
 A figure is as wide as a column of a two-column paper where it has one column of panels, and as wide as the page else.
 """
@@ -54,7 +54,8 @@ _LINES: dict[Line, Any] = {
     Line.LONG_DASH_DOT: (0, (9, 2, 1, 2)),
     Line.TWO_DASHES: (0, (4, 2, 4, 6)),
     Line.DASH_TWO_DOTS: (0, (7, 2, 1, 2, 1, 2)),
-    **{line: (0, line.lengths) for line in Line if line.lengths},
+    Line.DOTS: (0, (2, 4)),
+    Line.TWO_DOTS: (0, (2, 3, 2, 9)),
 }
 # Inches, as two-column papers have them, and the height of a panel as a share of its width.
 COLUMN_WIDTH, PAGE_WIDTH = 3.5, 7.0
@@ -77,17 +78,11 @@ _LETTERS_IN_A_ROW = 32
 
 
 def write_chart(chart: Chart, stem: Path) -> None:
-    """Write ``stem`` as .pdf, .png, .json and .txt, the caption; each appears whole, the same on every run."""
+    """Write ``stem`` as .pdf, .png and .json; each appears whole, the same on every run."""
     figure = laid_out(draw(chart))
     for kind in ("pdf", "png"):
         write_bytes(stem.parent / f"{stem.name}.{kind}", render(figure, kind))
-    for kind, text in (("json", chart.to_json()), ("txt", caption_of(chart))):
-        write_text(stem.parent / f"{stem.name}.{kind}", text)
-
-
-def caption_of(chart: Chart) -> str:
-    """Return the title and the caption as lines of text, for the paper that the figure goes into."""
-    return "\n".join(textwrap.wrap(f"{chart.title.rstrip('.')}. {chart.caption}".removeprefix(". "), 100)) + "\n"
+    write_text(stem.parent / f"{stem.name}.json", chart.to_json())
 
 
 @mpl.rc_context(_STYLE)
@@ -213,7 +208,7 @@ def _draw_points(axes: Axes, series: Series) -> Artist:
         marker=_SYMBOLS[symbol],
         markersize=3,
         color=series.hue,
-        linewidth=0.4 if series.faint else 0.7 if series.line.lengths else 1.2,
+        linewidth=0.4 if series.faint else 0.7 if series.line.is_thin else 1.2,
         alpha=0.3 if series.faint else 1.0,
         drawstyle="steps-post" if series.mark is Mark.STEPS else "default",
         label=series.key,

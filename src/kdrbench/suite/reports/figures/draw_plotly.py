@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
+from kdrbench.suite.reports.figures.chart import NOTHING, Axis, Chart, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.tables.numbers import brief
 
 # Those whose names differ from ours.
@@ -35,25 +34,16 @@ _DIGITS = 3
 _POINTS, _POINTS_OF_A_RUN = 48, 16
 
 
-@dataclass(frozen=True)
-class LegendEntry:
-    """What the legend shows of one key: as the first series of it that is not faint is drawn."""
+def legend_of(chart: Chart, panels: int | None = None) -> list[Series]:
+    """Return for each key with a point in the first ``panels``, all by default, the series that the legend shows.
 
-    key: str
-    hue: str
-    mark: Mark
-    symbol: Symbol
-    line: Line
-
-
-def legend_of(chart: Chart, panels: int | None = None) -> list[LegendEntry]:
-    """Return the keys of series with a point in the first ``panels``, all by default, in their order, each once."""
+    It is the first one of the key that is not faint, where there is such.
+    """
     drawn = [one for panel in chart.panels[:panels] for one in panel.series if any(map(math.isfinite, one.y))]
-    entries: dict[str, LegendEntry] = {}
+    shown: dict[str, Series] = {}
     for series in sorted(drawn, key=lambda series: series.faint):
-        entry = LegendEntry(series.key, series.hue, series.mark, series.symbol, series.line)
-        entries.setdefault(series.key, entry)
-    return list(entries.values())
+        shown.setdefault(series.key, series)
+    return list(shown.values())
 
 
 def plotly_panels(chart: Chart) -> list[dict[str, Any]]:
@@ -89,7 +79,7 @@ def _traces(series: Series, panel: Panel) -> list[dict[str, Any]]:
         series = series.thinned(_POINTS_OF_A_RUN if series.faint else _POINTS)
     line = {
         "color": series.hue,
-        "width": 1.0 if series.faint else 1.3 if series.line.lengths else 2.2,
+        "width": 1.0 if series.faint else 1.3 if series.line.is_thin else 2.2,
         "dash": str(series.line),
         "shape": "hv" if series.mark is Mark.STEPS else "linear",
     }

@@ -1,19 +1,19 @@
 """How methods look in all figures: one colour, line and symbol each, the same wherever they are drawn.
 
-A converged variant has its method's colour, and so have both from a reference: in thin, dotted lines. There are fewer
-colours than methods, so the colours come round again with other lines and symbols; no two methods that are named here
-look alike.
+A converged variant has its method's colour. There are fewer colours than methods, so the colours come round again with
+other lines and symbols; no two methods that are named here look alike. A method of a reference has the colour and
+symbol of its method, and a thin, dotted line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Symbol
 from kdrbench.suite.reports.records import REFERENCE, Config
-from kdrbench.suite.reports.tables.labels import CONVERGED, stem_of
+from kdrbench.suite.reports.tables.labels import CONVERGED, is_converged, stem_of
 
 # Of converged variants that leave saddles, beside those that do not.
 _ESCAPING = (Line.LONG_DASHED, Symbol.STAR)
@@ -24,17 +24,6 @@ _ROUNDS = (
     ((Line.LONG_DASHED, Symbol.PENTAGON), (Line.LONG_DASH_DOT, Symbol.STAR)),
     ((Line.TWO_DASHES, Symbol.HEXAGON), (Line.DASH_TWO_DOTS, Symbol.TRIANGLE_DOWN)),
 )
-# Of each of these lines that of the same method from a reference.
-_OF_REFERENCE = {
-    Line.SOLID: Line.DOTS,
-    Line.DASHED: Line.TWO_DOTS,
-    Line.DOTTED: Line.THREE_DOTS,
-    Line.DASH_DOT: Line.FOUR_DOTS,
-    Line.LONG_DASHED: Line.RARE_DOTS,
-    Line.LONG_DASH_DOT: Line.LONG_DOTS,
-    Line.TWO_DASHES: Line.RARE_LONG_DOTS,
-    Line.DASH_TWO_DOTS: Line.UNEQUAL_DOTS,
-}
 _BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = range(len(COLOURS))
 # Round and colour of all solvers of config.yaml, those that a configuration does not define included: a record beside
 # it may have them. What shares a colour is akin. Controls are none of the bright ones.
@@ -134,8 +123,8 @@ def shown_solver(experiment: Config) -> str:
 
 def _style(name: str, place: tuple[int, int]) -> Style:
     if name.endswith(REFERENCE):
-        own = _style(name.removesuffix(REFERENCE), place)
-        return Style(own.colour, _OF_REFERENCE[own.line], own.symbol)
+        dots = Line.TWO_DOTS if is_converged(name) else Line.DOTS
+        return replace(_style(name.removesuffix(REFERENCE), place), line=dots)
     number, colour = place
     plain, converged = _ROUNDS[number]
     looks = {"": plain, CONVERGED: converged}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 PLUS_MINUS = "\u00b1"
 # Beyond these, powers and squares of doubles overflow or vanish.
@@ -21,22 +22,19 @@ def duration(mean_s: float, std_s: float | None = None) -> str:
     return text if std_s is None else f"{text} {PLUS_MINUS} {_significant(std_s / size, 2)}{unit}"
 
 
-def percentage(mean: float, std: float | None = None) -> str:
-    """Return a share in per cent with one decimal: ``97.2% \u00b1 3.7%``."""
-    text = f"{100 * mean:.1f}%"
-    return text if std is None else f"{text} {PLUS_MINUS} {100 * std:.1f}%"
+def _fixed(places: int, scale: float = 1.0, unit: str = "") -> Callable[..., str]:
+    """Return what prints a mean and its spread with as many decimals, in a unit of ``scale``."""
+
+    def shown(mean: float, std: float | None = None) -> str:
+        text = f"{scale * mean:.{places}f}{unit}"
+        return text if std is None else f"{text} {PLUS_MINUS} {scale * std:.{places}f}{unit}"
+
+    return shown
 
 
-def share(mean: float, std: float | None = None) -> str:
-    """Return a share with two decimals, as the KPCA trick's tables print accuracies: ``0.97 \u00b1 0.02``."""
-    text = f"{mean:.2f}"
-    return text if std is None else f"{text} {PLUS_MINUS} {std:.2f}"
-
-
-def agreement(mean: float, std: float | None = None) -> str:
-    """Return an agreement between 0 and 1 with three decimals: ``0.878``."""
-    text = f"{mean:.3f}"
-    return text if std is None else f"{text} {PLUS_MINUS} {std:.3f}"
+# Shares as ``97.2% \u00b1 3.7%`` and, as the KPCA trick prints accuracies, ``0.97 \u00b1 0.02``; agreements between 0
+# and 1 as ``0.878``; large counts as ``354 \u00b1 12``.
+percentage, share, agreement, whole = _fixed(1, 100.0, "%"), _fixed(2), _fixed(3), _fixed(0)
 
 
 def count(mean: float, std: float | None = None) -> str:
@@ -48,11 +46,6 @@ def gap(mean: float, std: float | None = None) -> str:
     """Return a relative distance in two digits, ``2.3e-4``; what is below 1e-12 is rounding and counts as 0."""
     del std
     return "0" if mean < 1e-12 else f"{mean:.1e}".replace("e-0", "e-").replace("e+00", "")
-
-
-def whole(mean: float, std: float | None = None) -> str:
-    """Return a large count without decimals: ``354 \u00b1 12``."""
-    return f"{mean:.0f}" if std is None else f"{mean:.0f} {PLUS_MINUS} {std:.0f}"
 
 
 def quantity(mean: float, std: float | None = None) -> str:
