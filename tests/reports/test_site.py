@@ -125,12 +125,12 @@ def test_a_site_that_cannot_be_made_leaves_the_old_one(tmp_path):
 @pytest.mark.parametrize("content", ["", '{"name": "a", "title": "a", "caption": "", "panels": [{}]}'])
 def test_a_figure_that_is_none_is_refused(tmp_path, content):
     record = folder_of(tmp_path / "results/record")
-    figure = tmp_path / "results/reports/figures/first_scatter.json"
+    figure = tmp_path / "results/reports/figures/first_cost_against_time.json"
     figure.parent.mkdir(parents=True)
     figure.write_text(content)
     done = build(tmp_path / "site", record)
     assert done.exit_code == 2
-    assert "first_scatter" in done.stderr
+    assert "first_cost_against_time" in done.stderr
     assert "draw it again" in done.stderr
 
 
