@@ -12,8 +12,8 @@ from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.publish import merge_records
 from kdrbench.suite.engine.record import parse_record, read_records, record_json
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.systems.kpca_trick import split_run
 from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap
+from kdrbench.suite.systems.kpca_trick.run import SplitRun
 from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
 from support.kpca_trick_cases import iris, kpca_batch, kpca_record
 from support.one_batch import files_in
@@ -46,7 +46,7 @@ def result(variant, referee, **columns):
 
 
 def job(tmp_path, monkeypatch, work, limits=LIMITS):
-    monkeypatch.setattr(split_run, "run_split", work)
+    monkeypatch.setattr(SplitRun, "run", lambda run, referee: work(run.batch, run.split, run.number, referee))
     return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickSystem())
 
 

@@ -21,10 +21,9 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
 from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
-from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
+from kdrbench.suite.systems.ikdr.system import components_of, plugins_of, shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
 from kdrbench.suite.systems.schemas import NAMES, described, integer
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,13 @@ from kdrbench.solvers.monitor import Iterate, MonitorProxy, State
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
 from kdrbench.suite.engine.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
+
+if TYPE_CHECKING:
+    from kdrbench.paradigms import ReducedObjective
+    from kdrbench.problems import Problem
+
+    # What the monitor evaluates: cost and gradient at an iterate.
+    Objective = Problem | ReducedObjective
 
 # The first iterates are always evaluated; later ones so rarely that evaluating takes a tenth of the time.
 _ALWAYS = 10
@@ -89,27 +96,6 @@ class TimedMonitor:
 
     def accept(self, projection: FloatArray) -> None:
         """Note the checked result; nothing to note here."""
-
-
-class Objective(Protocol):
-    """What the monitor evaluates: cost and gradient at an iterate. Every problem is one."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of rows of a projection."""
-        ...
-
-    def fresh(self) -> Objective:
-        """Return one whose calls are not counted as the solver's."""
-        ...
-
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        ...
-
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return its gradient at W."""
-        ...
 
 
 class _Seen(NamedTuple):

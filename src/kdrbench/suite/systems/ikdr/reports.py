@@ -9,10 +9,9 @@ from functools import partial
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.engine.system import DATA, FINDINGS, OPTIMA, PICTURES, TRACES, Config, Report
-from kdrbench.suite.systems.ikdr.config import is_scaling
+from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling, split_of
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, SUPERVISED
 from kdrbench.suite.systems.ikdr.folds import Split
-from kdrbench.suite.systems.ikdr.sampling import is_redrawn, split_of
 from kdrbench.suite.systems.registry import DEFAULT, system_name
 
 PROFILE, FIGURE_1B = "performance_profile", "figure1b"

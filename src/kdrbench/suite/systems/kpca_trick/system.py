@@ -16,7 +16,7 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.kpca_trick.config import SCHEMA, TABLES, check_experiment, table_names, value_for
-from kdrbench.suite.systems.kpca_trick.split_run import make_split_run
+from kdrbench.suite.systems.kpca_trick.run import make_split_run
 
 _IMPORTS = ("scipy.optimize", "scipy.sparse.linalg")
 # Seconds of one fit on n samples, over n^2.
