@@ -47,6 +47,7 @@ KPCA, KERNEL = "kpca", "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
 _DEGREES = (1, 2)
 _PLANE_SIGMA, _PLANE_DIRECTIONS = 1.0, 2
+_PLANE_KEYS: list[Key] = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
 # Of Figures 4 and 5: the lists of what is varied, the setting where another one is, and the Gaussians, which are ours.
 VARIED = ("degrees", "sizes", "neighbours")
 _DEGREE, _K = 2, 3
@@ -63,6 +64,11 @@ class Setting:
     k: int
     kernel: AnyKernel
 
+    @property
+    def keys(self) -> list[Key]:
+        """The keys of its rows."""
+        return [(self.varied, float(self.value), series) for series in (KPCA, KERNEL, QZ)]
+
 
 def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]:
     """Return the settings of Figure 4 or 5.
@@ -77,19 +83,13 @@ def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]
     return settings + [Setting("sigma", sigma, most, _K, scaled_gaussian(sigma, n_features)) for sigma in sigmas]
 
 
-def leading_keys(learners: Sequence[str]) -> list[Key]:
-    """Return the keys of the rows of Figure 2."""
-    return [("degree", float(degree), learner) for learner in learners for degree in _DEGREES]
-
-
-def plane_keys() -> list[Key]:
-    """Return the keys of the rows of Figure 3."""
-    return [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
-
-
-def setting_keys(settings: Sequence[Setting]) -> list[Key]:
-    """Return the keys of the rows of Figures 4 and 5."""
-    return [(one.varied, float(one.value), series) for one in settings for series in (KPCA, KERNEL, QZ)]
+def keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
+    """Return the keys of the rows of a figure."""
+    if definition["figure"] == 2:
+        return [("degree", float(degree), learner) for learner in definition["learners"] for degree in _DEGREES]
+    if definition["figure"] == 3:
+        return _PLANE_KEYS
+    return [key for setting in settings_of(definition, n_features) for key in setting.keys]
 
 
 def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
@@ -98,7 +98,7 @@ def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Ru
     referee.save("features", dataset.features[n_train:])
     referee.save("labels", labels[n_train:])
     for learner in batch.definition["learners"]:
-        keys = leading_keys([learner])
+        keys = [key for key in batch.rows if key[2] == learner]
         both = _attempt(partial(leading_of, dataset.features, labels, n_train, learner), referee)
         if isinstance(both, Exception):
             yield from _failed(keys, both)
@@ -118,28 +118,21 @@ def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: st
     for degree in _DEGREES:
         fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, labels[:n_train])
         mapped, mapped_test = fitted.transform(train), fitted.transform(test)
-        direction = leading_direction(learner, mapped)
+        # DNE orders its directions; for others the leading one has most variance, which the metric has stretched.
+        direction = np.eye(mapped.shape[1])[0]
+        if learner != "dne":
+            direction = np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0]
         line, test_line = mapped @ direction, mapped_test @ direction
         predicted = predict_by_neighbours(squared_distances(test_line[:, None], line[:, None]), labels[:n_train])
         found.append((test_line / test_line.std(), float(np.mean(predicted == labels[n_train:]))))
     return found
 
 
-def leading_direction(learner: str, mapped: FloatArray) -> FloatArray:
-    """Return the learner's leading direction among coordinates of mapped training samples.
-
-    DNE orders its directions; for the others it is the one of most variance, which the metric has stretched.
-    """
-    if learner == "dne":
-        return np.asarray(np.eye(mapped.shape[1])[0])
-    return np.asarray(np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0])
-
-
 def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 3."""
     planes = _attempt(lambda: planes_of(dataset, batch.definition["n_train"], batch.seed), referee)
     if isinstance(planes, Exception):
-        yield from _failed(plane_keys(), planes)
+        yield from _failed(_PLANE_KEYS, planes)
         return
     halves, tricks, predictions = planes
     referee.save("labels", halves.test_labels)
@@ -147,8 +140,7 @@ def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Run
         referee.save(f"train_{series}", train)
         referee.save(f"test_{series}", test)
         referee.save(f"predictions_{series}", predicted)
-    for key, columns in zip(plane_keys(), _columns(halves, tricks, _K), strict=True):
-        yield _converged(key, columns)
+    yield from map(_converged, _PLANE_KEYS, _columns(halves, tricks, _K))
 
 
 def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks, tuple[IntArray, IntArray]]:
@@ -162,7 +154,7 @@ def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
     for setting in settings_of(batch.definition, dataset.features.shape[1]):
-        keys = setting_keys([setting])
+        keys = setting.keys
         solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
         if isinstance(solved, Exception):
             yield from _failed(keys, solved)

@@ -67,10 +67,10 @@ class Tricks:
     def predictions(self, train_labels: IntArray) -> tuple[IntArray, IntArray]:
         """Return the test samples' labels by 1-NN, KPCA trick first."""
         first, second = (
-            predict_by_neighbours(squared_distances(test, train), train_labels)
+            predict_by_neighbours(squared_distances(test, train), train_labels).astype(np.intp)
             for train, test in (self.kpca, self.kernel)
         )
-        return first.astype(np.intp), second.astype(np.intp)
+        return first, second
 
     def accuracies(self, halves: Halves) -> tuple[float, float]:
         """Return 1-NN accuracies, KPCA trick first."""
