@@ -59,9 +59,15 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     check_names(f"{place}.test_selected", "data set", experiment.get("test_selected", ()), registry)
     for key in ("training", "candidates"):
         check_names(f"{place}.{key}", "data set", experiment[key], [DEFAULT, *registry])
-    check_learners(place, experiment["learners"])
+    for name in experiment["learners"]:
+        try:
+            build_learner(name)
+        except InputError as error:
+            raise ConfigError(f"{place}.learners: {error}") from error
     for name, definition in experiment["candidates"].items():
-        _check_candidates(f"{place}.candidates.{name}", definition)
+        if len(definition) != 1:
+            given = ", ".join(definition) or "nothing"
+            raise ConfigError(f"{place}.candidates.{name} must hold either 'sigmas' or 'degrees'; it holds {given}")
     for name in experiment["datasets"]:
         n_train = value_for(experiment["training"], name)
         check_training(place, registry[name], n_train)
@@ -79,15 +85,6 @@ def check_names(place: str, kind: str, names: Iterable[str], allowed: Collection
             raise ConfigError(f"{place}: {unknown_name(kind, name, sorted(allowed))}")
 
 
-def check_learners(place: str, learners: Iterable[str]) -> None:
-    """Raise ``ConfigError`` for the first learner that cannot be built."""
-    for name in learners:
-        try:
-            build_learner(name)
-        except InputError as error:
-            raise ConfigError(f"{place}.learners: {error}") from error
-
-
 def check_training(place: str, entry: DatasetEntry, n_train: int, key: str = "training") -> None:
     """Raise ``ConfigError`` unless the data set has features, labels, and samples left to test."""
     if entry.lacks:
@@ -97,12 +94,6 @@ def check_training(place: str, entry: DatasetEntry, n_train: int, key: str = "tr
             f"{place}.{key} gives data set {entry.name!r} {n_train} training samples; it has {entry.n_samples}, of "
             "which some are for testing"
         )
-
-
-def _check_candidates(place: str, definition: Config) -> None:
-    if len(definition) != 1:
-        given = ", ".join(definition) or "nothing"
-        raise ConfigError(f"{place} must hold either 'sigmas' or 'degrees'; it holds {given}")
 
 
 def table_names(experiment: str, learners: Iterable[str]) -> list[str]:

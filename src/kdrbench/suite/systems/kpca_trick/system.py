@@ -95,12 +95,15 @@ class KPCATrickSystem(System):
                 "n_folds": experiment["cv_folds"],
                 "test_selected": dataset in experiment.get("test_selected", ()),
             }
+            (kernels,) = definition["candidates"].values()
+            tuned = len(kernels) * definition["n_folds"] if "cross_validated" in variants else 0
+            n_fits = len(learners) * (len(variants) + tuned)
             yield Cell(
                 dataset=dataset,
                 names=(),
                 definition=definition,
                 n_runs=experiment["splits"],
-                run_s=_seconds_of_a_run(definition),
+                run_s=_FIT_S * n_fits * definition["n_train"] ** 2,
                 components=tuple(components),
                 plugins={f"learner/{learner}": type(build_learner(learner)).__module__ for learner in own},
                 rows=tuple(product(learners, variants)),
@@ -116,11 +119,3 @@ class KPCATrickSystem(System):
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:
         """Return the sizes of a split."""
         return make_split_run(batch, dataset, number).sizes
-
-
-def _seconds_of_a_run(definition: Mapping[str, Any]) -> float:
-    """Return about how long a split takes: n^2 for each learner, candidate and fold, and for each method once."""
-    (candidates,) = definition["candidates"].values()
-    tuned = len(candidates) * definition["n_folds"] if "cross_validated" in definition["variants"] else 0
-    n_fits = len(definition["learners"]) * (len(definition["variants"]) + tuned)
-    return float(_FIT_S * n_fits * definition["n_train"] ** 2)
