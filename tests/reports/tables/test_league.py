@@ -16,8 +16,8 @@ from kdrbench.suite.reports.outputs import experiment_figures, experiment_tables
 from kdrbench.suite.reports.tables.table import render_html, render_latex
 from kdrbench.suite.systems.league import figures as figure
 from kdrbench.suite.systems.league import table_rows as league_rows
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import WIN, critical_difference
+from kdrbench.suite.systems.league.system import JUDGES
 from kdrbench.suite.systems.league.table_rows import KERNEL_PROJECTIONS, League, headline, headlines
 from kdrbench.suite.systems.league.tables import controls_sentence, league_table
 from support.configs import whole_config

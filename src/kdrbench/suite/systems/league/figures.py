@@ -10,9 +10,9 @@ import numpy as np
 from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
-from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.system import JUDGES
+from kdrbench.suite.systems.league.table_rows import League, title_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Source
@@ -117,7 +117,7 @@ def _series(league: League, place: int, x: float, y: float, words: str | None = 
     """Return the point of a method, in the method's colour and symbol."""
     method = league.methods[place]
     colour, symbol = STYLES[method]
-    return Series(league.title(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
+    return Series(title_of(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
 
 
 def _point(
@@ -130,7 +130,7 @@ def _point(
 
 
 def _names(league: League, rows: dict[int, float]) -> dict[str, float]:
-    return {league.title(league.methods[place]): row for place, row in rows.items()}
+    return {title_of(league.methods[place]): row for place, row in rows.items()}
 
 
 def _rows(places: Sequence[int], values: Sequence[float] | FloatArray) -> dict[int, float]:
