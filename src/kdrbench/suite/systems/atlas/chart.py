@@ -55,7 +55,9 @@ class EndsChart:
 def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float | None]) -> EndsChart:
     """Return the chart of the ends of each solver, the first of which is that of the papers' start."""
     pool = [end for of_solver in ends.values() for end in of_solver]
-    objectives, certified = [-end.cost for end in pool], _certified(pool)
+    # Clusterings without degrees have another objective: that of most ends counts.
+    with_degrees, objectives = _most_use_degrees(pool), [-end.cost for end in pool]
+    certified = [end.optimality in _CERTIFIED and end.uses_degrees == with_degrees for end in pool]
     first, reached = distinct_optima([end.projection for end in pool], objectives, certified, ANGLE_DEG)
     qualities = [quality_of(end) for end in pool]
     optima, worth = [pool[number] for number in first], [qualities[number] for number in first]
@@ -75,12 +77,6 @@ def chart_ends(ends: Mapping[str, list[End]], quality_of: Callable[[End], float 
             **_ranked(of_solver[1:], qualities[part][1:]),
         }
     return EndsChart(optima, worth, shares, columns)
-
-
-def _certified(ends: list[End]) -> list[bool]:
-    """Return which ends are optima. Clusterings without degrees have another objective: that of most ends counts."""
-    with_degrees = _most_use_degrees(ends)
-    return [end.optimality in _CERTIFIED and end.uses_degrees == with_degrees for end in ends]
 
 
 def _most_use_degrees(ends: list[End]) -> bool:

@@ -17,8 +17,6 @@ import numpy as np
 
 from kdrbench.datasets import Dataset
 from kdrbench.errors import InputError, error_text
-from kdrbench.kernels.family import FloatArray
-from kdrbench.problems import Problem
 from kdrbench.solvers import build_solver, make_start
 from kdrbench.solvers.base import check_projection
 from kdrbench.status import BY_METHODS, Status
@@ -86,13 +84,14 @@ class AtlasRun:
         for (name,), result in results.items():
             if result.status in BY_METHODS and len(ends[name]) != self.n_all:
                 raise InputError(f"{name} left {len(ends[name])} ends of {self.n_all} starts")
-        chart = chart_ends(ends, self._quality)
+
+        def quality_of(end: End) -> float | None:
+            return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
+
+        chart = chart_ends(ends, quality_of)
         for kind, array in chart.arrays().items():
             save_array(files.array(kind), array)
         return {key: replace(result, columns=chart.columns[key[0]]) for key, result in results.items()}
-
-    def _quality(self, end: End) -> float | None:
-        return self.solvers[end.solver].quality_of(end.projection, uses_degrees=end.uses_degrees)[0]
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Return the problem and its sizes."""
@@ -156,8 +155,4 @@ def _starts(n_starts: int, n_components: int, key: tuple[Any, ...]) -> Iterator[
     """Yield what makes the papers' start, then random ones: the same for each solver."""
     rng = rng_of(*key)
     for name in ("surrogate", *["random"] * n_starts):
-        yield partial(_make_start, name, n_components, rng)
-
-
-def _make_start(name: str, n_components: int, rng: np.random.Generator, problem: Problem) -> FloatArray:
-    return make_start(name, problem, n_components, rng)
+        yield partial(make_start, name, n_components=n_components, rng=rng)
