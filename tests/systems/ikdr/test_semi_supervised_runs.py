@@ -123,13 +123,6 @@ def test_records_are_judged_by_the_hidden_rows(tmp_path):
         assert 0.7 < record.quality < 1.0
 
 
-@pytest.mark.parametrize(("method", "least"), [("label_spreading", 0.5), ("spectral_clustering", 0.8)])
-def test_baselines_leave_rows_of_the_same_kind(tmp_path, method, least):
-    records = run_batch(batches()[method], load_dataset("wine"), context_of(LIMITS), files_in(tmp_path))
-    assert [(record.quality_metric, record.n_test) for record in records] == [("nmi", 169)] * 3
-    assert min(record.quality for record in records) > least
-
-
 def test_a_converged_row_shows_the_joint_residual(tmp_path):
     batch = batches(solvers={"it": {"method": "ism_safeguarded", "tolerance": 1e-6, "rounds": "converged"}}, folds=1)[
         "it"

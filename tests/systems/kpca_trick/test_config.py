@@ -90,14 +90,3 @@ def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     assert before.revisions[key] != after.revisions[key]
     assert (before.definition_sha256, before.sha256 == after.sha256) == (after.definition_sha256, False)
     assert table_names("kpca_tables", ["own.py:Axes", "lmnn"])[:2] == ["kpca_own_py_Axes", "kpca_table2"]
-
-
-def test_the_time_of_a_split_grows_with_what_is_fitted():
-    def seconds(**changes):
-        grid = grid_of("kpca_tables", datasets=["balance"], splits=1, runs_per_job=1, **changes)
-        return grid.estimated_s(grid.batches()[0])
-
-    # Measured: 17 s.
-    assert seconds() == pytest.approx(17, rel=0.5)
-    assert seconds(training={"default": 100}) == pytest.approx(seconds() / 4)
-    assert seconds(variants=["plain"]) < seconds() / 50
