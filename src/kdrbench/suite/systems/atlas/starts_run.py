@@ -111,7 +111,7 @@ class AtlasRun:
         for projection, uses_degrees in zip(ends, degrees.astype(bool).tolist(), strict=False):
             check_projection(f"end of {name}", projection, n_features, problem.n_components)
             scores = problem.scores_of(projection, uses_degrees=uses_degrees)
-            found.append(End(name, projection, float(scores.cost or 0.0), scores.optimality, uses_degrees))
+            found.append(End(name, projection, float(scores["cost"]), scores["optimality"], uses_degrees))
         return found
 
 

@@ -163,7 +163,6 @@ class AtlasSystem(System):
 
 
 def _charted(experiment: Config, config: Config, dataset: str) -> list[str]:
-    """Return the experiments to chart that have a data set."""
     return [name for name in experiment["cells_of"] if dataset in config["experiments"][name]["datasets"]]
 
 

@@ -272,7 +272,6 @@ def _near(cell: AtlasCell, solver: str) -> Entry:
 
 
 def _again_and_tau(cell: AtlasCell) -> list[Entry]:
-    """Return how many optima the next draw finds, and Kendall's tau."""
     again, tau = Entry("-"), Entry("-", detail="no draw has ends that differ both in cost and in quality")
     found, wanted = cell.found_again()
     if wanted:
@@ -286,7 +285,6 @@ def _again_and_tau(cell: AtlasCell) -> list[Entry]:
 
 
 def _several(cells: list[AtlasCell], solvers: list[str]) -> Table:
-    """Return a row for each optimum of a problem with more than one, in each draw of starts."""
     rows = [
         [*_labels(cell), *_optimum(cell, chart, place)]
         for cell in cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,10 +21,10 @@ from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
-    Scores,
     classification_metric,
     clusters_quality,
     quality_of_labels,
+    scored,
 )
 
 LABELS = "labels"
@@ -70,8 +70,8 @@ class BaselineRun:
         metric = classification_metric(fold) if self._classifies else Metric.NMI
         # CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits.
         result = read_results(files).get(()) if self._classifies else None
-        scores = Scores(metric, quality=quality, evaluation_s=(result.cpu_s or 0.0) if result else 0.0)
-        return {**fold.columns, "n_components": self.n_components, **asdict(scores)}
+        scores = scored(metric, quality=quality, evaluation_s=(result.cpu_s or 0.0) if result else 0.0)
+        return {**fold.columns, "n_components": self.n_components, **scores}
 
     @property
     def _classifies(self) -> bool:

@@ -195,7 +195,6 @@ def _check_kernels(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
-    """Check the address of a scheduler, and that all kernels are sums over samples, which its workers compute."""
     if (scheduler := experiment.get("evaluation", {}).get("scheduler")) is None:
         return
     try:
@@ -249,7 +248,6 @@ def _check_baselines(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    """Check what alternative clustering is given and should find, and that its clusters are counted."""
     asked, known = experiment.get("labellings", {}).get(entry.name), _labellings_of(entry)
     if asked is None:
         raise ConfigError(f"config: {place}.labellings names no given labelling for data set {entry.name!r}")
@@ -312,7 +310,6 @@ def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> No
 
 
 def _check_split(place: str, experiment: Config) -> None:
-    """Check the split, and that what belongs to some splits only is set where it means something."""
     split, folds = split_of(experiment), experiment.get("folds")
     if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
         raise ConfigError(
@@ -333,7 +330,6 @@ def _check_split(place: str, experiment: Config) -> None:
 
 
 def _check_samples(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    """Check that a data set has the samples that folds or subsets need, and labels that stay hidden."""
     dataset, split = entry.name, split_of(experiment)
     if experiment.get("shown", 0) >= max(entry.class_counts, default=0) > 0:
         raise ConfigError(

@@ -185,7 +185,6 @@ def _check_counts(dataset: Dataset, n_folds: int) -> None:
 
 
 def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
-    """Yield the rows of the training and of the test part of each fold."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)

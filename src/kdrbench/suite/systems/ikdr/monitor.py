@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -217,35 +218,29 @@ class OutOfTimeError(KdrbenchError):
     """The time of all rounds together is used up: there is no next step."""
 
 
-class Rounds:
-    """Makes the monitor of each round. The clock of ``monitor`` runs on between rounds, where U is found.
+Noted = Callable[[FloatArray], None] | None
 
-    ``noted`` is called with the start and with the result of each round while the clock is paused.
-    """
 
-    def __init__(self, monitor: TimedMonitor, noted: Callable[[FloatArray], None] | None = None) -> None:
-        self._monitor, self._noted = monitor, noted
-
-    def __call__(self) -> Round:
-        """Return the monitor of the next round."""
-        return Round(self._monitor, self)
-
-    def ended(self, projection: FloatArray) -> None:
-        """Note a projection that the alternation begins or ends a round with; the clock is running."""
-        self._monitor.end()
-        try:
-            if self._noted:
-                self._noted(projection)
-        finally:
-            self._monitor.begin()
+@contextmanager
+def paused(monitor: TimedMonitor) -> Iterator[None]:
+    """Pause a clock that is running."""
+    monitor.end()
+    try:
+        yield
+    finally:
+        monitor.begin()
 
 
 class Round(MonitorProxy):
-    """Hands on what a solver says, but for the clock, and counts the iterations of this round alone."""
+    """Hands on what a solver says, but for the clock, and counts the iterations of this round alone.
 
-    def __init__(self, monitor: TimedMonitor, rounds: Rounds) -> None:
+    The clock of ``monitor`` runs on between rounds, where U is found. ``noted`` is called with the round's result while
+    it is paused.
+    """
+
+    def __init__(self, monitor: TimedMonitor, noted: Noted = None) -> None:
         super().__init__(monitor)
-        self._before, self._rounds, self._timed = monitor.iterations, rounds, monitor
+        self._before, self._noted, self._timed = monitor.iterations, noted, monitor
         self.iterations = 0
 
     def begin(self) -> None:
@@ -273,11 +268,9 @@ class Round(MonitorProxy):
 
         Raises ``OutOfTimeError`` when the limit has been reached.
         """
-        self._rounds.ended(projection)
-        self._timed.end()
-        try:
+        with paused(self._timed):
+            if self._noted:
+                self._noted(projection)
             self._timed.accept(projection)
-        finally:
-            self._timed.begin()
         if not self._timed.progress(1.0):
             raise OutOfTimeError(self._timed.stop_message)

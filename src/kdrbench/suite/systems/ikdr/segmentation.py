@@ -109,6 +109,5 @@ def _picture(title: str, pixels: Pixels) -> Panel:
 
 
 def _heading(name: str, record: pd.Series) -> str:
-    """Return the data set and how its clusters agree with the given labelling and with the one sought."""
     title = f"{dataset_label(name)}: NMI to the given labelling {record['nmi_given']:.3f}"
     return title if pd.isna(record["quality"]) else f"{title}, to the one sought {record['quality']:.3f}"

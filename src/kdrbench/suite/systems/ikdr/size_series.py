@@ -222,7 +222,6 @@ def _number(one: SizeSeries, text: str, detail: str) -> Entry:
 
 
 def _of_law(one: SizeSeries, law: PowerLaw | None, of: str, *, interval: bool = False) -> Entry:
-    """Return the exponent of a law, or its interval."""
     if law is None:
         return Entry(NO_CELL)
     bounds = f"{law.low:.2f} to {law.high:.2f}"

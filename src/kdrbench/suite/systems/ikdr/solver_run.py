@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -33,11 +33,11 @@ from kdrbench.suite.systems.ikdr.folds import Fold
 from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
-    Scores,
     classification_metric,
     optimality_of,
     projected_quality,
     read_projection,
+    scored,
 )
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
@@ -59,7 +59,7 @@ class ProjectionRun:
         """Return the exact objective of the referee, however the solver evaluates; see :class:`.Ended`."""
         raise NotImplementedError
 
-    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
         """Return all scores of the projection that the run left in ``files``."""
         raise NotImplementedError
 
@@ -74,18 +74,16 @@ class ProjectionRun:
         Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
         """
         projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
-        scores = Scores(self.metric)
+        scores = scored(self.metric)
         if projection is not None:
             scores = self.scores_left(projection, files)
-            n_lines = sum(1 for _ in trace_lines(files.trace))
-            scores = replace(scores, evaluation_s=(scores.evaluation_s or 0.0) * n_lines)
+            scores["evaluation_s"] *= sum(1 for _ in trace_lines(files.trace))
         # Of a combination the weights in the order of its members, as in ``1, 0.25``.
         terms = self.kernel.terms if isinstance(self.kernel, Combination) else ()
         weights = ", ".join(f"{term.weight:.4g}" for term in terms)
-        columns = {"n_components": self.n_components, "kernel_weights": weights}
-        return {**self.fold.columns, **columns, **asdict(scores)}
+        return {**self.fold.columns, "n_components": self.n_components, "kernel_weights": weights, **scores}
 
-    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> dict[str, Any]:
         """Return what the objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
         began = time.process_time()
         objective = self.objective(uses_degrees=uses_degrees)
@@ -94,7 +92,7 @@ class ProjectionRun:
         evaluation_s = time.process_time() - began
         second_order = {} if isinstance(objective, ReducedObjective) else _second_order(objective, projection)
         is_control = getattr(self.solver, "control", False)  # what a control returns is no solution
-        return Scores(
+        return scored(
             self.metric,
             cost=cost,
             feasibility=feasibility_error(projection),
@@ -180,12 +178,11 @@ class SolverRun(ProjectionRun):
         """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
         return projected_quality(projection, self.fold)
 
-    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
         """Return all scores; the trace ends at the cost."""
         scores, (quality, train_accuracy) = self.scores_of(projection), self.quality_of(projection)
-        if scores.cost is not None:
-            end_trace_at(files.trace, scores.cost)
-        return replace(scores, quality=quality, train_accuracy=train_accuracy)
+        end_trace_at(files.trace, scores["cost"])
+        return {**scores, "quality": quality, "train_accuracy": train_accuracy}
 
 
 def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:

@@ -193,7 +193,6 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
 
 
 def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
-    """Return the metrics of solvers."""
     by_rule = EIGENGAP in experiment.get("components", {}).values()
     differs = experiment.get("paradigm") == ALTERNATIVE
     compared = with_gaps and len(experiment["solvers"]) > 1

@@ -88,7 +88,6 @@ def _ranks(league: League, drawn: Sequence[int], judge: str) -> Panel:
 
 
 def _cost(league: League, drawn: Sequence[int], judge: str) -> Panel:
-    """Return the mean score of each method against the seconds of its median fit."""
     means = np.nan_to_num(league.scores[judge].means, nan=0.0).mean(axis=0)
     seconds = {place: league.median_s(league.methods[place]) for place in drawn}
     series = [
@@ -114,7 +113,6 @@ def _stability(league: League, drawn: Sequence[int], count: int) -> Panel:
 
 
 def _series(league: League, place: int, x: float, y: float, words: str | None = None) -> Series:
-    """Return the point of a method, in the method's colour and symbol."""
     method = league.methods[place]
     colour, symbol = STYLES[method]
     return Series(title_of(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
@@ -123,7 +121,6 @@ def _series(league: League, place: int, x: float, y: float, words: str | None = 
 def _point(
     league: League, place: int, interval: tuple[float, float, float], row: float, words: str
 ) -> tuple[Series, Series]:
-    """Return the point of a method in a row, and the line of its interval."""
     low, middle, high = interval
     point = _series(league, place, middle, row, words)
     return point, Series("interval", [low, high], [row, row], colour=point.colour, group=point.label)

@@ -185,7 +185,6 @@ def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:
 
 
 def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:
-    """Return about how long a method takes for one number of components, with its tuning."""
     from kdrbench.reduction.methods import METHODS
 
     n = min(entry.n_samples, experiment.get("most_rows", entry.n_samples)) * (1 - 1 / experiment["folds"])

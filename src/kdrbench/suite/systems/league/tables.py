@@ -84,7 +84,6 @@ def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config,
 
 
 def _standings(name: str, league: League, experiment: Config) -> Table:
-    """Return a row a method, the best first, controls below."""
     rng = np.random.default_rng(0)
     intervals = {judge: bootstrap_mean_ranks(league.scores[judge].mean_ranks, rng) for judge in JUDGES}
     letters = {judge: league.letters(judge) for judge in JUDGES}
@@ -126,7 +125,6 @@ def _standing(league: League, place: int, judge: str, interval: FloatArray, lett
 
 
 def _costs(league: League, method: str) -> list[Entry]:
-    """Return stability, time and lost cells of a method."""
     title, angle, seconds = title_of(method), league.median_angle(method), league.median_s(method)
     lost, cells = league.scores["knn_accuracy"].n_lost(method), len(league.scores["knn_accuracy"].cells)
     of_angle = f"{title}: median over cells of the largest principal angle between two folds' projections, in degrees"

@@ -181,7 +181,6 @@ class LowRankRun:
         return self.labels
 
     def _learned(self, count: int, referee: Referee) -> RunResult:
-        """Return what is measured of one kernel; what the method raises is its message."""
         task, draw = self.task, (self.number, self.seed)
         try:
             asked = task.constraints(count, *draw)

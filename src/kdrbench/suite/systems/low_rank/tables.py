@@ -168,7 +168,6 @@ def _axes(group: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _number(group: pd.DataFrame, text: str, words: str) -> Entry:
-    """Return a number of a group of runs."""
     detail = meaning(words, f"{counted(len(group), 'draw')} of {_count(group)} constraints")
     return Entry(text, detail=detail if text else "", axes=_axes(group) if text else ())
 
