@@ -28,7 +28,7 @@ DECIDING = (
         "suite/systems/kpca_figures/*.py",
         "suite/systems/low_rank/run.py",
     ),
-    *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
+    *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py"),
 )
 # Configuration, which decides by what it writes into definitions, reports, and what no profiler sees: machine code of
 # numba.

@@ -12,9 +12,8 @@ from kdrbench.errors import ConfigError
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems.atlas.chart import End, chart_ends
 from kdrbench.suite.systems.atlas.optima import Charted
-from kdrbench.suite.systems.atlas.starts_run import AtlasRun, make_atlas_run
+from kdrbench.suite.systems.atlas.starts_run import AtlasRun, End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun

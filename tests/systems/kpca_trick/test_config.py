@@ -4,7 +4,7 @@ from kdrbench.errors import ConfigError
 from kdrbench.metric_learning.selection import SIGMAS
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
-from kdrbench.suite.systems.kpca_trick.config import table_names
+from kdrbench.suite.systems.kpca_trick.system import table_names
 from support.products import by_section
 from support.system_cases import grid_of, only
 

@@ -20,8 +20,7 @@ from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.records import stored_arrays
 from kdrbench.suite.reports.tables.labels import dataset_label
-from kdrbench.suite.systems.kpca_figures.run import KPCA
-from kdrbench.suite.systems.kpca_figures.trick_comparison import EXACT, QZ, RIDGE
+from kdrbench.suite.systems.kpca_figures.run import EXACT, KPCA, QZ, RIDGE
 from kdrbench.suite.systems.kpca_trick.cells import data_beside_the_papers
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
 from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
-from kdrbench.suite.systems.kpca_trick.config import check_names, check_training, value_for
+from kdrbench.suite.systems.kpca_trick.system import check_names, check_training, value_for
 from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of
 
 # Seconds of one row, over n^3.

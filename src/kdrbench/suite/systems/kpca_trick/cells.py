@@ -16,8 +16,8 @@ from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import share
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Compared
-from kdrbench.suite.systems.kpca_trick.config import TABLES as TABLES
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS
+from kdrbench.suite.systems.kpca_trick.system import TABLES as TABLES
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from kdrbench.suite.reports.tables.significance import (
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, TABLES, KpcaCell, axes_of, kpca_cells, win_draw_lose
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS, table_names
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
