@@ -12,7 +12,6 @@ from kdrbench.errors import ConfigError
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems.atlas.optima import Charted
 from kdrbench.suite.systems.atlas.starts_run import AtlasRun, End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
@@ -114,19 +113,6 @@ def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
     # A start that ends in the other basin has found the best cost, and is not at its projection.
     assert record.share_near_best == 1.0
     assert record.share_at_best == pytest.approx(numbers[0, 2])
-
-
-@pytest.mark.parametrize("cell", ["planted", "wine"])
-def test_other_starts_find_the_basins_again(cell, tmp_path):
-    data = planted(*two_wells()) if cell == "planted" else data_of("wine")
-    kernel = "gaussian" if cell == "planted" else "polynomial"
-    charts = []
-    for seed in (0, 1):
-        _, optima, numbers = found_in(data, tmp_path / str(seed), kernel=kernel, starts=20, seed=seed)
-        charts.append(Charted("p", seed, optima, numbers[:, 0], numbers[:, 1], numbers[:, 2:]))
-    (found, wanted), (back, other) = charts[0].found_again(charts[1]), charts[1].found_again(charts[0])
-    assert wanted + other >= 2
-    assert (found + back) / (wanted + other) >= 0.95
 
 
 def test_a_draw_has_its_own_starts_shared_by_all_solvers():

@@ -83,7 +83,6 @@ def test_each_partition_is_a_shuffled_split_with_its_own_seed(stratified, splitt
 def test_a_sampling_counts_folds_on_through_its_partitions():
     wine = load_dataset("wine")
     sampling = Sampling(Split.FOLDS, 10, partitions=3, stratified=False, scaling=Scaling.OWN)
-    assert sampling.n_runs == 30
     fold = sampling.fold(wine, 27, 4)
     expected = make_fold(wine, 27, 10, 4, stratified=False, scaling=Scaling.OWN)
     assert fold.partition == 2

@@ -46,9 +46,6 @@ def test_a_number_or_a_share_of_each_class_is_shown(shown, counts):
     np.testing.assert_array_equal(fold.partial_labels, np.where(fold.shown, labels, -1))
     np.testing.assert_array_equal(fold.judged, ~fold.shown)
     assert fold.columns["n_test"] == 178 - sum(counts)
-
-
-def test_nothing_hidden_is_an_error():
     with pytest.raises(InputError, match="shown is 100: of 178 samples in 3 classes 178 labels are shown"):
         with_hidden_labels(whole(load_dataset("wine")), 100, np.random.default_rng(0))
 

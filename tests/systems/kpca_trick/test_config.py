@@ -2,7 +2,6 @@ import pytest
 
 from kdrbench.errors import ConfigError
 from kdrbench.metric_learning.selection import SIGMAS
-from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.kpca_trick.system import table_names
 from support.products import by_section
@@ -64,18 +63,6 @@ def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
     assert by_dataset["iris"]["candidates"]["sigmas"] == list(SIGMAS)
     assert [name for name in by_dataset if by_dataset[name]["test_selected"]] == ["balance", "glass", "iris"]
     assert grid.limits("kpca_tables").time_s == 1800
-
-
-def test_the_hash_of_a_batch_covers_all_that_decides_its_results():
-    small = {"datasets": ["iris"], "splits": 3, "training": {"default": 100}}
-    (batch,) = grid_of("kpca_tables", **small).batches()
-    assert batch.axes[1] == ("kpca_tables", "iris", 0, "nca", "cross_validated")
-    assert Batch.from_json(batch.to_json()) == batch
-    for changes in ({"cv_folds": 4}, {"learners": ["dne"]}, {"training": {"default": 90}}, {"test_selected": []}):
-        (other,) = grid_of("kpca_tables", **small | changes).batches()
-        assert other.sha256 != batch.sha256
-    (same,) = grid_of("kpca_tables", **small, limits={"time_s": 9, "memory_mib": 9}).batches()
-    assert same.sha256 == batch.sha256
 
 
 def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):

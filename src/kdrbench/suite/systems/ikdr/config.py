@@ -125,12 +125,17 @@ def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
 
 def check_sections(config: Config) -> None:
     """Raise ``ConfigError`` for the first kernel, solver or baseline that cannot be built, or whose name is taken."""
-    for name, definition in config.get("kernels", {}).items():
-        _check_definition(f"kernels.{name}", check_definition, definition)
-    for name, definition in config.get("solvers", {}).items():
-        _check_definition(f"solvers.{name}", build_solver, method_of(definition))
-    for name, definition in config.get("baselines", {}).items():
-        _check_definition(f"baselines.{name}", build_baseline, definition)
+    builders: dict[str, Callable[[Any], object]] = {
+        "kernels": check_definition,
+        "solvers": lambda definition: build_solver(method_of(definition)),
+        "baselines": build_baseline,
+    }
+    for section, build in builders.items():
+        for name, definition in config.get(section, {}).items():
+            try:
+                build(definition)
+            except (InputError, DataError) as error:
+                raise ConfigError(f"config: {section}.{name}: {error}") from error
     for section in ("solvers", "baselines"):
         for name in config.get(section, {}):
             if name.endswith(REFERENCE):
@@ -143,13 +148,6 @@ def check_sections(config: Config) -> None:
         raise ConfigError(f"config: kernels.{NO_KERNEL}: the name means that there is no kernel; choose another")
     if shared := sorted(set(config.get("solvers", {})) & set(config.get("baselines", {}))):
         raise ConfigError(f"config: baselines.{shared[0]}: a solver has this name too; give one of them another")
-
-
-def _check_definition(place: str, check: Callable[[Any], object], definition: Config) -> None:
-    try:
-        check(definition)
-    except (InputError, DataError) as error:
-        raise ConfigError(f"config: {place}: {error}") from error
 
 
 def check_experiment(place: str, experiment: Config, config: Config) -> None:

@@ -21,13 +21,7 @@ _TABLE = partial(
     Report, kind="ikdr", shows="time, cost and quality", maker=f"{_HERE}.tables:page", needs=(TRACES, OPTIMA)
 )
 _TESTS = partial(Report, kind="paired_tests", shows="paired tests", maker=f"{_HERE}.paired_tests:page")
-_COMPLEXITY = partial(
-    Report,
-    kind="complexity",
-    shows="measured exponents",
-    maker=f"{_HERE}.size_series:page",
-    targets=("ismplus_table4",),
-)
+_COMPLEXITY = partial(Report, kind="complexity", shows="measured exponents", maker=f"{_HERE}.size_series:page")
 
 
 def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, ...] = ()) -> partial[Report]:
@@ -72,8 +66,8 @@ def reports_of_several(names: Sequence[str], config: Config) -> list[Report]:
     """
     compared = tuple(name for name in names if not is_redrawn(config["experiments"][name]))
     sizes = tuple(filter(is_scaling, names))
-    reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes), _PROFILE(PROFILE, compared)]
-    reports += [_SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
+    reports = [_TESTS("paired_tests", compared), _COMPLEXITY("complexity", sizes, targets=("ismplus_table4",))]
+    reports += [_PROFILE(PROFILE, compared), _SCALING("scaling", sizes), _FIGURE_1B(FIGURE_1B, sizes)]
     return [report for report in reports if report.experiments]
 
 

@@ -67,7 +67,7 @@ def ending_in_words(status: str, optimality: object) -> str:
     return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
 
 
-_NUMBERS = ("quality", "cost", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed", "nmi_given")
+_NUMBERS = ("quality", "cost", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed")
 
 
 def scored(metric: Metric, **known: Any) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def scored(metric: Metric, **known: Any) -> dict[str, Any]:
     ``evaluation_s`` is no column of the record: it says what the evaluations in the trace take by the batch's clock,
     for :func:`.unclocked`.
     """
-    unknown = dict.fromkeys((*_NUMBERS, "train_accuracy", "evaluation_s"))
-    return {"quality_metric": metric, "optimality": "", **unknown, **known}
+    unknown = dict.fromkeys((*_NUMBERS, "nmi_given", "train_accuracy"))
+    return {"quality_metric": metric, **unknown, "optimality": "", **known}
 
 
 def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
@@ -103,7 +103,7 @@ def classification_metric(fold: Fold) -> Metric:
     Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
     estimate of what they do on others.
     """
-    return Metric.ACCURACY if fold.n_test else Metric.ERROR
+    return Metric.ACCURACY if len(fold.test_labels) else Metric.ERROR
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:

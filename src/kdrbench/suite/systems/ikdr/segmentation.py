@@ -59,7 +59,11 @@ def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, expe
             row = segmented(data / f"{dataset}.png", prepared, given, labels)
         else:
             row = mean_faces(prepared, labels)
-        panels += [replace(row[0], heading=_heading(dataset, cell.iloc[0])), *row[1:]]
+        record = cell.iloc[0]
+        heading = f"{dataset_label(dataset)}: NMI to the given labelling {record['nmi_given']:.3f}"
+        if not pd.isna(record["quality"]):
+            heading += f", to the one sought {record['quality']:.3f}"
+        panels += [replace(row[0], heading=heading), *row[1:]]
     if not panels:
         return None
     columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
@@ -106,8 +110,3 @@ def mean_faces(dataset: Dataset, clusters: NDArray[np.int64]) -> list[Panel]:
 
 def _picture(title: str, pixels: Pixels) -> Panel:
     return Panel(title, Axis("column"), Axis("row"), picture=to_png(pixels))
-
-
-def _heading(name: str, record: pd.Series) -> str:
-    title = f"{dataset_label(name)}: NMI to the given labelling {record['nmi_given']:.3f}"
-    return title if pd.isna(record["quality"]) else f"{title}, to the one sought {record['quality']:.3f}"

@@ -79,8 +79,7 @@ def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config,
     league = League(runs, findings)
     if wanted == name:
         return _standings(name, league, experiment)
-    makers = {f"{name}_duels": _duels, f"{name}_sets": _sets}
-    return makers[wanted](wanted, league)
+    return (_duels if wanted == f"{name}_duels" else _sets)(wanted, league)
 
 
 def _standings(name: str, league: League, experiment: Config) -> Table:
