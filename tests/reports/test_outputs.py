@@ -64,8 +64,11 @@ def test_figures_are_those_that_the_runs_can_show():
     figures = outputs.figures_of(CONFIG)
     assert {name for name in figures if name.startswith("small")} == {
         "small_cost_against_time",
+        "small_scatter",
         "small_cost_against_calls",
+        "small_loadings",
     }
+    assert "again_loadings" not in figures
     assert not [name for name in figures if name.startswith("redrawn")]
     assert figures["performance_profile"].experiments == ("small", "again", "scaling_d", "segments")
     assert {"segments_segmentation", "kpca_figure3", "digits", "performance_profile", "scaling"} <= set(figures)
@@ -75,6 +78,7 @@ def test_figures_are_those_that_the_runs_can_show():
 @pytest.mark.parametrize(
     ("name", "files"),
     [
+        ("small_scatter", ["findings of small", "results/data/wine.npz"]),
         ("small_cost_against_time", ["traces of small"]),
         (
             "segments_segmentation",

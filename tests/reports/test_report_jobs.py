@@ -40,7 +40,9 @@ def sources_of(config, name):
 def test_reports_that_wait_for_one_experiment_share_its_job():
     job = jobs_of(WITHOUT_ATLAS)["experiment_first"]
     assert names_of(job.tables) == ["first"]
-    assert set(names_of(job.figures)) == {f"first_{kind}" for kind in ("cost_against_time", "cost_against_calls")}
+    assert set(names_of(job.figures)) == {
+        f"first_{kind}" for kind in ("cost_against_time", "cost_against_calls", "scatter", "loadings")
+    }
     assert "experiment_trick" in jobs_of(WITHOUT_ATLAS)
     several = jobs_of(WITHOUT_ATLAS)["compared_paired_tests"]
     assert names_of([*several.tables, *several.figures]) == ["paired_tests", "performance_profile"]
@@ -48,7 +50,11 @@ def test_reports_that_wait_for_one_experiment_share_its_job():
 
 def test_only_reports_of_gaps_wait_for_an_atlas():
     jobs = jobs_of(CONFIG)
+    assert names_of(jobs["experiment_second"].figures) == ["second_scatter"]
     assert names_of(jobs["compared_second"].tables) == ["second"]
+    assert sources_of(CONFIG, "experiment_second") == [
+        *("records of second", "findings of second", "results/data/wine.npz")
+    ]
     assert {"results/merged/second.csv", "results/optima/charts.npz"} <= set(sources_of(CONFIG, "compared_second"))
     assert sources_of(CONFIG, "experiment_charts") == ["records of charts", "findings of charts"]
 
@@ -81,7 +87,7 @@ def test_a_target_waits_for_no_experiment_but_those_behind_it():
     behind = experiments_by_target(CONFIG)
     for name, files in targets(CONFIG).items():
         assert set().union(*map(awaited, files)) == set(behind[name])
-    assert awaited("reports/trick_table1.csv") == {"trick"}
+    assert awaited("reports/figures/first_scatter.png") == {"first"}
 
 
 def test_the_words_of_a_job_are_what_its_command_makes():

@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kdrbench.suite.reports.figures.chart import Chart
 from support.small_grid import BASELINE_STATUS, LIMIT_S, STATUS, Workflow, overlay
 
 pytestmark = pytest.mark.whole
@@ -77,8 +78,11 @@ def test_table_and_figure_are_complete(finished):
 
 def test_what_was_found_is_kept_and_drawn(finished):
     figures = finished.reports / "figures"
-    for suffix in ("pdf", "png"):
-        assert (figures / f"performance_profile.{suffix}").stat().st_size > 1000
+    for name in ("table4_supervised_loadings", "table4_supervised_scatter", "performance_profile"):
+        assert (figures / f"{name}.pdf").stat().st_size > 1000
+        assert (figures / f"{name}.png").stat().st_size > 1000
+    scatter = Chart.from_json((figures / "table4_supervised_scatter.json").read_text())
+    assert sum(len(series.x) for series in scatter.panels[0].series) == 178
     (kept,) = (finished.folder / "results/findings").rglob("ism/*.npz")
     with np.load(kept) as arrays:
         assert {name: arrays[name].shape for name in arrays.files} == {

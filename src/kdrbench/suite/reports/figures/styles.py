@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from kdrbench.suite.reports.figures.chart import COLOURS, Line, Symbol
-from kdrbench.suite.reports.records import REFERENCE
+from kdrbench.suite.reports.records import REFERENCE, Config
 from kdrbench.suite.reports.tables.labels import CONVERGED, stem_of
 
 # Of converged variants that leave saddles, beside those that do not.
@@ -70,10 +70,22 @@ _LOW_RANK = {
     "definite_boost_exact": (1, _GREEN),
     "definite_boost_own_range": (2, _GREEN),
 }
+_KERNELS = {
+    "gaussian": _BLUE,
+    "polynomial": _RED,
+    "linear": _GREEN,
+    "squared": _PURPLE,
+    "multiquadric": _ORANGE,
+    "gaussian_polynomial": _SKY,
+}
+
+
 _NOTE = (
     "Thin dotted lines are methods of a reference, in the colour of the method: their times, those of "
     "another machine, are not shown."
 )
+# The solver whose projections are shown.
+_SHOWN = "ism_converged"
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,21 @@ def styles_of(solvers: Iterable[str]) -> dict[str, Style]:
 def note_of_reference(solvers: Iterable[str]) -> str:
     """Return what a caption says where methods of a reference are drawn; empty where none is."""
     return f" {_NOTE}" if any(name.endswith(REFERENCE) for name in solvers) else ""
+
+
+def kernel_colours(kernels: Iterable[str]) -> dict[str, int]:
+    """Return the colour of each kernel; the user's own have what those beside them leave, in the order they come."""
+    names = list(kernels)
+    colours = {name: _KERNELS[name] for name in names if name in _KERNELS}
+    free = [colour for colour in range(_BLACK) if colour not in colours.values()] or [_BLACK]
+    uncoloured = [name for name in names if name not in colours]
+    return colours | {name: free[count % len(free)] for count, name in enumerate(uncoloured)}
+
+
+def shown_solver(experiment: Config) -> str:
+    """Return the solver whose projections are shown: converged ISM, or the first where the experiment lacks it."""
+    solvers = list(experiment["solvers"])
+    return _SHOWN if _SHOWN in solvers else str(solvers[0])
 
 
 def _style(name: str, place: tuple[int, int]) -> Style:

@@ -9,7 +9,7 @@ from functools import partial
 from kdrbench.datasets.load import is_picture
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.engine.system import DATA, FINDINGS, OPTIMA, PICTURES, TRACES, Config, Report
-from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling, split_of
+from kdrbench.suite.systems.ikdr.config import is_redrawn, is_scaling, runs_of, split_of
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, SUPERVISED
 from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.registry import DEFAULT, system_name
@@ -29,10 +29,12 @@ def _figure(kind: str, shows: str, maker: str, *needs: str, targets: tuple[str, 
     return partial(Report, kind=kind, shows=shows, maker=maker, needs=needs, is_figure=True, targets=targets)
 
 
-_TIME = _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA)
-_CALLS = _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA)
-_SEGMENTATION = _figure(
-    "segmentation", "segments and mean faces", "segmentation:segmentation_chart", FINDINGS, DATA, PICTURES
+_FIGURES = (
+    _figure("cost_against_time", "cost against time", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("scatter", "projected samples", "projections:scatter_chart", FINDINGS, DATA),
+    _figure("cost_against_calls", "cost against oracle calls", "cost_against_time:chart_of", TRACES, OPTIMA),
+    _figure("loadings", "features and stability", "projections:loadings_chart", FINDINGS, DATA),
+    _figure("segmentation", "segments and mean faces", "segmentation:segmentation_chart", FINDINGS, DATA, PICTURES),
 )
 _PROFILE = _figure(
     PROFILE, "performance profile", "cost_against_time:profile_chart", TRACES, OPTIMA, targets=(PROFILE,)
@@ -44,16 +46,18 @@ _FIGURE_1B = _figure(FIGURE_1B, "time against samples", "size_series:figure_1b",
 def reports_of_experiment(name: str, config: Config) -> list[Report]:
     """Return the table of one experiment and its figures.
 
-    Calls of oracles are counted where there is one problem a run; segments are shown where the experiment has an image.
-    Redrawn partitions have no figures, only means.
+    Calls of oracles are counted where there is one problem a run; projections are compared where there are several
+    runs; segments are shown where the experiment has an image. Redrawn partitions have no figures, only means.
     """
     experiment, registry = config["experiments"][name], load_registry()
-    figures = [] if is_redrawn(experiment) else [_TIME(f"{name}_cost_against_time", (name,))]
-    if figures and experiment["paradigm"] == SUPERVISED:
-        figures.append(_CALLS(f"{name}_cost_against_calls", (name,)))
     has_picture = any(one in registry and is_picture(registry[one]) for one in experiment["datasets"])
-    if figures and has_picture and experiment["paradigm"] == ALTERNATIVE:
-        figures.append(_SEGMENTATION(f"{name}_segmentation", (name,)))
+    shown = {
+        "cost_against_calls": experiment["paradigm"] == SUPERVISED,
+        "loadings": runs_of(experiment) > 1,
+        "segmentation": has_picture and experiment["paradigm"] == ALTERNATIVE,
+    }
+    figures = [kind(f"{name}_{kind.keywords['kind']}", (name,)) for kind in _FIGURES]
+    figures = [] if is_redrawn(experiment) else [figure for figure in figures if shown.get(figure.kind, True)]
     table = _TABLE(name, (name, *_redrawn_beside(name, config)), figures=tuple(one.name for one in figures[:1]))
     targets = _FIGURE_1B_TARGET if is_scaling(name) else ()
     return [replace(report, targets=targets) for report in (table, *figures)]

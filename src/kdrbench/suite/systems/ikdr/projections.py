@@ -1,0 +1,244 @@
+"""The figures of learned projections: weights of features and their stability over folds, and projected samples.
+
+W and WQ, Q orthogonal, are the same solution: only the space they span is learned. So features are weighed by
+sqrt(diag(WW')), and projections compared by the principal angles between their spans.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdrbench.datasets import load_prepared
+from kdrbench.errors import counted
+from kdrbench.inference.refits import principal_angles_deg
+from kdrbench.suite.reports.figures.chart import (
+    BLACK,
+    COLOURS,
+    Axis,
+    Chart,
+    Line,
+    Mark,
+    Panel,
+    Scale,
+    Series,
+    Symbol,
+)
+from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
+from kdrbench.suite.reports.records import ALTERNATIVE, Config, Split, read_findings, split_of
+from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.systems.ikdr.config import sampling_of
+from kdrbench.suite.systems.ikdr.folds import Fold
+
+if TYPE_CHECKING:
+    from kdrbench.kernels.family import FloatArray
+    from kdrbench.suite.reports.making import Source
+
+# Readable upper limit: the heaviest are shown.
+_MOST_FEATURES = 15
+_LOADINGS_CAPTION = (
+    "What the projections of {solver} say. Left: the weight sqrt(diag(WW')) of the heaviest features, from 0 (does not "
+    "count) to 1 (lies in the learned space); it does not depend on how the projection is rotated. Bars are means over "
+    "folds, whiskers the lowest and highest fold; features are standardised. Right: the principal angles between the "
+    "spaces learned on two folds, median and range over all pairs; 0 degrees throughout would be the same space, the "
+    "dashed line is what random spaces of these sizes have. Training parts of folds overlap, so folds differ less than "
+    "independent samples would."
+)
+
+
+def loadings_chart(source: Source) -> Chart | None:
+    """Return the figure of an experiment."""
+    return loadings(source.runs, *source.stored, source.name, source.experiment)
+
+
+def loadings(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
+    """Return two panels a data set: feature weights and angles between folds, a series a kernel.
+
+    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no cell
+    has two runs to compare.
+    """
+    solver = shown_solver(experiment)
+    colours, panels = kernel_colours(experiment["kernels"]), []
+    for dataset in experiment["datasets"]:
+        chosen = runs[(runs["dataset"] == dataset) & (runs["method"] == solver)]
+        by_kernel = {
+            kernel: list(read_findings(chosen[chosen["kernel"] == kernel], findings, "projection").values())
+            for kernel in experiment["kernels"]
+        }
+        several = {kernel: projections for kernel, projections in by_kernel.items() if len(projections) > 1}
+        if several:
+            names = load_prepared(data / f"{dataset}.npz").feature_names
+            panels += [_weights(dataset, several, names, colours), _angles(dataset, several, colours)]
+    if not panels:
+        return None
+    caption = _LOADINGS_CAPTION.format(solver=method_label(solver))
+    title = f"What the learned projections say: {experiment['title']}"
+    return Chart(f"{name}_loadings", title, caption, panels, 2)
+
+
+def _weights(
+    dataset: str, projections: dict[str, list[FloatArray]], names: tuple[str, ...], colours: dict[str, int]
+) -> Panel:
+    weights = {kernel: np.array([feature_weights(one) for one in several]) for kernel, several in projections.items()}
+    heaviest = np.argsort(-np.mean([each.mean(axis=0) for each in weights.values()], axis=0), kind="stable")
+    shown = heaviest[:_MOST_FEATURES]
+    series = [
+        Series(
+            f"{kernel_label(kernel)} kernel",
+            [names[place].replace("_", " ") for place in shown],
+            # Rounding can put the mean of equal weights outside their range; whiskers have no negative length.
+            np.clip(each.mean(axis=0), each.min(axis=0), each.max(axis=0))[shown].tolist(),
+            Mark.BARS,
+            colour=colours[kernel],
+            lower=each.min(axis=0)[shown].tolist(),
+            upper=each.max(axis=0)[shown].tolist(),
+        )
+        for kernel, each in weights.items()
+    ]
+    part = f"{len(shown)} of {counted(len(names), 'feature')}" if len(shown) < len(names) else "all features"
+    title = f"{dataset_label(dataset)}, {part}"
+    return Panel(title, Axis("", Scale.NAMES), Axis("weight in W"), series)
+
+
+def _angles(dataset: str, by_kernel: dict[str, list[FloatArray]], colours: dict[str, int]) -> Panel:
+    series = []
+    for kernel, projections in by_kernel.items():
+        angles = angles_between(projections)
+        series.append(
+            Series(
+                f"{kernel_label(kernel)} kernel",
+                _places(angles.shape[1]),
+                np.median(angles, axis=0).tolist(),
+                symbol=Symbol.DOT,
+                colour=colours[kernel],
+                lower=angles.min(axis=0).tolist(),
+                upper=angles.max(axis=0).tolist(),
+            )
+        )
+    n_features = next(iter(by_kernel.values()))[0].shape[0]
+    n_components = max(len(one.x) for one in series)
+    chance = angles_of_chance(n_features, n_components).tolist()
+    series.append(Series("random spaces", _places(n_components), chance, colour=BLACK, line=Line.DASHED))
+    title = f"{dataset_label(dataset)}, angles between folds"
+    return Panel(title, Axis("principal angle, smallest first", Scale.NAMES), Axis("angle", unit="degrees"), series)
+
+
+def _places(count: int) -> list[str]:
+    return [str(place + 1) for place in range(count)]
+
+
+def feature_weights(projection: FloatArray) -> FloatArray:
+    """Return sqrt(diag(WW')): the cosine between each feature's axis and the learned space, from 0 to 1."""
+    return np.asarray(np.linalg.norm(projection, axis=1))
+
+
+def angles_between(projections: list[FloatArray]) -> FloatArray:
+    """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
+    q = min(projection.shape[1] for projection in projections)
+    return np.array([principal_angles_deg(first, second)[:q] for first, second in combinations(projections, 2)])
+
+
+def angles_of_chance(n_features: int, n_components: int, pairs: int = 100) -> FloatArray:
+    """Return the median principal angles of random spaces of this size, always from the same draws."""
+    rng = np.random.default_rng(0)
+    drawn = [np.linalg.qr(rng.standard_normal((n_features, n_components)))[0] for _ in range(2 * pairs)]
+    angles = [principal_angles_deg(first, second) for first, second in zip(drawn[::2], drawn[1::2], strict=True)]
+    return np.asarray(np.median(angles, axis=0))
+
+
+# More points only hide each other.
+_MOST_POINTS = 600
+_CLASS_SYMBOLS = (Symbol.DOT, Symbol.SQUARE, Symbol.TRIANGLE)
+_SCATTER_CAPTION = (
+    "Samples projected by {solver} on the first run, in the two principal axes of the projected training samples, of "
+    "whose variance each holds the share it names. {parts}{colours} Of many samples an even part is drawn."
+)
+_PARTS = "Pale points are those which the projection was learned from, full ones those of the fold left out. "
+_CLASSES = "Colours, and symbols where there are more classes than colours, are the classes."
+_CLUSTERS = "Colours are the clusters that were found, symbols the labelling that they were to differ from."
+
+
+def scatter_chart(source: Source) -> Chart | None:
+    """Return the figure of an experiment."""
+    return scatter(source.runs, *source.stored, source.name, source.experiment, source.config["seed"])
+
+
+def scatter(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config, seed: int) -> Chart | None:
+    """Return a panel a data set and kernel.
+
+    ``findings`` is the folder of arrays that the runs left, ``data`` that of prepared data sets. ``None`` where no run
+    left a projection to two components or more.
+    """
+    solver, panels = shown_solver(experiment), []
+    for dataset in experiment["datasets"]:
+        for kernel in experiment["kernels"]:
+            cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
+            findings_of = {kind: read_findings(cell, findings, kind) for kind in ("projection", "labels", "given")}
+            if not findings_of["projection"]:
+                continue
+            number, projection = min(findings_of["projection"].items())
+            if projection.shape[1] > 1:
+                samples = load_prepared(data / f"{dataset}.npz")
+                fold = sampling_of(experiment, dataset).fold(samples, number, seed)
+                classes, kind = _classes(fold), "class"
+                if experiment["paradigm"] == ALTERNATIVE:
+                    classes, kind = (findings_of["labels"][number], findings_of["given"][number]), "cluster"
+                title = f"{dataset_label(dataset)}, {kernel_label(kernel)} kernel"
+                panels.append(_scatter_panel(title, fold, projection, classes, kind))
+    if not panels:
+        return None
+    caption = _SCATTER_CAPTION.format(
+        solver=method_label(solver),
+        parts=_PARTS if split_of(experiment) is Split.FOLDS else "",
+        colours=_CLUSTERS if experiment["paradigm"] == ALTERNATIVE else _CLASSES,
+    )
+    columns = len(experiment["kernels"]) if len(experiment["kernels"]) > 1 else 2
+    return Chart(f"{name}_scatter", f"Projected samples: {experiment['title']}", caption, panels, columns)
+
+
+def principal_coordinates(train: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return both in the two principal axes of ``train`` (n x q), and the shares of its variance along these.
+
+    Each axis points to where its heaviest component is positive.
+    """
+    centre = train.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(train - centre, full_matrices=False)
+    heaviest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[np.arange(len(axes)), heaviest])[:, None]
+    shares = sizes**2 / (sizes**2).sum()
+    return (train - centre) @ axes[:2].T, (others - centre) @ axes[:2].T, shares[:2]
+
+
+def _classes(fold: Fold) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what gives the colours and the symbols of training and test samples together."""
+    labels = np.concatenate([fold.train_labels, fold.test_labels])
+    return labels, labels // len(COLOURS)
+
+
+def _scatter_panel(
+    title: str, fold: Fold, projection: FloatArray, classes: tuple[NDArray[np.int64], NDArray[np.int64]], kind: str
+) -> Panel:
+    """Draw the samples, a series a colour, symbol and part; ``kind`` is what the colours are."""
+    train, test, shares = principal_coordinates(fold.train_features @ projection, fold.test_features @ projection)
+    points = np.vstack([train, test])
+    is_test = np.arange(len(points)) >= len(train)
+    drawn = np.zeros(len(points), dtype=bool)
+    drawn[:: -(-len(points) // _MOST_POINTS)] = True
+    series = []
+    for colour, symbol in np.unique(np.column_stack(classes), axis=0).tolist():
+        of_class = drawn & (classes[0] == colour) & (classes[1] == symbol)
+        for part in (False, True):
+            chosen = points[of_class & (is_test == part)]
+            name, looks = "test" if part else "training", _CLASS_SYMBOLS[symbol % len(_CLASS_SYMBOLS)]
+            faint = bool(is_test.any()) and not part
+            x, y = chosen.T.tolist()
+            if x:
+                group = f"{kind} {colour + 1}"
+                series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=group))
+    axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]
+    return Panel(title, axes[0], axes[1], series)
