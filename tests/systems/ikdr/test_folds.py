@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -19,6 +21,18 @@ def test_scaling_is_fitted_on_the_training_samples_alone():
     np.testing.assert_allclose(fold.train_features.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(fold.train_features.std(axis=0), 1.0, rtol=1e-12)
     assert np.abs(fold.test_features.mean(axis=0)).max() > 1e-3
+
+
+def test_test_samples_cannot_influence_what_is_fitted():
+    wine = load_dataset("wine")
+    before = make_fold(wine, 0, 10, seed=0)
+    # The split depends on labels and seed alone, so numbering every row finds the test rows.
+    numbers = np.column_stack([np.arange(178.0), wine.features[:, 1:]])
+    shifted = wine.features.copy()
+    shifted[rows_of_test_part(replace(wine, features=numbers), 0, 10)] += 100.0
+    after = make_fold(replace(wine, features=shifted), 0, 10, seed=0)
+    np.testing.assert_array_equal(after.train_features, before.train_features)
+    assert np.abs(after.test_features - before.test_features).min() > 0.3
 
 
 def _line_through(train, test):

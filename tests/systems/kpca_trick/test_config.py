@@ -2,6 +2,7 @@ import pytest
 
 from kdrbench.errors import ConfigError
 from kdrbench.metric_learning.selection import SIGMAS
+from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.kpca_trick.system import table_names
 from support.products import by_section
@@ -65,6 +66,17 @@ def test_the_whole_protocol_is_ten_data_sets_of_forty_splits():
     assert grid.limits("kpca_tables").time_s == 1800
 
 
+def test_the_hash_of_a_batch_covers_all_that_decides_its_results():
+    small = {"datasets": ["iris"], "splits": 3, "training": {"default": 100}}
+    (batch,) = grid_of("kpca_tables", **small).batches()
+    assert Batch.from_json(batch.to_json()) == batch
+    for changes in ({"cv_folds": 4}, {"learners": ["dne"]}, {"training": {"default": 90}}, {"test_selected": []}):
+        (other,) = grid_of("kpca_tables", **small | changes).batches()
+        assert other.sha256 != batch.sha256
+    (same,) = grid_of("kpca_tables", **small, limits={"time_s": 9, "memory_mib": 9}).batches()
+    assert same.sha256 == batch.sha256
+
+
 def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     code = tmp_path / "own.py"
     text = "from dataclasses import dataclass\nimport numpy as np\n\n\n@dataclass(frozen=True)\nclass Axes:\n"
@@ -77,3 +89,14 @@ def test_a_learner_of_ones_own_has_its_source_in_the_batch(tmp_path):
     assert before.revisions[key] != after.revisions[key]
     assert (before.definition_sha256, before.sha256 == after.sha256) == (after.definition_sha256, False)
     assert table_names("kpca_tables", ["own.py:Axes", "lmnn"])[:2] == ["kpca_own_py_Axes", "kpca_table2"]
+
+
+def test_the_time_of_a_split_grows_with_what_is_fitted():
+    def seconds(**changes):
+        grid = grid_of("kpca_tables", datasets=["balance"], splits=1, runs_per_job=1, **changes)
+        return grid.estimated_s(grid.batches()[0])
+
+    # Measured: 17 s.
+    assert seconds() == pytest.approx(17, rel=0.5)
+    assert seconds(training={"default": 100}) == pytest.approx(seconds() / 4)
+    assert seconds(variants=["plain"]) < seconds() / 50

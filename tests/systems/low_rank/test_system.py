@@ -226,3 +226,17 @@ def test_a_run_at_its_limit_leaves_what_it_had_learned(tmp_path):
     assert [(record.n_constraints, record.status) for record in records] == [(0, "converged"), (25, "time_limit")]
     assert records[1].accuracy is None
     assert records[1].rank == 52
+
+
+def test_the_estimated_time_grows_with_rank_and_constraints():
+    # Measured, all rows of a run together.
+    for name, method, measured_s in (
+        ("lowrank_rank_640", "von_neumann", 7.0),
+        ("lowrank_rank_640", "burg", 0.5),
+        ("lowrank_digits", "von_neumann", 1.2),
+        ("lowrank_gyrb_boost", "definite_boost", 19.0),
+        ("lowrank_size_500", "burg", 0.03),
+    ):
+        grid = grid_of(name)
+        (estimated_s,) = {grid.estimated_s(batch) for batch in grid.batches() if batch.cell == (method,)}
+        assert measured_s / 10 < estimated_s < 10 * measured_s
