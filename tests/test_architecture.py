@@ -21,7 +21,7 @@ SUITE += ["archive", "verification", "reports", "commands"]
 ORDER = LIBRARY + [f"suite.{name}" for name in SUITE]
 MOST_LINES = 500
 FILES_OF_REPORTS = {"tables", "table_rows", "cells", "figures", "paired_tests", "partitions", "size_series"}
-FILES_OF_REPORTS |= {"projections", "cost_against_time", "tuning", "optima"}
+FILES_OF_REPORTS |= {"projections", "segmentation", "cost_against_time", "tuning", "optima"}
 # The engine knows how a run can end, and of the library that a solver's state is arrays by name.
 KNOWN_TO_ENGINE = {"revisions", "suite.engine", "suite.csv_files", "datasets", "errors", "extras", "files", "status"}
 KNOWN_TO_ENGINE |= {"__version__"}

@@ -21,21 +21,18 @@ DECIDING = (
     *(f"suite/systems/league/{name}.py" for name in ("judges", "protocol")),
     *(f"{name}/*" for name in ("lowrank", "baselines", "reduction", "samples")),
     *("suite/engine/seeds.py", "datasets/dataset.py", "suite/systems/noise/system.py"),
-    *(
-        f"suite/systems/ikdr/{name}.py"
-        for name in ("fold", "folds", "rounds", "sampling", "scores", "monitor", "definition")
-    ),
+    *(f"suite/systems/ikdr/{name}.py" for name in ("folds", "scores", "monitor", "definition")),
     *(
         "suite/systems/ikdr/*_run.py",
         "suite/systems/kpca_trick/*.py",
         "suite/systems/kpca_figures/*.py",
         "suite/systems/low_rank/run.py",
     ),
-    *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py", "suite/systems/atlas/chart.py"),
+    *("suite/systems/league/fold_run.py", "suite/systems/atlas/starts_run.py"),
 )
 # Configuration, which decides by what it writes into definitions, reports, and what no profiler sees: machine code of
 # numba.
-LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "suite/systems/ikdr/sampling.py", "lowrank/compiled.py")
+LEFT_OUT = ("*/system.py", "*/config.py", "*/__init__.py", "lowrank/compiled.py")
 LEFT_OUT += ("suite/systems/kpca_*/tables.py", "suite/systems/kpca_*/cells.py", "suite/systems/kpca_*/figures.py")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -11,7 +11,7 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import DataError
 from kdrbench.suite.reports.figures.chart import Chart, from_png
 from kdrbench.suite.reports.figures.draw_matplotlib import draw
-from kdrbench.suite.systems.ikdr.projections import has_pictures, mean_faces, segmentation, segmented
+from kdrbench.suite.systems.ikdr.segmentation import has_pictures, mean_faces, segmentation, segmented
 from support.report_rows import run
 
 # Rows of pixels; the distinct colours in lexicographic order are blue, dark red, red, white.

@@ -10,7 +10,7 @@ from scipy.stats import wilcoxon
 from kdrbench.suite.findings.answers import answer_of
 from kdrbench.suite.reports.making import make_table
 from kdrbench.suite.reports.outputs import tables_of
-from kdrbench.suite.systems.league.rules import fixed_beside
+from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_table
 from support.configs import whole_config
 from support.league_rows import SCORES, made_up

@@ -36,12 +36,3 @@ def test_kernels_of_an_atlas_are_those_of_what_it_charts(tmp_path):
 def test_rows_that_an_atlas_does_not_have_are_refused(tmp_path, column, value):
     with pytest.raises(KdrbenchError, match=f"a row of .*{value}.*, which its configuration does not have"):
         read_results(_charted(tmp_path / "atlas", **{column: value}))
-
-
-def test_an_atlas_of_an_undefined_experiment_is_refused(tmp_path):
-    folder = _charted(tmp_path / "nothing")
-    config = json.loads((folder / "config.json").read_text())
-    del config["experiments"]["first"]
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(KdrbenchError, match=r"a row of .*gaussian.*, which its configuration does not have"):
-        read_results(folder)

@@ -9,13 +9,10 @@ import scipy.linalg
 from scipy.stats import kendalltau
 
 from kdrbench.errors import ConfigError
-from kdrbench.inference.atlas import place_of
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.experiments.config import load_grid
-from kdrbench.suite.systems.atlas.chart import End, chart_ends
-from kdrbench.suite.systems.atlas.optima import Charted
-from kdrbench.suite.systems.atlas.starts_run import AtlasRun, make_atlas_run
+from kdrbench.suite.systems.atlas.starts_run import AtlasRun, End, chart_ends, make_atlas_run
 from kdrbench.suite.systems.atlas.system import problem_of
 from kdrbench.suite.systems.ikdr.folds import make_fold
 from kdrbench.suite.systems.ikdr.solver_run import SolverRun
@@ -116,32 +113,6 @@ def test_two_symmetric_basins_are_found_with_the_same_cost(tmp_path):
     # A start that ends in the other basin has found the best cost, and is not at its projection.
     assert record.share_near_best == 1.0
     assert record.share_at_best == pytest.approx(numbers[0, 2])
-
-
-def test_optima_do_not_depend_on_orders_of_rows_or_columns(tmp_path):
-    points, labels = two_wells()
-    shuffled = np.random.default_rng(3).permutation(len(points))
-    found = found_in(planted(points, labels), tmp_path / "one", starts=20)
-    permuted = found_in(planted(points[shuffled], labels[shuffled]), tmp_path / "two", starts=20)
-    mirrored = found_in(planted(points[:, ::-1], labels), tmp_path / "three", starts=20)
-    for record in (permuted[0], mirrored[0]):
-        assert record.n_known == found[0].n_known == 2
-        assert record.best_cost == pytest.approx(found[0].best_cost, rel=1e-9)
-    assert all(place_of(one, permuted[1], 0.01) >= 0 for one in found[1])
-    assert all(place_of(one[::-1], mirrored[1], 0.01) >= 0 for one in found[1])
-
-
-@pytest.mark.parametrize("cell", ["planted", "wine"])
-def test_other_starts_find_the_basins_again(cell, tmp_path):
-    data = planted(*two_wells()) if cell == "planted" else data_of("wine")
-    kernel = "gaussian" if cell == "planted" else "polynomial"
-    charts = []
-    for seed in (0, 1):
-        _, optima, numbers = found_in(data, tmp_path / str(seed), kernel=kernel, starts=20, seed=seed)
-        charts.append(Charted("p", seed, optima, numbers[:, 0], numbers[:, 1], numbers[:, 2:]))
-    (found, wanted), (back, other) = charts[0].found_again(charts[1]), charts[1].found_again(charts[0])
-    assert wanted + other >= 2
-    assert (found + back) / (wanted + other) >= 0.95
 
 
 def test_a_draw_has_its_own_starts_shared_by_all_solvers():

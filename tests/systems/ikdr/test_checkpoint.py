@@ -25,7 +25,7 @@ from kdrbench.suite.engine.run_files import (
     write_checkpoint,
 )
 from kdrbench.suite.systems.ikdr import monitor
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor, Rounds
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, ProjectionMonitor, Round
 from support.helpers import small_problem
 from support.one_batch import IKDR, batch_of, context_of, files_in, referee_in, run_batch, wait_until_free, workspace_of
 
@@ -172,7 +172,7 @@ def test_a_state_is_kept_only_when_the_last_one_is_old(tmp_path):
 
 def test_alternations_do_not_resume_a_solver(always, tmp_path):
     timed, checkpoint = monitor_in(tmp_path, small_problem()), RunFiles(tmp_path).checkpoint
-    one = Rounds(timed)()
+    one = Round(timed)
     timed.begin()
     one.checkpoint(lambda: {"x": np.zeros(1)})
     assert read_checkpoint(checkpoint) is None
@@ -180,7 +180,7 @@ def test_alternations_do_not_resume_a_solver(always, tmp_path):
     assert one.resumed is None
     again = monitor_in(tmp_path, small_problem())
     assert list(again.resumed) == ["x"]
-    assert Rounds(again)().resumed is None
+    assert Round(again).resumed is None
 
 
 def test_a_checkpoint_that_cannot_be_written_is_the_benchs_fault(always, tmp_path):

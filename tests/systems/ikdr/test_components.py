@@ -10,7 +10,6 @@ from kdrbench.paradigms import build_task
 from kdrbench.suite.experiments.config import checked, load_grid
 from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import whole
-from kdrbench.suite.systems.ikdr.solver_run import components_of
 from support.configs import table_4_config
 from support.one_batch import arrays_in, context_of, files_in, run_batch
 
@@ -48,12 +47,6 @@ def test_a_run_has_the_q_of_its_largest_gap(paradigm, kernel, tmp_path):
     (record,) = run_batch(batch, dataset, context_of(), files_in(tmp_path))
     assert (record.status, record.n_components) == ("converged", expected)
     assert arrays_in(files_in(tmp_path))[f"wine/{kernel}/it/projection_0"].shape == (13, expected)
-
-
-def test_the_first_gap_need_not_be_the_largest():
-    batch, fold = batch_of(), whole(load_dataset("wine"))
-    task = build_task("supervised", {}, fold.train_features, fold.train_labels)
-    assert components_of(CellDefinition.of(batch), fold, task) == 2
 
 
 def test_baselines_have_no_such_rule():

@@ -42,33 +42,6 @@ def test_the_trace_on_disk_ends_at_the_result(tmp_path):
     assert result.trace[-1].cost == pytest.approx(-problem.value(result.projection), rel=1e-12)
 
 
-def test_the_clock_is_paused_while_the_referee_evaluates(tmp_path):
-    class Slow:
-        n_features = 6
-
-        def __init__(self, problem):
-            self._problem = problem
-
-        def fresh(self):
-            return self
-
-        def value(self, projection):
-            time.sleep(0.3)
-            return self._problem.value(projection)
-
-        def gradient(self, projection):
-            return self._problem.gradient(projection)
-
-    monitor = monitor_for(Slow(small_problem()), tmp_path)
-    projection = random_projection()
-    monitor.begin()
-    for _ in range(5):
-        monitor.keep_going(projection)
-    monitor.end()
-    # Five evaluations slept 1.5 s; were they on the clock, it would show at least that.
-    assert monitor.clock.wall_s < 1.2
-
-
 def test_later_iterates_are_evaluated_rarely(tmp_path):
     monitor = monitor_for(small_problem(), tmp_path)
     projection = random_projection()

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from kdrbench.suite.systems.ikdr.monitor import OutOfTimeError, Rounds, TimedMonitor
+from kdrbench.suite.systems.ikdr.monitor import OutOfTimeError, Round, TimedMonitor
 from support.one_batch import referee_in
 
 START = np.eye(3)[:, :1]
@@ -22,10 +22,9 @@ def monitor_of(tmp_path):
 def test_each_round_counts_its_own_iterations(monitor_of):
     monitor = monitor_of(60.0)
     monitor.begin()
-    rounds = Rounds(monitor)
     counts = []
     for iterations in (2, 3):
-        one = rounds()
+        one = Round(monitor)
         one.begin()
         for _ in range(iterations):
             assert one.keep_going(START)
@@ -40,8 +39,7 @@ def test_the_clock_is_paused_while_a_result_is_noted(monitor_of):
     monitor = monitor_of(60.0)
     noted = []
     monitor.begin()
-    rounds = Rounds(monitor, lambda projection: (noted.append(projection), time.sleep(10 * PAUSE_S)))
-    one = rounds()
+    one = Round(monitor, lambda projection: (noted.append(projection), time.sleep(10 * PAUSE_S)))
     one.begin()
     one.end()
     one.accept(START)
@@ -54,7 +52,7 @@ def test_the_clock_is_paused_while_a_result_is_noted(monitor_of):
 def test_after_the_limit_no_round_is_accepted(monitor_of):
     monitor = monitor_of(PAUSE_S)
     monitor.begin()
-    one = Rounds(monitor)()
+    one = Round(monitor)
     time.sleep(PAUSE_S)
     assert not one.keep_going(START)
     with pytest.raises(OutOfTimeError, match=r"stopped at the time limit of 0\.05 s"):

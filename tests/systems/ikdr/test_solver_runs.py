@@ -226,11 +226,6 @@ def test_faults_that_are_not_the_solvers_leave_no_row(files, solver, error, mess
     assert not files.records.exists()
 
 
-def test_a_solver_of_ones_own_must_keep_the_contract():
-    with pytest.raises(InputError, match=r"'support.misbehaving:NoSolver' must be a dataclass .*; it lacks requires"):
-        build_solver({"method": "support.misbehaving:NoSolver"})
-
-
 def test_a_batch_goes_on_from_what_an_interrupted_one_left(good, files):
     """Rows and files of the first run are there, those of the second half written."""
     records, made = good

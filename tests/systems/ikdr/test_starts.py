@@ -118,12 +118,6 @@ def test_several_starts_of_an_alternation_are_refused():
         grid_of(solvers=solvers, paradigm="unsupervised", split="none")
 
 
-def test_a_number_of_starts_is_at_least_two():
-    for starts in [1, 0, 2.5, "many"]:
-        with pytest.raises(ConfigError, match=r"solvers\.it\.starts"):
-            grid_of(solvers={"it": {"method": "ism", "start": "random", "starts": starts}})
-
-
 def test_statuses_are_those_of_the_best_start(tmp_path):
     record, _ = record_of(
         "stiefel_cayley", files_in(tmp_path), start="random", starts=3, max_iterations=2, variant="published"

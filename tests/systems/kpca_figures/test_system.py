@@ -9,7 +9,7 @@ from kdrbench.kernels import Polynomial
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.experiments.config import checked
 from kdrbench.suite.systems.kpca_figures import run as run_module
-from kdrbench.suite.systems.kpca_figures.trick_comparison import draw_halves, solve_both
+from kdrbench.suite.systems.kpca_figures.run import draw_halves, solve_both
 from support.kpca_trick_cases import iris
 from support.one_batch import arrays_in, files_in
 from support.products import by_section

@@ -7,7 +7,7 @@ from kdrbench.datasets import Dataset
 from kdrbench.datasets.synthetic import cone, ring
 from kdrbench.kernels import Polynomial
 from kdrbench.metric_learning import SamplePairs, kdne, scaled_gaussian, squared_distances
-from kdrbench.suite.systems.kpca_figures.trick_comparison import (
+from kdrbench.suite.systems.kpca_figures.run import (
     EXACT,
     QZ,
     RIDGE,

@@ -6,16 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kdrbench.errors import DataError
 from kdrbench.status import Status
 from kdrbench.suite.engine.isolation.limits import Limits
-from kdrbench.suite.engine.publish import merge_records
-from kdrbench.suite.engine.record import parse_record, read_records, record_json
+from kdrbench.suite.engine.record import read_records
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.systems.kpca_trick import split_run
 from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap
+from kdrbench.suite.systems.kpca_trick.run import SplitRun
 from kdrbench.suite.systems.kpca_trick.system import KPCATrickRecord, KPCATrickSystem
-from support.kpca_trick_cases import iris, kpca_batch, kpca_record
+from support.kpca_trick_cases import iris, kpca_batch
 from support.one_batch import files_in
 from support.system_cases import LIMITS, job_of
 
@@ -46,7 +44,7 @@ def result(variant, referee, **columns):
 
 
 def job(tmp_path, monkeypatch, work, limits=LIMITS):
-    monkeypatch.setattr(split_run, "run_split", work)
+    monkeypatch.setattr(SplitRun, "run", lambda run, referee: work(run.batch, run.split, run.number, referee))
     return job_of(kpca_batch(variants=METHODS, runs=(0,)), iris(), tmp_path, limits, KPCATrickSystem())
 
 
@@ -61,17 +59,6 @@ def test_a_limit_takes_only_what_had_not_ended(tmp_path, monkeypatch):
     assert records[0].accuracy > 0.8
     assert records[1].accuracy is records[1].tuning_cpu_s is records[1].time_s is None
     assert records[1].message == "killed at the time limit of 0.3 s"
-
-
-def test_the_limit_counts_nothing_between_the_methods(tmp_path, monkeypatch):
-    def slow_beside_the_clock(batch, split, number, referee):
-        time.sleep(0.8)
-        referee.timed(lambda: None)
-        yield result("plain", referee)
-        yield result("aligned", referee)
-
-    records = job(tmp_path, monkeypatch, slow_beside_the_clock, Limits(0.3, 1024.0))
-    assert {record.status for record in records} == {"converged"}
 
 
 def test_failures_and_memory_are_rows(tmp_path, monkeypatch):
@@ -123,19 +110,3 @@ def test_a_claim_without_a_map_is_a_failed_row(tmp_path, monkeypatch):
     for row in job(tmp_path, monkeypatch, claims):
         assert (row.status, row.accuracy, row.test_selected) == ("failed", None, "")
         assert "the run left no weights" in row.message
-
-
-def test_other_data_than_the_batch_wants_are_refused(tmp_path):
-    with pytest.raises(DataError, match="the run wants 0123; delete its file"):
-        job_of(kpca_batch(data_sha256="0123"), iris(), tmp_path)
-
-
-def test_rows_are_read_as_they_were_written_and_merged_in_order(tmp_path):
-    first, second = kpca_record(), kpca_record(run=1, test_selected="[0.5, 0.25]")
-    assert parse_record(record_json(first), KPCATrickRecord) == first
-    path, table = tmp_path / "rows.jsonl", tmp_path / "kpca_tables.csv"
-    path.write_text("".join(record_json(record) + "\n" for record in (second, first)))
-    expected = dict.fromkeys((first.axes, second.axes), "")
-    assert merge_records([path], KPCATrickRecord, expected, table) == [first, second]
-    shared, own = "schema_version,experiment,dataset,run,seed,status,message,time_s,cpu_s,", "learner,variant,accuracy,"
-    assert table.read_text().startswith(shared + own)

@@ -21,7 +21,6 @@ from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.kpca_trick import run as run_module
 from kdrbench.suite.systems.kpca_trick import split as split_module
-from kdrbench.suite.systems.kpca_trick import split_run
 from kdrbench.suite.systems.kpca_trick.split import candidates_of, draw_split
 from support.configs import whole_config
 from support.kpca_trick_cases import iris, kpca_batch
@@ -138,9 +137,9 @@ class Ticks(Referee):
 @pytest.mark.parametrize(("test_selected", "further_s"), [(False, 0), (True, 20 + 2 * 21)])
 def test_the_limit_counts_shared_work_once(tmp_path, monkeypatch, test_selected, further_s):
     learners, referee = ("dne", "kdrbench.metric_learning.dne:DNE"), Ticks(LIMITS, 0.0, Pauses(), RunFiles(tmp_path))
-    judge = split_run.accuracy_of
+    judge = run_module.accuracy_of
     # Mapping and classifying take as long.
-    monkeypatch.setattr(split_run, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
+    monkeypatch.setattr(run_module, "accuracy_of", lambda *given: (judge(*given)[0], Seconds(1.0, 0.5)))
     batch = kpca_batch(candidates=GRID, learners=learners, test_selected=test_selected)
     results = results_of(batch, iris(), referee=referee)
     # Aligning, or 21 kernels on 5 folds: coordinates and a fit on each; then coordinates, learning and predicting.

@@ -118,6 +118,9 @@ def test_the_published_example_of_friedmans_test():
     assert found.f == pytest.approx(13 * found.chi_squared / (14 * 3 - found.chi_squared), rel=1e-12)
     assert 13 * uncorrected / (14 * 3 - uncorrected) == pytest.approx(3.69, abs=5e-3)
     assert found.p_f < found.p < 0.05
+    # Equal methods do not differ, and where all data sets agree F is infinite.
+    assert friedman(np.ones((5, 3))).p == 1.0
+    assert friedman(np.tile([1.0, 2.0, 3.0], (5, 1))).p_f == 0.0
 
 
 def test_nemenyis_critical_values_are_the_published_ones():
@@ -135,12 +138,6 @@ def test_ranks_are_scipys_and_lost_scores_rank_last():
     np.testing.assert_array_equal(ranks_of([[np.nan, 0.1, 0.0, np.nan, 0.1]]), [[4.5, 1.5, 3, 4.5, 1.5]])
     # Neither renamed data sets nor a rising map of the scores of one change a rank.
     np.testing.assert_array_equal(ranks_of(np.exp(scores[::-1])), ranks_of(scores)[::-1])
-
-
-def test_equal_methods_do_not_differ():
-    assert friedman(np.ones((5, 3))).p == 1.0
-    # All data sets agree.
-    assert friedman(np.tile([1.0, 2.0, 3.0], (5, 1))).p_f == 0.0
 
 
 def test_groups_join_what_lies_within_the_critical_difference():

@@ -115,12 +115,6 @@ def test_tuning_is_charged_and_its_choice_is_what_is_fitted(monkeypatch):
     assert result.columns["linear"] is False
 
 
-def test_a_tuned_method_with_its_defaults_has_chosen_nothing(monkeypatch):
-    monkeypatch.setattr(fold_run, "tune", lambda *_: {})
-    result = results_of(batch_of(rules="tuned", components=[2], methods=["kernel_pca"]), data_of("wine"))[2,]
-    assert result.columns["chosen"] == ""
-
-
 def test_components_below_the_number_of_features_are_played():
     changes = SMALL | {"datasets": ["wine", "balance"], "components": [1, 2, 4]}
     rows = {batch.dataset: batch.rows for batch in grid_of("league_fixed", **changes).batches()}

@@ -27,8 +27,8 @@ from kdrbench.suite.archive.folder import CONFIGURATION
 from kdrbench.suite.archive.layers import record_at
 from kdrbench.suite.engine.system import Config
 from kdrbench.suite.experiments.results import Results, read_frozen, read_results, without_code, write_results
+from kdrbench.suite.systems.ikdr.config import REFERENCE
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, problem_part
-from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE
 from kdrbench.suite.systems.ikdr.system import shared_definition
 from kdrbench.suite.systems.registry import DEFAULT, system_name
 

@@ -23,7 +23,7 @@ from kdrbench.suite.engine.record import Record, read_records
 from kdrbench.suite.engine.run_files import arrays_in
 from kdrbench.suite.experiments.merged_tables import was_disturbed
 from kdrbench.suite.systems import SYSTEMS
-from kdrbench.suite.systems.ikdr.sampling import is_redrawn
+from kdrbench.suite.systems.ikdr.config import is_redrawn
 
 # What else of a results folder is kept: findings of plug-ins and best known solutions.
 _OTHERS = (("checks", ".json"), ("optima", ".npz"))

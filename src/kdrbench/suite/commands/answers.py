@@ -32,7 +32,7 @@ def merged_answers(runs: Runs, experiment: str | None = None) -> list[Answer]:
     from kdrbench.suite.findings.answers import answer_of
     from kdrbench.suite.findings.nearness import traces_of
     from kdrbench.suite.reports.records import read_runs
-    from kdrbench.suite.systems.league.rules import fixed_beside
+    from kdrbench.suite.systems.league.system import fixed_beside
 
     config, names, merged = runs.config, list(runs.config["run"]), runs.merged / "merged"
     if experiment is not None and experiment not in names:

@@ -40,7 +40,7 @@ from kdrbench.suite.reports.tables.labels import (
 from kdrbench.suite.reports.tables.numbers import agreement, percentage
 from kdrbench.suite.systems.kpca_figures.figures import beside_kpca
 from kdrbench.suite.systems.kpca_trick.tables import differences_of
-from kdrbench.suite.systems.league.rules import fixed_beside
+from kdrbench.suite.systems.league.system import fixed_beside
 from kdrbench.suite.systems.league.tuning import Tuning, tuning_sentence
 
 NO_ANSWER = "The records hold no number that answers it."
@@ -279,10 +279,10 @@ def _low_rank_sentence(runs: pd.DataFrame) -> str:
 
 
 def _league_sentence(runs: pd.DataFrame) -> str:
-    from kdrbench.suite.systems.league.table_rows import League
+    from kdrbench.suite.systems.league.table_rows import League, title_of
 
     league = League(runs)
-    titles = [label_in_text(league.title(method)) for method in league.methods]
+    titles = [label_in_text(title_of(method)) for method in league.methods]
     first = [f"{titles[place]}: {league.overall[place]:.3g}" for place in league.order[:3]]
     methods = counted(len(league.methods), "method")
     return f"Of {methods} by mean rank over all judges and data sets, the first are {'; '.join(first)}."

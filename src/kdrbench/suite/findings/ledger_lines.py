@@ -43,7 +43,7 @@ from kdrbench.suite.systems.kpca_trick.cells import (
     KpcaCell,
     kpca_cells,
 )
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 from kdrbench.suite.systems.low_rank import tables as low_rank
 
 NO_EXPERIMENT = "no experiment that was run has this cell"

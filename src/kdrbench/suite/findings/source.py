@@ -21,7 +21,7 @@ from kdrbench.suite.reports.making import Page, make_table
 from kdrbench.suite.reports.outputs import tables_of
 from kdrbench.suite.reports.records import Config, read_runs, system_name
 from kdrbench.suite.reports.tables.table import Table
-from kdrbench.suite.systems.league.rules import TUNING, fixed_beside
+from kdrbench.suite.systems.league.system import TUNING, fixed_beside
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,23 +21,29 @@ from kdrbench.suite.engine.run_files import UnreadableError, arrays_in
 from kdrbench.suite.engine.system import OPTIMA, Config
 from kdrbench.suite.systems import system_name, system_of, table_of
 from kdrbench.suite.systems.atlas.system import ANGLE_DEG, NUMBERS, problem_of
-from kdrbench.suite.systems.ikdr.config import is_scaling
+from kdrbench.suite.systems.ikdr.config import (
+    REFERENCE,
+    Settings,
+    is_redrawn,
+    is_scaling,
+    runs_of,
+    settings_of,
+    split_of,
+)
 from kdrbench.suite.systems.ikdr.controls import controls_of, losing_cells, random_ones
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, EIGENGAP, NO_KERNEL
-from kdrbench.suite.systems.ikdr.folds import Fold, Split
-from kdrbench.suite.systems.ikdr.sampling import is_redrawn, runs_of, sampling_of, split_of
+from kdrbench.suite.systems.ikdr.folds import Split
 from kdrbench.suite.systems.ikdr.scores import OWN_RULE, Metric, ending_of
-from kdrbench.suite.systems.ikdr.solver_definitions import REFERENCE, Settings, settings_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ALTERNATIVE", "ANGLE_DEG", "ATLAS", "EIGENGAP", "IKDR", "KPCA_FIGURES", "KPCA_TRICK", "LEAGUE"]
 __all__ += ["LOW_RANK", "NOISE", "NO_KERNEL", "NUMBERS", "OPTIMA", "OWN_RULE", "REFERENCE", "STATIONARY", "Config"]
-__all__ += ["Fold", "Metric", "Settings", "Split", "controls_of", "ending_of"]
+__all__ += ["Metric", "Settings", "Split", "controls_of", "ending_of"]
 __all__ += ["experiments_of", "is_redrawn", "is_scaling", "losing_cells", "n_runs", "of_papers", "problem_of"]
 __all__ += ["random_ones", "read_arrays", "read_findings", "read_points", "read_runs"]
-__all__ += ["read_traces", "runs_of", "sampling_of", "settings_of", "split_of"]
+__all__ += ["read_traces", "runs_of", "settings_of", "split_of"]
 __all__ += ["stored_arrays", "system_name", "systems_of", "table_of"]
 IKDR, KPCA_TRICK, KPCA_FIGURES, LOW_RANK = "ikdr", "kpca_trick", "kpca_figures", "low_rank"
 LEAGUE, ATLAS, NOISE = "league", "atlas", "noise"

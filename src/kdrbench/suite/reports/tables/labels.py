@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kdrbench.datasets.registry import load_registry
 from kdrbench.suite.reports.records import NO_KERNEL, REFERENCE
 from kdrbench.suite.reports.tables import numbers
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
 Format = Callable[[float, float | None], str]
 

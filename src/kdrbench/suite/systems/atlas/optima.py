@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,8 @@ class BestKnown:
     @classmethod
     def of(cls, store: Path, config: Config) -> BestKnown:
         """Return what all files of solutions in ``store`` hold; of one problem the lower cost counts."""
-        found: dict[str, Solution] = {}
-        for path in sorted((store / OPTIMA).glob("*.npz")):
-            for problem, solution in read_solutions(path).items():
-                if problem not in found or solution.cost < found[problem].cost:
-                    found[problem] = solution
-        return cls(config, found)
+        paths = sorted((store / OPTIMA).glob("*.npz"))
+        return cls(config, _lowest(chain.from_iterable(read_solutions(path).items() for path in paths)))
 
     def best(self, problem: tuple[str, str, str, int], seen: Iterable[float]) -> float:
         """Return the lowest cost known of a problem: of those ``seen`` in its runs and the stored one.
@@ -74,11 +71,15 @@ def best_solutions(runs: pd.DataFrame, findings: Path) -> dict[str, Solution]:
 
     Raises ``DamagedError`` as :func:`read_charts` does.
     """
+    charts = (chart for _, chart in read_charts(runs, findings))
+    return _lowest((chart.problem, Solution(float(chart.costs[0]), chart.optima[0])) for chart in charts)
+
+
+def _lowest(solutions: Iterable[tuple[str, Solution]]) -> dict[str, Solution]:
     found: dict[str, Solution] = {}
-    for _, chart in read_charts(runs, findings):
-        cost = float(chart.costs[0])
-        if chart.problem not in found or cost < found[chart.problem].cost:
-            found[chart.problem] = Solution(cost, chart.optima[0])
+    for problem, solution in solutions:
+        if problem not in found or solution.cost < found[problem].cost:
+            found[problem] = solution
     return found
 
 

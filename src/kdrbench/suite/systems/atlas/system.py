@@ -21,10 +21,9 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, OPTIMA, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
 from kdrbench.suite.systems.ikdr.config import check_experiment
 from kdrbench.suite.systems.ikdr.definition import estimated_seconds, problem_sha256
-from kdrbench.suite.systems.ikdr.system import shared_definition, solver_part
+from kdrbench.suite.systems.ikdr.system import components_of, plugins_of, shared_definition, solver_part
 from kdrbench.suite.systems.registry import DEFAULT
 from kdrbench.suite.systems.schemas import NAMES, described, integer
 
@@ -110,8 +109,14 @@ class AtlasSystem(System):
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
         place, experiment = f"experiments.{name}", config["experiments"][name]
+        experiments = config["experiments"]
+        known = [one for one, definition in experiments.items() if definition["system"] == DEFAULT]
         for charted in experiment["cells_of"]:
-            _check_charted(place, charted, experiment, config)
+            if charted not in known:
+                wrong = unknown_name(f"experiment of {DEFAULT}", charted, known)
+                raise ConfigError(f"config: {place}.cells_of: {wrong}")
+            # What fits the charted experiment's own solvers must fit these as well.
+            check_experiment(place, {**experiments[charted], "solvers": experiment["solvers"]}, config)
         for solver in experiment["solvers"]:
             if "starts" in config["solvers"][solver]:
                 raise ConfigError(
@@ -157,26 +162,17 @@ class AtlasSystem(System):
         return recompute.recompute_atlas(batch, row, arrays, dataset, most_samples)
 
 
-def _check_charted(place: str, charted: str, experiment: Config, config: Config) -> None:
-    experiments = config["experiments"]
-    known = [name for name, one in experiments.items() if one["system"] == DEFAULT]
-    if charted not in known:
-        raise ConfigError(f"config: {place}.cells_of: {unknown_name(f'experiment of {DEFAULT}', charted, known)}")
-    # What fits the charted experiment's own solvers must fit these as well.
-    check_experiment(place, {**experiments[charted], "solvers": experiment["solvers"]}, config)
-
-
 def _charted(experiment: Config, config: Config, dataset: str) -> list[str]:
-    """Return the experiments to chart that have a data set."""
     return [name for name in experiment["cells_of"] if dataset in config["experiments"][name]["datasets"]]
 
 
 def _cell(experiment: Config, config: Config, entry: DatasetEntry, charted: str, kernel: str) -> Cell:
     source = config["experiments"][charted]
     shared = shared_definition(source, entry)
-    solvers: dict[str, dict[str, Any]] = {}
-    for solver in experiment["solvers"]:
-        solvers[solver] = {**shared, **solver_part(source, config, kernel, solver, shared["parameters"])}
+    solvers: dict[str, dict[str, Any]] = {
+        solver: {**shared, **solver_part(source, config, kernel, solver, shared["parameters"])}
+        for solver in experiment["solvers"]
+    }
     n_problems, n_starts = shared["n_folds"] * shared["partitions"], experiment["starts"]
     n_samples = shared["n_rows"] or entry.n_samples
     return Cell(

@@ -16,15 +16,11 @@ from kdrbench.suite.reports.figures.chart import Axis, Chart, Mark, Panel, Scale
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
-from kdrbench.suite.reports.tables.published_numbers import (
-    PublishedNumber,
-    find_published,
-    printed_table,
-    published_name,
-)
+from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, printed_table
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Group, Section, Table, entries, measured
 from kdrbench.suite.systems.atlas.optima import LEAST_SHARE, Charted, read_charts
+from kdrbench.suite.systems.ikdr.tables import published_axes
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
@@ -80,12 +76,10 @@ class AtlasCell:
 
     def share_of_best(self) -> float:
         """Return the share of certified ends of random starts that are the best of their run; NaN without any."""
-        at_best = 0.0
-        for chart in self.charted:
-            same = (self.rows["problem"] == chart.problem) & (self.rows["draw"] == chart.draw)
-            at_best += float(chart.shares[0] @ self.rows.loc[same, "n_ended"].to_numpy(dtype=float))
+        ended = self.rows.groupby(["problem", "draw"])["n_ended"]
+        at_best = sum(chart.shares[0] @ ended.get_group((chart.problem, chart.draw)) for chart in self.charted)
         n_certified = float(self.rows["n_certified"].sum())
-        return at_best / n_certified if n_certified else math.nan
+        return float(at_best) / n_certified if n_certified else math.nan
 
     def found_again(self) -> tuple[int, int]:
         """Return how many optima of each draw are found in the next one too, and of how many."""
@@ -111,11 +105,9 @@ class AtlasCell:
 
     def printed(self, config: Config) -> PublishedNumber | None:
         """Return the cost that the paper prints for ISM in this cell, if it prints a number."""
-        table = printed_table(config["experiments"][self.cells_of])
-        if table is None:
+        if (table := printed_table(config["experiments"][self.cells_of])) is None:
             return None
-        names = {"dataset": self.dataset, "kernel": self.kernel, "method": PAPERS_METHOD}
-        axes = {axis: published_name(axis, name) for axis, name in names.items()}
+        axes = published_axes({"dataset": self.dataset, "kernel": self.kernel, "method": PAPERS_METHOD})
         found = find_published(**table, **axes, metric="cost")
         return found if found is not None and found.value is not None else None
 
@@ -253,7 +245,7 @@ def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
     n_certified = int(cell.rows["n_certified"].sum())
     lowest = cell.rows.sort_values("best_cost", kind="stable").drop_duplicates("problem")
     quality = "accuracy" if cell.is_supervised else "NMI"
-    printed, gap = cell.printed(config), cell.printed_gap(config)
+    printed = cell.printed(config)
     return [
         *_labels(cell),
         Entry(str(n_problems), float(n_problems)),
@@ -262,10 +254,9 @@ def _row(cell: AtlasCell, solvers: list[str], config: Config) -> list[Entry]:
         measured(float(cell.best_costs.mean()), "{:.6g}", f"mean of the lowest cost {over}"),
         measured(float(lowest["best_quality"].mean()), "{:.3f}", f"mean {quality} of the best optimum {over}"),
         Entry("-" if printed is None else printed.text, None if printed is None else printed.value),
-        measured(gap, "{:+.2f} %", "(printed - best) / |best|, of the means", scale=100),
+        measured(cell.printed_gap(config), "{:+.2f} %", "(printed - best) / |best|, of the means", scale=100),
         *(_near(cell, solver) for solver in solvers),
-        _found_again(cell),
-        _tau(cell),
+        *_again_and_tau(cell),
     ]
 
 
@@ -280,25 +271,20 @@ def _near(cell: AtlasCell, solver: str) -> Entry:
     return replace(shown, axes=("", cell.dataset, cell.kernel, solver))
 
 
-def _found_again(cell: AtlasCell) -> Entry:
+def _again_and_tau(cell: AtlasCell) -> list[Entry]:
+    again, tau = Entry("-"), Entry("-", detail="no draw has ends that differ both in cost and in quality")
     found, wanted = cell.found_again()
-    if not wanted:
-        return Entry("-")
-    detail = f"optima that the next draw finds; 95 % {_interval(found, wanted)}"
-    return Entry(f"{found} of {wanted}", found / wanted, detail=detail)
-
-
-def _tau(cell: AtlasCell) -> Entry:
-    found = cell.correlation()
-    if found is None:
-        return Entry("-", detail="no draw has ends that differ both in cost and in quality")
-    value, low, high = found
-    detail = f"Kendall's tau-b, mean of {counted(len(cell.ranked()), 'draw')} of starts, 95 % by bootstrap of ends"
-    return Entry(f"{value:.2f} ({low:.2f} to {high:.2f})", value, detail=detail)
+    if wanted:
+        detail = f"optima that the next draw finds; 95 % {_interval(found, wanted)}"
+        again = Entry(f"{found} of {wanted}", found / wanted, detail=detail)
+    if correlation := cell.correlation():
+        value, low, high = correlation
+        detail = f"Kendall's tau-b, mean of {counted(len(cell.ranked()), 'draw')} of starts, 95 % by bootstrap of ends"
+        tau = Entry(f"{value:.2f} ({low:.2f} to {high:.2f})", value, detail=detail)
+    return [again, tau]
 
 
 def _several(cells: list[AtlasCell], solvers: list[str]) -> Table:
-    """Return a row for each optimum of a problem with more than one, in each draw of starts."""
     rows = [
         [*_labels(cell), *_optimum(cell, chart, place)]
         for cell in cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,10 +21,10 @@ from kdrbench.suite.systems.ikdr.definition import CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
-    Scores,
     classification_metric,
     clusters_quality,
     quality_of_labels,
+    scored,
 )
 
 LABELS = "labels"
@@ -68,8 +68,10 @@ class BaselineRun:
             classified = self._classifies
             quality = quality_of_labels(labels, fold) if classified else clusters_quality(labels, CLASSES, fold)
         metric = classification_metric(fold) if self._classifies else Metric.NMI
-        scores = Scores(metric, quality=quality, evaluation_s=self._evaluation_s(files))
-        return {**fold.columns, "n_components": self.n_components, **asdict(scores)}
+        # CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits.
+        result = read_results(files).get(()) if self._classifies else None
+        scores = scored(metric, quality=quality, evaluation_s=(result.cpu_s or 0.0) if result else 0.0)
+        return {**fold.columns, "n_components": self.n_components, **scores}
 
     @property
     def _classifies(self) -> bool:
@@ -89,11 +91,6 @@ class BaselineRun:
             shown = self.fold.partial_labels
             return lambda: baseline.complete(features, shown, q, rng)
         return lambda: baseline.cluster(features, self.n_clusters, q, rng)
-
-    def _evaluation_s(self, files: RunFiles) -> float:
-        """Return the CPU seconds allowed off the clock: to predict takes no longer than the fit, unless it fits."""
-        result = read_results(files).get(()) if self._classifies else None
-        return (result.cpu_s or 0.0) if result else 0.0
 
 
 def make_baseline_run(cell: CellDefinition, baseline: Any, number: int, fold: Fold) -> BaselineRun:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,8 +28,8 @@ from kdrbench.suite.engine.run import RunResult, read_results, repeated
 from kdrbench.suite.engine.run_files import RunFiles, save_array
 from kdrbench.suite.systems.ikdr.definition import ALTERNATIVE, CLUSTERS, SEMI_SUPERVISED, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import CLASSES, Fold
-from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Rounds, TimedMonitor
-from kdrbench.suite.systems.ikdr.scores import Metric, Scores, clusters_quality, normalised_mutual_information
+from kdrbench.suite.systems.ikdr.monitor import Ended, OutOfTimeError, ProjectionMonitor, Round, TimedMonitor, paused
+from kdrbench.suite.systems.ikdr.scores import Metric, clusters_quality, normalised_mutual_information
 from kdrbench.suite.systems.ikdr.solver_run import MakeStart, ProjectionRun, components_before, components_of, starts_of
 
 
@@ -97,17 +97,19 @@ class ClusteringRun(ProjectionRun):
         }
         return RunResult(learned.status, learned.message, columns=columns)
 
-    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
         """Return all scores; the clusters, and what they should differ from, are left in ``files``."""
-        uses_degrees = _used_degrees(files)
+        # Assumed of an alternation that did not reach its end.
+        result = read_results(files).get(())
+        uses_degrees = result is None or result.columns.get("uses_degrees") is not False
         scores = self.scores_of(projection, uses_degrees=uses_degrees)
         clusters = self._clusters(projection, uses_degrees)
+        scores["quality"] = self._quality(clusters)
         save_array(files.array("labels"), clusters)
-        if self.given is None:
-            return replace(scores, quality=self._quality(clusters))
-        save_array(files.array("given"), self.given)
-        nmi_given = normalised_mutual_information(self.given, clusters)
-        return replace(scores, quality=self._quality(clusters), nmi_given=nmi_given)
+        if self.given is not None:
+            save_array(files.array("given"), self.given)
+            scores["nmi_given"] = normalised_mutual_information(self.given, clusters)
+        return scores
 
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, None]:
         """Return the NMI of the clusters with what is sought, if anything is; nothing is trained on them."""
@@ -123,7 +125,8 @@ class ClusteringRun(ProjectionRun):
         return cluster_rows(self.objective(uses_degrees=uses_degrees).embedding(projection), seed)
 
     def _quality(self, clusters: NDArray[Any]) -> float | None:
-        sought = self._sought()
+        """Return the NMI with the classes, or with the labelling that is sought, if any is."""
+        sought = CLASSES if self.given is None else self.cell.labellings.get("sought")
         return None if sought is None else clusters_quality(clusters, sought, self.fold)
 
     def objective(self, *, uses_degrees: bool = True) -> ReducedObjective:
@@ -144,15 +147,13 @@ class ClusteringRun(ProjectionRun):
         monitor.begin()
         try:
             start = make_start(task.first_problem(self.kernel))
-            rounds = Rounds(monitor, objective.round_ended if objective else None)
-            rounds.ended(start)
-            return task.learn(self.kernel, self.solver, start, rounds)
+            noted = objective.round_ended if objective else None
+            if noted:
+                with paused(monitor):
+                    noted(start)
+            return task.learn(self.kernel, self.solver, start, partial(Round, monitor, noted))
         finally:
             monitor.end()
-
-    def _sought(self) -> str | None:
-        """Return the labelling that clusters are compared with: the classes, or one named; ``None`` without any."""
-        return CLASSES if self.given is None else self.cell.labellings.get("sought")
 
     def _task(self) -> ClusteringTask:
         cell, features = self.cell, self.fold.train_features
@@ -197,9 +198,3 @@ def _known(cell: CellDefinition, fold: Fold) -> NDArray[Any] | None:
     kernel = build_kernel(cell.kernel, features, components_before(cell, fold, n_clusters))
     first = ClusteringTask(features, Alternation(n_clusters)).first_step(kernel)
     return cluster_rows(first.embedding)
-
-
-def _used_degrees(files: RunFiles) -> bool:
-    """Return whether the alternation used degrees to its end; assumed of one that did not reach it."""
-    result = read_results(files).get(())
-    return result is None or result.columns.get("uses_degrees") is not False

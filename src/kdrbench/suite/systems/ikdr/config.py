@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ from kdrbench.suite.systems.ikdr.definition import (
     SUPERVISED,
     UNSUPERVISED,
 )
-from kdrbench.suite.systems.ikdr.folds import CLASSES
-from kdrbench.suite.systems.ikdr.sampling import check_samples, check_split
-from kdrbench.suite.systems.ikdr.solver_definitions import check_names
+from kdrbench.suite.systems.ikdr.folds import CLASSES, Sampling, Scaling, Split
 
+# Suffix of the methods of a reference that is shown beside one's own runs.
+REFERENCE = "_reference"
+# What says how a partition is drawn.
+_OF_FOLDS = ("partitions", "stratified", "scaling")
 # What a baseline must be for to be compared with a paradigm's solvers.
 _TASKS = {
     SUPERVISED: (BaselineTask.CLASSIFICATION,),
@@ -38,6 +41,58 @@ _TASKS = {
     SEMI_SUPERVISED: (BaselineTask.CLUSTERING, BaselineTask.COMPLETION),
     ALTERNATIVE: (),
 }
+
+
+class Settings(StrEnum):
+    """Whose settings a solver has.
+
+    Those of the first author's code, those of the method's own paper or package, those by which all converge, or
+    others, as a user's own solver has.
+    """
+
+    AUTHORS = "authors"
+    PUBLISHED = "published"
+    CONVERGED = "converged"
+    OTHER = "other"
+
+    @property
+    def has_own_rule(self) -> bool:
+        """Whether "converged" is what the method's own authors call so, and not stationarity."""
+        return self in (Settings.AUTHORS, Settings.PUBLISHED)
+
+
+def settings_of(config: Config) -> dict[str, Settings]:
+    """Return by name the settings that each solver declares; what declares none has others."""
+    solvers = config.get("solvers", {})
+    return {name: Settings(definition.get("settings", Settings.OTHER)) for name, definition in solvers.items()}
+
+
+def split_of(experiment: Config) -> Split:
+    """Return what the experiment's runs are made on."""
+    return Split(experiment.get("split", Split.FOLDS))
+
+
+def runs_of(experiment: Config) -> int:
+    """Return how many runs a cell has: folds of its partitions, subsets, draws of shown labels, or one on all rows."""
+    return int(experiment.get("folds", 1)) * int(experiment.get("partitions", 1))
+
+
+def is_redrawn(experiment: Config) -> bool:
+    """Return whether the folds are drawn several times: to see how far means move, not to compare methods again."""
+    return int(experiment.get("partitions", 1)) > 1
+
+
+def sampling_of(experiment: Config, dataset: str) -> Sampling:
+    """Return how the runs of a data set get their samples."""
+    split = split_of(experiment)
+    return Sampling(
+        split,
+        n_folds=int(experiment.get("folds", 1)),
+        n_rows=experiment["rows"][dataset] if split is Split.SUBSETS else None,
+        partitions=int(experiment.get("partitions", 1)),
+        stratified=bool(experiment.get("stratified", True)),
+        scaling=Scaling(experiment.get("scaling", Scaling.TRAINING)),
+    )
 
 
 def is_scaling(name: str) -> bool:
@@ -70,25 +125,29 @@ def _labellings_of(entry: DatasetEntry) -> dict[str, Mapping[str, int]]:
 
 def check_sections(config: Config) -> None:
     """Raise ``ConfigError`` for the first kernel, solver or baseline that cannot be built, or whose name is taken."""
-    for name, definition in config.get("kernels", {}).items():
-        _check_definition(f"kernels.{name}", check_definition, definition)
-    for name, definition in config.get("solvers", {}).items():
-        _check_definition(f"solvers.{name}", build_solver, method_of(definition))
-    for name, definition in config.get("baselines", {}).items():
-        _check_definition(f"baselines.{name}", build_baseline, definition)
-    check_names(config)
+    builders: dict[str, Callable[[Any], object]] = {
+        "kernels": check_definition,
+        "solvers": lambda definition: build_solver(method_of(definition)),
+        "baselines": build_baseline,
+    }
+    for section, build in builders.items():
+        for name, definition in config.get(section, {}).items():
+            try:
+                build(definition)
+            except (InputError, DataError) as error:
+                raise ConfigError(f"config: {section}.{name}: {error}") from error
+    for section in ("solvers", "baselines"):
+        for name in config.get(section, {}):
+            if name.endswith(REFERENCE):
+                raise ConfigError(
+                    f"config: {section}.{name}: names that end in {REFERENCE} are those of a record beside one's own "
+                    f"runs; choose another, such as {name.removesuffix(REFERENCE) or 'mine'}_own"
+                )
     # Results lie under names: a baseline's must not be a solver's, nor a kernel's the word for none.
     if NO_KERNEL in config.get("kernels", {}):
         raise ConfigError(f"config: kernels.{NO_KERNEL}: the name means that there is no kernel; choose another")
     if shared := sorted(set(config.get("solvers", {})) & set(config.get("baselines", {}))):
         raise ConfigError(f"config: baselines.{shared[0]}: a solver has this name too; give one of them another")
-
-
-def _check_definition(place: str, check: Callable[[Any], object], definition: Config) -> None:
-    try:
-        check(definition)
-    except (InputError, DataError) as error:
-        raise ConfigError(f"config: {place}: {error}") from error
 
 
 def check_experiment(place: str, experiment: Config, config: Config) -> None:
@@ -112,7 +171,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
     _check_scheduler(place, experiment, config)
     _check_starts(place, experiment, config)
     _check_shown(place, experiment)
-    check_split(place, experiment)
+    _check_split(place, experiment)
     for dataset in experiment["datasets"]:
         lacks = registry[dataset].lacks
         if experiment["paradigm"] == ALTERNATIVE and lacks != "features":
@@ -120,7 +179,7 @@ def check_experiment(place: str, experiment: Config, config: Config) -> None:
         elif lacks:
             raise ConfigError(f"config: {place}.datasets: data set {dataset!r} has no {lacks}; experiments need them")
         _check_components(place, experiment, registry[dataset])
-        check_samples(place, experiment, registry[dataset])
+        _check_samples(place, experiment, registry[dataset])
         _check_parameters(place, experiment, registry[dataset])
 
 
@@ -134,7 +193,6 @@ def _check_kernels(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_scheduler(place: str, experiment: Config, config: Config) -> None:
-    """Check the address of a scheduler, and that all kernels are sums over samples, which its workers compute."""
     if (scheduler := experiment.get("evaluation", {}).get("scheduler")) is None:
         return
     try:
@@ -188,7 +246,6 @@ def _check_baselines(place: str, experiment: Config, config: Config) -> None:
 
 
 def _check_labellings(place: str, experiment: Config, entry: DatasetEntry) -> None:
-    """Check what alternative clustering is given and should find, and that its clusters are counted."""
     asked, known = experiment.get("labellings", {}).get(entry.name), _labellings_of(entry)
     if asked is None:
         raise ConfigError(f"config: {place}.labellings names no given labelling for data set {entry.name!r}")
@@ -248,3 +305,46 @@ def _check_parameters(place: str, experiment: Config, entry: DatasetEntry) -> No
         build_task(experiment["paradigm"], parameters_of(experiment, entry), np.zeros((2, 1)), given)
     except InputError as error:
         raise ConfigError(f"config: {place}.paradigm_params: {error}") from error
+
+
+def _check_split(place: str, experiment: Config) -> None:
+    split, folds = split_of(experiment), experiment.get("folds")
+    if split is Split.FOLDS and experiment["paradigm"] != SUPERVISED:
+        raise ConfigError(
+            f"config: {place}.split is 'folds'; clusters of training rows say nothing of test rows, so "
+            f"{experiment['paradigm']} experiments need split: none (all rows, once) or subsets"
+        )
+    if split is Split.NONE and folds not in (None, 1) and experiment["paradigm"] != SEMI_SUPERVISED:
+        raise ConfigError(f"config: {place}.folds is {folds}; with split: none all rows are used once, so leave it out")
+    if split is not Split.NONE and folds is None:
+        raise ConfigError(f"config: the key 'folds' is missing in {place}; split: {split} needs it")
+    if split is Split.FOLDS and folds is not None and folds < 2:
+        raise ConfigError(f"config: {place}.folds is {folds}; it must be at least 2")
+    if split is not Split.SUBSETS and "rows" in experiment:
+        raise ConfigError(f"config: {place}.rows is set with split: {split}; only split: subsets draws rows")
+    for key in _OF_FOLDS:
+        if split is not Split.FOLDS and key in experiment:
+            raise ConfigError(f"config: {place}.{key} is set with split: {split}; only split: folds makes partitions")
+
+
+def _check_samples(place: str, experiment: Config, entry: DatasetEntry) -> None:
+    dataset, split = entry.name, split_of(experiment)
+    if experiment.get("shown", 0) >= max(entry.class_counts, default=0) > 0:
+        raise ConfigError(
+            f"config: {place}.shown is {experiment['shown']}; the largest class of data set {dataset!r} has "
+            f"{max(entry.class_counts)} samples, so no label would be hidden: it must be below that, or a share below 1"
+        )
+    if split is Split.FOLDS and experiment["folds"] > max(entry.class_counts):
+        raise ConfigError(
+            f"config: {place}.folds is {experiment['folds']}; the largest class of data set {dataset!r} has "
+            f"{max(entry.class_counts)} samples, so it must be at most that"
+        )
+    if split is Split.SUBSETS:
+        rows = experiment.get("rows", {}).get(dataset)
+        if rows is None:
+            raise ConfigError(f"config: {place}.rows names no number of rows for data set {dataset!r}")
+        if rows > entry.n_samples:
+            raise ConfigError(
+                f"config: {place}.rows.{dataset} is {rows}; data set {dataset!r} has {entry.n_samples} samples, so it "
+                f"must be between 2 and {entry.n_samples}"
+            )

@@ -60,20 +60,15 @@ def losing_cells(rows: Iterable[Any], config: Config) -> list[LosingCell]:
             cells[row.experiment, row.dataset, row.kernel, row.method][row.run] = row
     found = []
     for (experiment, dataset, kernel, solver), runs in cells.items():
-        if not _is_real(solver, config):
+        # Baselines have no kernel, so no random projection is compared with them.
+        if solver not in config["solvers"] or _is_control(solver, config):
             continue
         for random in random_ones(experiment, config):
             theirs = cells.get((experiment, dataset, kernel, random), {})
             for what in ("cost", "quality"):
-                compared = _compare(what, runs, theirs)
-                if compared:
+                if compared := _compare(what, runs, theirs):
                     found.append(LosingCell(experiment, dataset, kernel, solver, random, what, *compared))
     return found
-
-
-def _is_real(solver: str, config: Config) -> bool:
-    # Baselines have no kernel, so no random projection is compared with them.
-    return solver in config["solvers"] and not _is_control(solver, config)
 
 
 def random_ones(experiment: str, config: Config) -> list[str]:
@@ -93,19 +88,15 @@ def controls_of(experiment: str, config: Config) -> frozenset[str]:
 
 
 def _is_control(solver: str, config: Config) -> bool:
-    return bool(getattr(_built(solver, config), "control", False))
-
-
-def _built(solver: str, config: Config) -> object:
-    return build_solver(method_of(config["solvers"][solver]))
+    return bool(getattr(build_solver(method_of(config["solvers"][solver])), "control", False))
 
 
 def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[float, float, int] | None:
     """Return both means and the number of folds if ours are worse."""
-    pairs = [
-        (_number(getattr(ours[fold], what)), _number(getattr(theirs[fold], what))) for fold in ours if fold in theirs
-    ]
-    known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+    pairs = [(getattr(ours[fold], what), getattr(theirs[fold], what)) for fold in ours if fold in theirs]
+    # What is unknown is None in a record, and NaN in a table.
+    known = np.array(pairs, dtype=float).reshape(-1, 2)
+    known = known[~np.isnan(known).any(axis=1)]
     if not len(known):
         return None
     mine, random = (float(mean) for mean in known.mean(axis=0))
@@ -115,8 +106,3 @@ def _compare(what: str, ours: dict[int, Any], theirs: dict[int, Any]) -> tuple[f
     if what == "quality" and len(known) > 1:
         margin = _ERRORS * float(np.std(known[:, 0] - known[:, 1], ddof=1)) / math.sqrt(len(known))
     return (mine, random, len(known)) if behind > margin else None
-
-
-def _number(value: float | None) -> float | None:
-    """Return a number, or ``None`` for what tables write in place of none."""
-    return None if value is None or math.isnan(value) else float(value)

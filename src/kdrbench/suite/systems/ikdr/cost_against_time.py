@@ -131,7 +131,6 @@ def _series(
     abscissa: Abscissa,
     best_of: Callable[[int, Iterable[np.ndarray]], float],
 ) -> list[Series]:
-    """Return the runs of each solver, their ends and their median."""
     curves = {solver: read_curves(runs[runs["method"] == solver], traces, abscissa) for solver in solvers}
     numbers = dict.fromkeys(run for by_run in curves.values() for run in by_run)
     best = {run: best_of(run, (by_run[run] for by_run in curves.values() if run in by_run)) for run in numbers}

@@ -40,11 +40,6 @@ class Fold:
     partition: int = 0
     shown: NDArray[np.bool_] | None = None
 
-    @property
-    def n_test(self) -> int:
-        """Number of test samples."""
-        return len(self.test_labels)
-
     def labelling(self, name: str) -> NDArray[np.int64]:
         """Return the training samples' codes in a labelling, ``classes`` being one.
 
@@ -81,7 +76,7 @@ class Fold:
         return {
             "partition": self.partition,
             "n_train": len(self.train_features),
-            "n_test": self.n_test if self.shown is None else int(self.judged.sum()),
+            "n_test": len(self.test_labels) if self.shown is None else int(self.judged.sum()),
             "n_features": self.train_features.shape[1],
             "n_constant_features": self.n_constant_features,
         }
@@ -124,11 +119,6 @@ class Sampling:
     partitions: int = 1
     stratified: bool = True
     scaling: Scaling = Scaling.TRAINING
-
-    @property
-    def n_runs(self) -> int:
-        """Number of runs of a cell."""
-        return self.n_folds * self.partitions
 
     def fold(self, dataset: Dataset, number: int, seed: int) -> Fold:
         """Return the samples of run ``number``."""
@@ -185,7 +175,6 @@ def _check_counts(dataset: Dataset, n_folds: int) -> None:
 
 
 def _parts(dataset: Dataset, n_folds: int, seed: int, *, stratified: bool) -> Iterator[tuple[_Rows, _Rows]]:
-    """Yield the rows of the training and of the test part of each fold."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)

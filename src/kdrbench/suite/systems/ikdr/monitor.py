@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,13 @@ from kdrbench.solvers.monitor import Iterate, MonitorProxy, State
 from kdrbench.status import Status
 from kdrbench.suite.engine.referee import BenchFaultError, Referee
 from kdrbench.suite.engine.run_files import Checkpoint, TraceLine, read_checkpoint, read_trace, write_checkpoint
+
+if TYPE_CHECKING:
+    from kdrbench.paradigms import ReducedObjective
+    from kdrbench.problems import Problem
+
+    # What the monitor evaluates: cost and gradient at an iterate.
+    Objective = Problem | ReducedObjective
 
 # The first iterates are always evaluated; later ones so rarely that evaluating takes a tenth of the time.
 _ALWAYS = 10
@@ -89,27 +97,6 @@ class TimedMonitor:
 
     def accept(self, projection: FloatArray) -> None:
         """Note the checked result; nothing to note here."""
-
-
-class Objective(Protocol):
-    """What the monitor evaluates: cost and gradient at an iterate. Every problem is one."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of rows of a projection."""
-        ...
-
-    def fresh(self) -> Objective:
-        """Return one whose calls are not counted as the solver's."""
-        ...
-
-    def value(self, projection: FloatArray) -> float:
-        """Return F(W)."""
-        ...
-
-    def gradient(self, projection: FloatArray) -> FloatArray:
-        """Return its gradient at W."""
-        ...
 
 
 class _Seen(NamedTuple):
@@ -231,35 +218,29 @@ class OutOfTimeError(KdrbenchError):
     """The time of all rounds together is used up: there is no next step."""
 
 
-class Rounds:
-    """Makes the monitor of each round. The clock of ``monitor`` runs on between rounds, where U is found.
+Noted = Callable[[FloatArray], None] | None
 
-    ``noted`` is called with the start and with the result of each round while the clock is paused.
-    """
 
-    def __init__(self, monitor: TimedMonitor, noted: Callable[[FloatArray], None] | None = None) -> None:
-        self._monitor, self._noted = monitor, noted
-
-    def __call__(self) -> Round:
-        """Return the monitor of the next round."""
-        return Round(self._monitor, self)
-
-    def ended(self, projection: FloatArray) -> None:
-        """Note a projection that the alternation begins or ends a round with; the clock is running."""
-        self._monitor.end()
-        try:
-            if self._noted:
-                self._noted(projection)
-        finally:
-            self._monitor.begin()
+@contextmanager
+def paused(monitor: TimedMonitor) -> Iterator[None]:
+    """Pause a clock that is running."""
+    monitor.end()
+    try:
+        yield
+    finally:
+        monitor.begin()
 
 
 class Round(MonitorProxy):
-    """Hands on what a solver says, but for the clock, and counts the iterations of this round alone."""
+    """Hands on what a solver says, but for the clock, and counts the iterations of this round alone.
 
-    def __init__(self, monitor: TimedMonitor, rounds: Rounds) -> None:
+    The clock of ``monitor`` runs on between rounds, where U is found. ``noted`` is called with the round's result while
+    it is paused.
+    """
+
+    def __init__(self, monitor: TimedMonitor, noted: Noted = None) -> None:
         super().__init__(monitor)
-        self._before, self._rounds, self._timed = monitor.iterations, rounds, monitor
+        self._before, self._noted, self._timed = monitor.iterations, noted, monitor
         self.iterations = 0
 
     def begin(self) -> None:
@@ -287,11 +268,9 @@ class Round(MonitorProxy):
 
         Raises ``OutOfTimeError`` when the limit has been reached.
         """
-        self._rounds.ended(projection)
-        self._timed.end()
-        try:
+        with paused(self._timed):
+            if self._noted:
+                self._noted(projection)
             self._timed.accept(projection)
-        finally:
-            self._timed.begin()
         if not self._timed.progress(1.0):
             raise OutOfTimeError(self._timed.stop_message)

@@ -122,7 +122,6 @@ def _tests(
     methods = list(dict.fromkeys(cell["method"]))
     counted = clean_times(cell) if metric == "time_s" else cell
     table = counted.pivot(index="run", columns="method", values=metric).reindex(columns=methods)
-    test_share = share_tested(cell)
     shown = metric if metric != "quality" else str(cell["quality_metric"].iloc[0])
     for first, second in compared(methods, settings):
         both = table[[first, second]].dropna()
@@ -130,10 +129,10 @@ def _tests(
             continue
         one, other = both[first].to_numpy(), both[second].to_numpy()
         differences = without_ties(one, other) if metric == "cost" else one - other
-        p = signed_rank_p(differences)
+        p, share = signed_rank_p(differences), share_tested(cell)
         means = float(one.mean()), float(other.mean()), float(np.median(differences))
         gaps = differences / np.abs(other) if metric == "cost" else differences
-        overlap = corrected_t_p(gaps, test_share), *corrected_t_interval(gaps, test_share)
+        overlap = corrected_t_p(gaps, share), *corrected_t_interval(gaps, share)
         yield PairedTest(*place, shown, first, second, len(both), *means, p, p, *overlap)
 
 
@@ -160,14 +159,6 @@ def _in_unit(test: PairedTest, value: float) -> str:
     return FORMATS.get(test.metric, quantity)(value, None)
 
 
-def _mean_of_second(test: PairedTest) -> Entry:
-    return _number(test, _in_unit(test, test.mean_second), "mean of the second method", method=test.second)
-
-
-def _p_holm(test: PairedTest) -> Entry:
-    return _number(test, f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs)
-
-
 def _interval(test: PairedTest) -> Entry:
     gap = "mean difference relative to the second's objective" if test.metric == "cost" else "mean difference"
     return _number(test, f"{test.low:+.2g} to {test.high:+.2g}", f"95 % interval of the {gap}")
@@ -182,10 +173,16 @@ _COLUMNS = (
     Column("Second", lambda test: method_label(test.second)),
     Column("Pairs", lambda test: test.pairs),
     Column("Mean of first", lambda test: _in_unit(test, test.mean_first), "mean of the first method"),
-    Column("Of second", _mean_of_second),
+    Column(
+        "Of second",
+        lambda test: _number(test, _in_unit(test, test.mean_second), "mean of the second method", method=test.second),
+    ),
     Column("Median difference", lambda test: _in_unit(test, test.difference), "median of first minus second"),
     Column("p", lambda test: f"{test.p:.2g}", f"p {_WILCOXON}, without correction"),
-    Column("p (Holm)", _p_holm),
+    Column(
+        "p (Holm)",
+        lambda test: _number(test, f"{test.p_holm:.2g}", f"p {_WILCOXON}, corrected by Holm", bold=test.differs),
+    ),
     Column("p (t, overlap)", lambda test: p_text(test.p_overlap), f"{P_OVERLAP}, without correction"),
     Column("95 % of the gap", _interval),
     Column("Lower", lambda test: method_label(test.lower) if test.lower else "-"),

@@ -1,13 +1,11 @@
-"""The figures of learned projections: weights of features and their stability, projected samples, and segments.
+"""The figures of learned projections: weights of features and their stability over folds, and projected samples.
 
 W and WQ, Q orthogonal, are the same solution: only the space they span is learned. So features are weighed by
-sqrt(diag(WW')), and projections compared by the principal angles between their spans. Segments are Figure 1a of NeurIPS
-2019: what alternative clustering makes of the colours of an image, and of faces.
+sqrt(diag(WW')), and projections compared by the principal angles between their spans.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdrbench.datasets import Dataset, load_prepared
-from kdrbench.datasets.load import is_picture
-from kdrbench.datasets.registry import DatasetEntry, load_registry
-from kdrbench.errors import DataError, counted
+from kdrbench.datasets import load_prepared
+from kdrbench.errors import counted
+from kdrbench.inference.refits import principal_angles_deg
 from kdrbench.suite.reports.figures.chart import (
     BLACK,
     COLOURS,
@@ -28,15 +25,15 @@ from kdrbench.suite.reports.figures.chart import (
     Line,
     Mark,
     Panel,
-    Pixels,
     Scale,
     Series,
     Symbol,
-    to_png,
 )
 from kdrbench.suite.reports.figures.styles import kernel_colours, shown_solver
-from kdrbench.suite.reports.records import ALTERNATIVE, Config, Fold, Split, read_findings, sampling_of, split_of
+from kdrbench.suite.reports.records import ALTERNATIVE, Config, Split, read_findings, split_of
 from kdrbench.suite.reports.tables.labels import dataset_label, kernel_label, method_label
+from kdrbench.suite.systems.ikdr.config import sampling_of
+from kdrbench.suite.systems.ikdr.folds import Fold
 
 if TYPE_CHECKING:
     from kdrbench.kernels.family import FloatArray
@@ -140,33 +137,17 @@ def feature_weights(projection: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.norm(projection, axis=1))
 
 
-def principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the principal angles between the spans of two projections, in degrees, ascending.
-
-    There are as many as the smaller has columns. Small angles are taken from their sines, which cosines near one would
-    lose.
-
-    Source: Bjorck and Golub, "Numerical methods for computing angles between linear subspaces", 1973.
-    """
-    if first.shape[1] < second.shape[1]:
-        first, second = second, first
-    overlap = first.T @ second
-    cosines = np.clip(np.linalg.svd(overlap, compute_uv=False), 0.0, 1.0)
-    sines = np.clip(np.sort(np.linalg.svd(second - first @ overlap, compute_uv=False)), 0.0, 1.0)
-    return np.asarray(np.degrees(np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))))
-
-
 def angles_between(projections: list[FloatArray]) -> FloatArray:
     """Return the principal angles of each pair, pairs x q; q is the smallest where the projections' differ."""
     q = min(projection.shape[1] for projection in projections)
-    return np.array([principal_angles(first, second)[:q] for first, second in combinations(projections, 2)])
+    return np.array([principal_angles_deg(first, second)[:q] for first, second in combinations(projections, 2)])
 
 
 def angles_of_chance(n_features: int, n_components: int, pairs: int = 100) -> FloatArray:
     """Return the median principal angles of random spaces of this size, always from the same draws."""
     rng = np.random.default_rng(0)
     drawn = [np.linalg.qr(rng.standard_normal((n_features, n_components)))[0] for _ in range(2 * pairs)]
-    angles = [principal_angles(first, second) for first, second in zip(drawn[::2], drawn[1::2], strict=True)]
+    angles = [principal_angles_deg(first, second) for first, second in zip(drawn[::2], drawn[1::2], strict=True)]
     return np.asarray(np.median(angles, axis=0))
 
 
@@ -261,96 +242,3 @@ def _scatter_panel(
                 series.append(Series(name, x, y, Mark.POINTS, looks, colour, faint=faint, group=group))
     axes = [Axis(f"principal axis {place + 1} ({share:.0%})") for place, share in enumerate(shares)]
     return Panel(title, axes[0], axes[1], series)
-
-
-_FACES = "cmu_faces"
-# Rows and columns of the faces, quarter size.
-_FACE_SHAPE = (30, 32)
-_SEGMENTS_CAPTION = (
-    "What alternative clustering by {solver} makes of an image, whose colours are the samples: the image, and its "
-    "pixels in the mean colours of the clusters that are given and of those found to differ from them; and of faces, "
-    "given the persons: the mean image of each cluster found, with the number n of its faces, all brightened alike. "
-    "NMI to the given labelling is to be low; to the one sought, which the method does not see, high."
-)
-
-
-def segmentation_chart(source: Source) -> Chart | None:
-    """Return the figure of an experiment."""
-    return segmentation(source.runs, *source.stored, source.name, source.experiment)
-
-
-def has_pictures(entry: DatasetEntry) -> bool:
-    """Whether clusters of the data set can be shown as pictures."""
-    return is_picture(entry) or entry.parser == _FACES
-
-
-def segmentation(runs: pd.DataFrame, findings: Path, data: Path, name: str, experiment: Config) -> Chart | None:
-    """Return a row of pictures for each data set of the experiment that has some, from its first solver and kernel.
-
-    ``data`` is the folder of prepared sets, with the images beside them. ``None`` where no run left clusters to show.
-    """
-    registry, kernel, solver = load_registry(), experiment["kernels"][0], experiment["solvers"][0]
-    panels: list[Panel] = []
-    for dataset in experiment["datasets"]:
-        cell = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel) & (runs["method"] == solver)]
-        labels, given = (read_findings(cell, findings, kind).get(0) for kind in ("labels", "given"))
-        if not has_pictures(registry[dataset]) or labels is None or given is None:
-            continue
-        prepared = load_prepared(data / f"{dataset}.npz")
-        if is_picture(registry[dataset]):
-            row = segmented(data / f"{dataset}.png", prepared, given, labels)
-        else:
-            row = mean_faces(prepared, labels)
-        panels += [replace(row[0], heading=_heading(dataset, cell.iloc[0])), *row[1:]]
-    if not panels:
-        return None
-    columns = max(map(len, Chart("", "", "", panels, len(panels)).rows))
-    caption = _SEGMENTS_CAPTION.format(solver=method_label(solver))
-    return Chart(f"{name}_segmentation", f"Segments and mean faces: {experiment['title']}", caption, panels, columns)
-
-
-def segmented(path: Path, dataset: Dataset, given: NDArray[np.int64], clusters: NDArray[np.int64]) -> list[Panel]:
-    """Return the image, and each pixel in the mean colour of its cluster, given and found."""
-    from PIL import Image as Images
-
-    with Images.open(path, formats=["PNG"]) as image:
-        pixels = np.asarray(image.convert("RGB"))
-    # Samples are the distinct colours in lexicographic order, which is that of unique.
-    colours, sample = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
-    if not np.array_equal(colours, dataset.features):
-        raise DataError(f"{path} does not have the colours of data set {dataset.name!r}; delete it and run again")
-    panels = [_picture("image", pixels)]
-    for title, labels in (("given: clustered first", given), ("alternative", clusters)):
-        flat = pixels.reshape(-1, 3)
-        painted = np.zeros_like(flat)
-        of_pixels = labels[sample.ravel()]
-        for cluster in np.unique(labels):
-            segment = of_pixels == cluster
-            # Of pixels, not of distinct colours: a segment has the colour that it has on the whole.
-            painted[segment] = flat[segment].mean(axis=0).round().astype(np.uint8)
-        panels.append(_picture(title, painted.reshape(pixels.shape)))
-    return panels
-
-
-def mean_faces(dataset: Dataset, clusters: NDArray[np.int64]) -> list[Panel]:
-    """Return the mean image of each cluster, all brightened by the factor that makes their brightest pixel white."""
-    faces_of = {cluster: dataset.features[clusters == cluster] for cluster in np.unique(clusters)}
-    means = {cluster: faces.mean(axis=0) for cluster, faces in faces_of.items()}
-    factor = 255 / max(1.0, *(mean.max() for mean in means.values()))
-    return [
-        _picture(
-            f"alternative {cluster + 1}, n = {len(faces_of[cluster])}",
-            (factor * mean).round().astype(np.uint8).reshape(_FACE_SHAPE),
-        )
-        for cluster, mean in means.items()
-    ]
-
-
-def _picture(title: str, pixels: Pixels) -> Panel:
-    return Panel(title, Axis("column"), Axis("row"), picture=to_png(pixels))
-
-
-def _heading(name: str, record: pd.Series) -> str:
-    """Return the data set and how its clusters agree with the given labelling and with the one sought."""
-    title = f"{dataset_label(name)}: NMI to the given labelling {record['nmi_given']:.3f}"
-    return title if pd.isna(record["quality"]) else f"{title}, to the one sought {record['quality']:.3f}"

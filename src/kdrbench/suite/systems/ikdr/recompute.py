@@ -75,20 +75,14 @@ class RunSamples:
 def samples_of(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> RunSamples:
     """Return the rows of run ``run`` of a cell's definition."""
     train, test = _rows(definition, data, run, seed)
-    scaler = standardiser_of(data.features[train])
-    own = len(test) and definition["scaling"] == "own"
-    tested = (standardiser_of(data.features[test]) if own else scaler)(data.features[test]) if len(test) else None
+    scaler, tested = standardiser_of(data.features[train]), data.features[test]
+    if len(test):
+        tested = (standardiser_of(tested) if definition["scaling"] == "own" else scaler)(tested)
     judged = np.ones(len(train), dtype=bool)
     if definition.get("shown") is not None:
         judged = ~_shown(float(definition["shown"]), data, run, seed)
-    return RunSamples(
-        scaler(data.features[train]),
-        np.empty((0, data.features.shape[1])) if tested is None else tested,
-        train,
-        test,
-        judged,
-        int((~_varied(data.features[train])).sum()),
-    )
+    n_constant = int((~_varied(data.features[train])).sum())
+    return RunSamples(scaler(data.features[train]), tested, train, test, judged, n_constant)
 
 
 def _rows(definition: Mapping[str, Any], data: Dataset, run: int, seed: int) -> tuple[Rows, Rows]:
@@ -207,7 +201,9 @@ def recompute_atlas(batch: Batch, row: Row, arrays: Arrays, data: Dataset, most:
             found = _of_optimum(definition, samples, data, projection, float(cost), float(quality))
             numbers |= {f"{column} of optimum {number}": one for column, one in found.items()}
         for second in range(1, len(optima)):
-            angle = min(_sine(one, optima[second]) for one in optima[:second])
+            # The largest sine of an angle between two spaces.
+            gaps = [optima[second] - one @ (one.T @ optima[second]) for one in optima[:second]]
+            angle = min(float(np.linalg.norm(gap, 2)) for gap in gaps)
             numbers[f"distance of optimum {second}"] = Number(angle, 0.0, max(angle, _ANGLE))
     left_out = (f"runs of more than {most} samples",) if method == solvers[0] and many else ()
     return Recomputed(numbers, ("n_known", "best_cost"), left_out)
@@ -235,11 +231,6 @@ def _of_optimum(
     if "quality" in found and not np.isnan(quality):
         numbers["quality"] = replace(found["quality"], recorded=quality)
     return numbers
-
-
-def _sine(first: Array, second: Array) -> float:
-    """Return the largest sine of an angle between two spaces."""
-    return float(np.linalg.norm(second - first @ (first.T @ second), 2))
 
 
 @dataclass(frozen=True)
@@ -392,7 +383,6 @@ class RunToVerify:
         return Number(_agreement(self._labelling(labelling)[judged], clusters[judged]), _SHARE)
 
     def _of_labels(self) -> dict[str, Number]:
-        """Return the quality of a baseline's labels."""
         supervised = self.definition["paradigm"] == "supervised"
         tested = supervised and len(self.samples.test_rows) > 0
         rows = self.samples.test_rows if tested else self.samples.train_rows
@@ -405,5 +395,4 @@ class RunToVerify:
 
 
 def _agreement(labelling: NDArray[Any], clusters: NDArray[Any]) -> float:
-    """Return NMI with the geometric mean of both entropies."""
     return float(normalized_mutual_info_score(labelling, clusters, average_method="geometric"))

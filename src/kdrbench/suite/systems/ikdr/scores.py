@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -68,31 +67,17 @@ def ending_in_words(status: str, optimality: object) -> str:
     return f"stopped by its own rule, not converged to {STATIONARY:.0e}" if ending == OWN_RULE else ending
 
 
-@dataclass(frozen=True)
-class Scores:
-    """What is known of a run's result, as columns of its record; ``None`` where there is no such number.
+_NUMBERS = ("quality", "cost", "feasibility", "stationarity", "curvature", "eigengap", "eigengap_needed")
 
-    ``quality_metric`` says what ``quality`` is; ``nmi_given`` is the agreement with the labelling that an alternative
-    clustering was to differ from. Cost, feasibility and stationarity are those of a projection. ``curvature``,
-    ``eigengap`` and ``eigengap_needed`` are those of :class:`.Certificate`, of supervised runs whose tangent space is
-    small enough for the whole Hessian. ``train_accuracy`` is that of the classifier which gave the quality, on the
-    training samples, where there is a test part. ``optimality`` is an :class:`Optimality`, or empty where there is no
-    projection, and of controls, which are no solutions. ``evaluation_s`` is no column of the record: it says what the
-    evaluations in the trace take by the batch's clock, for :func:`.unclocked`.
+
+def scored(metric: Metric, **known: Any) -> dict[str, Any]:
+    """Return the columns of :class:`.IKDRRecord` that score a result: those ``known``, and ``None`` for all others.
+
+    ``evaluation_s`` is no column of the record: it says what the evaluations in the trace take by the batch's clock,
+    for :func:`.unclocked`.
     """
-
-    quality_metric: str
-    quality: float | None = None
-    cost: float | None = None
-    feasibility: float | None = None
-    stationarity: float | None = None
-    curvature: float | None = None
-    eigengap: float | None = None
-    eigengap_needed: float | None = None
-    nmi_given: float | None = None
-    train_accuracy: float | None = None
-    optimality: str = ""
-    evaluation_s: float | None = None
+    unknown = dict.fromkeys((*_NUMBERS, "nmi_given", "train_accuracy"))
+    return {"quality_metric": metric, **unknown, "optimality": "", **known}
 
 
 def read_projection(files: RunFiles, n_features: int, n_components: int) -> FloatArray | None:
@@ -118,7 +103,7 @@ def classification_metric(fold: Fold) -> Metric:
     Without a test part that is the error on the rows they were fitted to: the protocol of ISM+, Table 5, and no
     estimate of what they do on others.
     """
-    return Metric.ACCURACY if fold.n_test else Metric.ERROR
+    return Metric.ACCURACY if len(fold.test_labels) else Metric.ERROR
 
 
 def quality_of_labels(labels: NDArray[Any], fold: Fold) -> float:

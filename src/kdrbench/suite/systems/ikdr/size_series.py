@@ -169,27 +169,21 @@ def _along(axis: str, runs: pd.DataFrame) -> Iterator[SizeSeries]:
             continue
         fixed = tuple((name, int(float(str(size)))) for name, size in zip(others, sizes, strict=True))
         for method, of_method in group.groupby("method", sort=False):
-            yield _series(axis, str(kernel), str(how), fixed, str(method), of_method)
-
-
-def _series(
-    axis: str, kernel: str, how: str, fixed: tuple[tuple[str, int], ...], method: str, runs: pd.DataFrame
-) -> SizeSeries:
-    ended = runs[runs["status"].isin(ENDED) & (runs["time_s"] > 0)]
-    stopped = runs[runs["status"].isin(LIMITS) & (runs["time_s"] > 0)]
-    iterated = ended[ended["iterations"] > 0]
-    return SizeSeries(
-        axis,
-        kernel,
-        how,
-        fixed,
-        method,
-        _points(ended[axis], ended["time_s"]),
-        _points(stopped[axis], stopped["time_s"]),
-        _points(iterated[axis], iterated["time_s"] / iterated["iterations"]),
-        len(runs) - len(ended) - len(stopped),
-        tuple(map(str, runs["experiment"].unique())),
-    )
+            timed = of_method[of_method["time_s"] > 0]
+            ended, stopped = (timed[timed["status"].isin(part)] for part in (ENDED, LIMITS))
+            iterated = ended[ended["iterations"] > 0]
+            yield SizeSeries(
+                axis,
+                str(kernel),
+                str(how),
+                fixed,
+                str(method),
+                _points(ended[axis], ended["time_s"]),
+                _points(stopped[axis], stopped["time_s"]),
+                _points(iterated[axis], iterated["time_s"] / iterated["iterations"]),
+                len(of_method) - len(ended) - len(stopped),
+                tuple(map(str, of_method["experiment"].unique())),
+            )
 
 
 def _points(sizes: pd.Series, times: pd.Series) -> tuple[tuple[float, float], ...]:
@@ -222,7 +216,6 @@ def _number(one: SizeSeries, text: str, detail: str) -> Entry:
 
 
 def _of_law(one: SizeSeries, law: PowerLaw | None, of: str, *, interval: bool = False) -> Entry:
-    """Return the exponent of a law, or its interval."""
     if law is None:
         return Entry(NO_CELL)
     bounds = f"{law.low:.2f} to {law.high:.2f}"
@@ -275,7 +268,9 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
     places = list(dict.fromkeys(one.place for one in series))
     methods = by_method(list(dict.fromkeys(one.method for one in series)))
     styles = styles_of([*defined, *methods])
-    labels = {method: _legend(method, places, series) for method in methods}
+    exponents = {(one.method, one.place): exponent_text(one.law) for one in series}
+    slopes = {method: "; ".join(exponents.get((method, place), "-") for place in places) for method in methods}
+    labels = {method: f"{method_label(method)} ({slopes[method]})" for method in methods}
     panels = []
     for place in places:
         here = sorted((one for one in series if one.place == place), key=lambda one: methods.index(one.method))
@@ -295,12 +290,6 @@ def scaling_chart(series: list[SizeSeries], defined: Iterable[str] = ()) -> Char
         f"{TIMES_MEAN}"
     )
     return Chart("scaling", "Run time against the size of the problem", caption, panels, columns=min(2, len(panels)))
-
-
-def _legend(method: str, places: list[tuple[object, ...]], series: list[SizeSeries]) -> str:
-    laws = {one.place: one.law for one in series if one.method == method}
-    slopes = [exponent_text(laws.get(place)) for place in places]
-    return f"{method_label(method)} ({'; '.join(slopes)})"
 
 
 def _drawn(one: SizeSeries, label: str, style: Style) -> list[Series]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ import numpy as np
 from kdrbench.evaluation import Evaluation, dense, factored, gaussian_sums, low_rank, panels, streaming  # noqa: F401
 from kdrbench.kernels import Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Task
+from kdrbench.paradigms import ReducedObjective, Task
 from kdrbench.paradigms.task import SupervisedTask
 from kdrbench.problems import FactoredGamma, Problem, integer_gamma, supervised_gamma
 from kdrbench.solvers import Solver, SolverResult, Status, eigengap_components, make_start, solve
@@ -31,14 +30,14 @@ from kdrbench.suite.engine.run_files import RunFiles, end_trace_at, trace_lines
 from kdrbench.suite.engine.seeds import rng_of
 from kdrbench.suite.systems.ikdr.definition import EIGENGAP, INTEGERS, LABELS, CellDefinition
 from kdrbench.suite.systems.ikdr.folds import Fold
-from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, Objective, ProjectionMonitor, TimedMonitor
+from kdrbench.suite.systems.ikdr.monitor import PROJECTION, Ended, ProjectionMonitor, TimedMonitor
 from kdrbench.suite.systems.ikdr.scores import (
     Metric,
-    Scores,
     classification_metric,
     optimality_of,
     projected_quality,
     read_projection,
+    scored,
 )
 
 _COUNTED = ("value", "gradient", "value_gradient", "hessian_vector", "hessian", "surrogate")
@@ -47,7 +46,7 @@ MakeStart = Callable[[Problem], FloatArray]
 
 
 @dataclass(frozen=True)
-class ProjectionRun(ABC):
+class ProjectionRun:
     """A solver on the samples of one run, which is scored by the last projection that the referee passed."""
 
     solver: Solver
@@ -56,34 +55,18 @@ class ProjectionRun(ABC):
     n_components: int
     arrays: ClassVar[tuple[str, ...]] = (PROJECTION,)
 
-    @abstractmethod
-    def run(self, referee: Referee) -> Iterator[RunResult]:
-        """Solve under the referee, then repeat that without it, if it was short."""
-
-    @abstractmethod
-    def ended(self, start: MakeStart, monitor: TimedMonitor) -> Ended:
-        """Solve from one start, whatever the starts of the run are."""
-
-    @abstractmethod
-    def objective(self, *, uses_degrees: bool = True) -> Objective:
+    def objective(self, *, uses_degrees: bool = True) -> Problem | ReducedObjective:
         """Return the exact objective of the referee, however the solver evaluates; see :class:`.Ended`."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float | None, float | None]:
-        """Return the quality of a projection, and its training accuracy, if there is one."""
-
-    @abstractmethod
-    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
         """Return all scores of the projection that the run left in ``files``."""
+        raise NotImplementedError
 
     @property
     def metric(self) -> Metric:
         """What the quality is: accuracy, or error where there is no test part."""
         return classification_metric(self.fold)
-
-    def second_order(self, objective: Any, projection: FloatArray) -> dict[str, float]:
-        """Return curvature and eigengaps, where they are known."""
-        return {}
 
     def score(self, files: RunFiles) -> Mapping[str, Any]:
         """Evaluate the last projection that the referee passed, if there is one, with the bench's own oracles.
@@ -91,24 +74,25 @@ class ProjectionRun(ABC):
         Raises ``InputError`` for one that is not orthonormal: the run may have written the file itself.
         """
         projection = read_projection(files, self.fold.train_features.shape[1], self.n_components)
-        scores = Scores(self.metric)
+        scores = scored(self.metric)
         if projection is not None:
             scores = self.scores_left(projection, files)
-            n_lines = sum(1 for _ in trace_lines(files.trace))
-            scores = replace(scores, evaluation_s=(scores.evaluation_s or 0.0) * n_lines)
-        columns = {"n_components": self.n_components, "kernel_weights": weights_in_words(self.kernel)}
-        return {**self.fold.columns, **columns, **asdict(scores)}
+            scores["evaluation_s"] *= sum(1 for _ in trace_lines(files.trace))
+        # Of a combination the weights in the order of its members, as in ``1, 0.25``.
+        terms = self.kernel.terms if isinstance(self.kernel, Combination) else ()
+        weights = ", ".join(f"{term.weight:.4g}" for term in terms)
+        return {**self.fold.columns, "n_components": self.n_components, "kernel_weights": weights, **scores}
 
-    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> Scores:
+    def scores_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> dict[str, Any]:
         """Return what the objective says of an orthonormal projection; ``evaluation_s`` is for one evaluation."""
         began = time.process_time()
         objective = self.objective(uses_degrees=uses_degrees)
         stationarity = relative_stationarity(projection, objective.gradient(projection))
         cost = -objective.value(projection)
         evaluation_s = time.process_time() - began
-        second_order = self.second_order(objective, projection)
+        second_order = {} if isinstance(objective, ReducedObjective) else _second_order(objective, projection)
         is_control = getattr(self.solver, "control", False)  # what a control returns is no solution
-        return Scores(
+        return scored(
             self.metric,
             cost=cost,
             feasibility=feasibility_error(projection),
@@ -190,20 +174,15 @@ class SolverRun(ProjectionRun):
         """Return the exact problem."""
         return self.exact.fresh()
 
-    def second_order(self, objective: Problem, projection: FloatArray) -> dict[str, float]:
-        """Return curvature and eigengaps where they cost no more than a Hessian that is formed once."""
-        return _second_order(objective, projection)
-
     def quality_of(self, projection: FloatArray, *, uses_degrees: bool = True) -> tuple[float, float | None]:
         """Return the quality of an SVM on the projected samples, and its training accuracy beside a test part."""
         return projected_quality(projection, self.fold)
 
-    def scores_left(self, projection: FloatArray, files: RunFiles) -> Scores:
+    def scores_left(self, projection: FloatArray, files: RunFiles) -> dict[str, Any]:
         """Return all scores; the trace ends at the cost."""
         scores, (quality, train_accuracy) = self.scores_of(projection), self.quality_of(projection)
-        if scores.cost is not None:
-            end_trace_at(files.trace, scores.cost)
-        return replace(scores, quality=quality, train_accuracy=train_accuracy)
+        end_trace_at(files.trace, scores["cost"])
+        return {**scores, "quality": quality, "train_accuracy": train_accuracy}
 
 
 def _second_order(problem: Problem, projection: FloatArray) -> dict[str, float]:
@@ -245,13 +224,6 @@ def _task(fold: Fold, gamma: FactoredGamma, evaluation: Evaluation) -> Supervise
     return SupervisedTask(fold.train_features, gamma, len(np.unique(fold.train_labels)), evaluation)
 
 
-def weights_in_words(kernel: Kernel | Combination) -> str:
-    """Return the weights of a combination in the order of its members, as in ``1, 0.25``; nothing for one kernel."""
-    if not isinstance(kernel, Combination):
-        return ""
-    return ", ".join(f"{term.weight:.4g}" for term in kernel.terms)
-
-
 def starts_of(cell: CellDefinition, number: int, n_components: int) -> MakeStart:
     """Return what makes the starts of run ``number``; they depend on data set, run and seed, on no solver.
 
@@ -263,9 +235,9 @@ def starts_of(cell: CellDefinition, number: int, n_components: int) -> MakeStart
 
 def components_of(cell: CellDefinition, fold: Fold, task: Task) -> int:
     """Return q for the rows of a run, of which ``task`` is made."""
-    if cell.n_components != EIGENGAP:
-        return int(cell.n_components)
     before = components_before(cell, fold, task.n_classes)
+    if cell.n_components != EIGENGAP:
+        return before
     kernel = build_kernel(cell.kernel, fold.train_features, before, task.alignment_target)
     return eigengap_components(task.first_problem(kernel).initial_surrogate())
 

@@ -10,12 +10,13 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from kdrbench.baselines import build_baseline
+from kdrbench.baselines import BASELINES, build_baseline
 from kdrbench.datasets import Dataset
 from kdrbench.datasets.own import registry_of
 from kdrbench.datasets.registry import DatasetEntry
-from kdrbench.solvers import build_solver
-from kdrbench.solvers.registry import method_of
+from kdrbench.evaluation.cost_model import SUMS_SAMPLES
+from kdrbench.kernels.registry import FAMILIES, own_modules
+from kdrbench.solvers.registry import METHODS, build_solver, method_of
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
@@ -23,14 +24,20 @@ from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import Cell, Config, Report, RunContext, System
 from kdrbench.suite.systems.ikdr.baseline_run import make_baseline_run
 from kdrbench.suite.systems.ikdr.clustering_run import make_clustering_run
-from kdrbench.suite.systems.ikdr.components import components_of, plugins_of
-from kdrbench.suite.systems.ikdr.config import check_experiment, check_sections, labellings_of, parameters_of
+from kdrbench.suite.systems.ikdr.config import (
+    check_experiment,
+    check_sections,
+    labellings_of,
+    parameters_of,
+    sampling_of,
+)
 from kdrbench.suite.systems.ikdr.definition import NO_KERNEL, SUPERVISED, CellDefinition, Kind, estimated_seconds
 from kdrbench.suite.systems.ikdr.reports import reports_of_experiment, reports_of_several
-from kdrbench.suite.systems.ikdr.sampling import sampling_of
 from kdrbench.suite.systems.ikdr.scores import Metric, classification_metric
-from kdrbench.suite.systems.ikdr.solver_definitions import alternation_of
 from kdrbench.suite.systems.ikdr.solver_run import make_solver_run
+
+# Evaluators that are chosen for a kernel where none is asked for; a family of the user's own may need autograd.
+_GENERAL, _FACTORED = ("dense", "panels"), ("linear", "squared", "polynomial")
 
 
 @cache
@@ -221,8 +228,10 @@ def solver_part(
         "evaluation": dict(experiment.get("evaluation", {})),
         "starts": definition.get("starts", 1),
     }
-    if experiment["paradigm"] != SUPERVISED:
-        part["parameters"] = {**parameters, **alternation_of(definition.get("rounds"), method)}
+    if definition.get("rounds") == "converged" and experiment["paradigm"] != SUPERVISED:
+        # The alternation goes on until it is stationary to the solver's own tolerance.
+        tolerance = getattr(build_solver(method), "tolerance", None)
+        part["parameters"] = {**parameters, "rule": "joint", "tolerance": tolerance, "max_rounds": None}
     return part
 
 
@@ -246,3 +255,49 @@ def _cell(entry: DatasetEntry, names: tuple[str, ...], definition: dict[str, Any
 def _load(modules: Iterable[str]) -> None:
     for module in modules:
         import_module(module)
+
+
+def components_of(definition: Mapping[str, Any], n_samples: int) -> tuple[str, ...]:
+    """Return the components of a cell's definition and a number of samples."""
+    method = definition["method"]["method"]
+    shared = (f"splits/{definition['split']}", "referee/ikdr")
+    if definition["kind"] == Kind.BASELINE:
+        return *shared, *([f"baseline/{method}"] if method in BASELINES else [])
+    families = list(_families(definition["kernel"]))
+    solver = [f"solver/{method}"] if method in METHODS else []
+    kernels = [f"kernel/{family}" for family in families if family in FAMILIES]
+    evaluators = [f"evaluation/{name}" for name in _evaluators(definition["evaluation"], families, n_samples)]
+    paradigm = [f"paradigm/{definition['paradigm']}", f"start/{definition['start']}"]
+    if definition["paradigm"] != SUPERVISED:
+        paradigm.append(f"rounds/{definition['parameters'].get('rule', 'published')}")
+    return *shared, *solver, *kernels, *evaluators, *paradigm
+
+
+def plugins_of(definition: Mapping[str, Any]) -> dict[str, str]:
+    """Return by component the modules of methods and kernels that are not registered."""
+    own, method = {}, definition["method"]["method"]
+    if definition["kind"] == Kind.BASELINE:
+        if method not in BASELINES:
+            own[f"baseline/{method}"] = type(build_baseline(definition["method"])).__module__
+    elif method not in METHODS:
+        own[f"solver/{method}"] = type(build_solver(definition["method"])).__module__
+    return own | {f"kernel/{family}": module for family, module in own_modules(definition["kernel"]).items()}
+
+
+def _families(kernel: Mapping[str, Any]) -> Iterator[str]:
+    yield str(kernel["family"])
+    for member in kernel.get("members", ()):
+        yield from _families(member)
+
+
+def _evaluators(evaluation: Mapping[str, Any], families: list[str], n_samples: int) -> set[str]:
+    asked = evaluation.get("evaluator", "auto")
+    names = {asked}
+    if asked == "auto":
+        names = {*_GENERAL, *(["factored"] if set(families) & set(_FACTORED) else [])}
+        names |= {"autograd"} if set(families) - set(FAMILIES) else set()
+    if asked == "auto" and families == ["gaussian"] and n_samples >= SUMS_SAMPLES:
+        names.add("class_sums")
+    if evaluation.get("tolerance") and "gaussian" in families:
+        names.add("low_rank")
+    return names | ({"dask"} if "scheduler" in evaluation else set())

@@ -87,9 +87,6 @@ if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
 
 
-_METRICS_OF_BASELINES = tuple(metric for metric in METRICS if metric != "cost")
-
-
 @dataclass(frozen=True, kw_only=True)
 class IkdrCell(Compared):
     """A cell of the table with its axes; ``method`` is a baseline's name where ``kernel`` is ``none``.
@@ -131,9 +128,9 @@ def compared_cells(
     runs = runs if gaps is None else runs.assign(**{GAP: gaps})
     cells, of_solvers = ikdr_cells(runs, settings), _metrics_of(experiment, with_gaps=gaps is not None)
     names = {metric: _metric_name(metric, runs, experiment) for metric in of_solvers}
-    groups: list[tuple[str, list[str], tuple[str, ...]]]
     groups = [(kernel, experiment["solvers"], of_solvers) for kernel in experiment["kernels"]]
-    groups.append((NO_KERNEL, experiment.get("baselines", []), _METRICS_OF_BASELINES))
+    of_baselines = [metric for metric in METRICS if metric != "cost"]
+    groups.append((NO_KERNEL, experiment.get("baselines", []), of_baselines))
     compared = []
     for dataset in experiment["datasets"]:
         for kernel, methods, metrics in groups:
@@ -144,7 +141,8 @@ def compared_cells(
                 competing = {name: cell for name, cell in ours.items() if name not in controls}
                 # Of numbers of components none is the best, and gaps are costs once more.
                 competing = {} if metric in (COMPONENTS, GAP) else competing
-                values = _by_run(runs, dataset, kernel, metric)
+                here = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
+                values = here.pivot(index="run", columns="method", values=metric)
                 best = _best(competing, values, metric, lowest=not MEASURES[names[metric]].highest_is_best)
                 for name, cell in ours.items():
                     axes = {"dataset": dataset, "kernel": kernel, "method": name}
@@ -194,19 +192,12 @@ def published_axes(axes: dict[str, str]) -> dict[str, str]:
     return {axis: published_name(axis, name) for axis, name in axes.items()}
 
 
-def _metrics_of(experiment: Config, *, with_gaps: bool) -> tuple[str, ...]:
-    """Return the metrics of solvers."""
+def _metrics_of(experiment: Config, *, with_gaps: bool) -> list[str]:
     by_rule = EIGENGAP in experiment.get("components", {}).values()
     differs = experiment.get("paradigm") == ALTERNATIVE
     compared = with_gaps and len(experiment["solvers"]) > 1
     costs = [metric for one in METRICS for metric in ((one, GAP) if one == "cost" and compared else (one,))]
-    return ((COMPONENTS,) if by_rule else ()) + tuple(costs) + ((NMI_GIVEN,) if differs else ())
-
-
-def _by_run(runs: pd.DataFrame, dataset: str, kernel: str, metric: str) -> pd.DataFrame:
-    """Return a metric of one data set and kernel, runs x methods."""
-    here = runs[(runs["dataset"] == dataset) & (runs["kernel"] == kernel)]
-    return here.pivot(index="run", columns="method", values=metric)
+    return [*([COMPONENTS] if by_rule else []), *costs, *([NMI_GIVEN] if differs else [])]
 
 
 def _best(cells: dict[str, Cell], values: pd.DataFrame, metric: str, *, lowest: bool) -> set[str]:
@@ -264,7 +255,6 @@ _HEADINGS = {
     Settings.CONVERGED: "converged",
     Settings.OTHER: "others",
 }
-_AXES = ("dataset", "kernel", "method", "metric")
 
 
 def page(source: Source) -> Page:
@@ -300,7 +290,11 @@ def ikdr_table(name: str, cells: list[IkdrCell], experiment: Config) -> Table:
         _OF_CONTROLS if any(cell.control for cell in cells) else ""
     )
     times = [cell for cell in cells if cell.metric == "time_s"]
-    remarks = [f"{', '.join(_labels(cell))}: {said}" for cell in times if (said := _remark(cell.ours))]
+    remarks = [
+        f"{dataset_label(cell.dataset)}, {kernel_label(cell.kernel)}, {method_label(cell.method)}: {remark}"
+        for cell in times
+        if (remark := _remark(cell.ours))
+    ]
     marks = [_OF_MARKS] if any(cell.ours.note for cell in times) else []
     departing = dict.fromkeys(cell.departure for cell in cells if cell.verdict is Verdict.NOT_COMPARABLE)
     marks += [f"Published numbers are not comparable: {'; '.join(departing)}."] if departing else []
@@ -342,34 +336,24 @@ def _entry(cell: IkdrCell | None) -> Entry:
         return Entry(NO_CELL)
     ours = cell.ours
     mark = (UNCONVERGED if ours.note else "") + (WARNED if ours.warning else "") + (FLAGGED if ours.flag else "")
-    axes = (cell.metric, cell.dataset, cell.kernel, cell.method)
-    paper, verdict = cell.paper, str(cell.verdict)
-    return Entry(ours.text, ours.mean, ours.std, cell.best, mark, _meaning(cell), paper, verdict, axes)
-
-
-def _meaning(cell: IkdrCell) -> str:
-    """Return what the number is, of how many runs, with its interval and what is to be known of these."""
     words, title = DEFINITIONS.get(cell.metric, ""), METRIC_TITLES.get(cell.metric, cell.metric)
-    what = f"{title}: {words}" if words else title
-    known = (_remark(cell.ours), cell.ours.warning if cell.ours.metric in TIMES else "")
-    return meaning_of_cell(what, cell.metric, cell.ours, said="; ".join(filter(None, known)))
+    known = (_remark(ours), ours.warning if ours.metric in TIMES else "")
+    what, remarks = f"{title}: {words}" if words else title, "; ".join(filter(None, known))
+    detail = meaning_of_cell(what, cell.metric, ours, said=remarks)
+    axes = (cell.metric, cell.dataset, cell.kernel, cell.method)
+    return Entry(ours.text, ours.mean, ours.std, cell.best, mark, detail, cell.paper, str(cell.verdict), axes)
 
 
 def _remark(ours: Cell) -> str:
     return "; ".join(filter(None, (ours.note, ours.flag)))
 
 
-def _labels(cell: IkdrCell) -> tuple[str, str, str]:
-    return dataset_label(cell.dataset), kernel_label(cell.kernel), method_label(cell.method)
-
-
 def _warnings(cells: list[IkdrCell]) -> list[str]:
     """Return why times of the table need care."""
     times = [cell.ours for cell in cells if cell.metric == "time_s"]
-    marked = [cell for cell in times if cell.warning]
-    not_timed = [cell.warning for cell in marked if cell.warning == UNTIMED]
-    reasons = list(dict.fromkeys(not_timed))
-    if drifted := len(marked) - len(not_timed):
+    marked = [cell.warning for cell in times if cell.warning]
+    reasons = [UNTIMED] if UNTIMED in marked else []
+    if drifted := len(marked) - marked.count(UNTIMED):
         doubt = (
             "the cores were not as fast (10 %) as for other methods, a run waited for its core or worked off the clock"
         )
@@ -378,7 +362,7 @@ def _warnings(cells: list[IkdrCell]) -> list[str]:
 
 
 def _listed(cell: IkdrCell) -> dict[str, Any]:
-    ours, axes = cell.ours, {axis: getattr(cell, axis) for axis in _AXES}
+    ours, axes = cell.ours, {axis: getattr(cell, axis) for axis in ("dataset", "kernel", "method", "metric")}
     printed = {"paper": cell.paper, "ours": ours.text, "verdict": cell.verdict, "why": cell.why}
     numbers = {"mean": ours.mean, "std": ours.std, "runs": ours.runs, "counted": ours.counted, "best": cell.best}
     return axes | printed | numbers

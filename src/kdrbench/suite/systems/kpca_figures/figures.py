@@ -20,8 +20,7 @@ from kdrbench.errors import counted
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Line, Mark, Panel, Scale, Series, Symbol
 from kdrbench.suite.reports.records import stored_arrays
 from kdrbench.suite.reports.tables.labels import dataset_label
-from kdrbench.suite.systems.kpca_figures.run import KPCA
-from kdrbench.suite.systems.kpca_figures.trick_comparison import EXACT, QZ, RIDGE
+from kdrbench.suite.systems.kpca_figures.run import EXACT, KPCA, QZ, RIDGE
 from kdrbench.suite.systems.kpca_trick.cells import data_beside_the_papers
 
 if TYPE_CHECKING:
@@ -105,9 +104,11 @@ def figure_2(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays]) -> Chart:
 
 
 def _by_class(across: NDArray[np.generic], upwards: NDArray[np.generic], labels: NDArray[np.generic]) -> list[Series]:
-    points = [(across[labels == code].tolist(), upwards[labels == code].tolist()) for code in (0, 1)]
-    symbols = (Symbol.DOT, Symbol.TRIANGLE)
-    return [Series(f"class {code + 1}", *points[code], Mark.POINTS, symbols[code], colour=code) for code in (0, 1)]
+    symbols, series = (Symbol.DOT, Symbol.TRIANGLE), []
+    for code, symbol in enumerate(symbols):
+        x, y = across[labels == code].tolist(), upwards[labels == code].tolist()
+        series.append(Series(f"class {code + 1}", x, y, Mark.POINTS, symbol, colour=code))
+    return series
 
 
 def figure_3(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays], classes: dict[str, tuple[str, ...]]) -> Chart:
@@ -120,7 +121,13 @@ def figure_3(name: str, runs: pd.DataFrame, arrays: dict[str, Arrays], classes: 
     for dataset, rows in runs.groupby("dataset", sort=False):
         of_set, names = arrays[str(dataset)], classes[str(dataset)]
         panels += [_plane(title, trick, of_set, names) for trick, title in _TITLES.items()]
-        captions.append(_caption(dataset_label(str(dataset)), rows))
+        kernel = rows[rows["method"].isin(KERNEL_TRICK)].iloc[0]
+        captions.append(
+            f"{dataset_label(str(dataset))}: {kernel['n_test']} test samples in the leading plane of KDNE (sigma 1, 3 "
+            f"neighbours), learned from {kernel['n_train']} samples; colours are labels predicted by 1-NN in the "
+            f"plane, crosses wrong ones. Distances disagree by {kernel['disagreement']:.1e} of the largest; the "
+            f"kernel's condition number is {kernel['condition']:.1e}."
+        )
     labels = " and ".join(dataset_label(str(dataset)) for dataset in runs["dataset"].unique())
     title = f"The plane that both tricks find on {labels} (KPCA trick, Figure 3)"
     return Chart(name, title, " ".join([*captions, data_beside_the_papers(3, runs)]), panels, 2)
@@ -137,16 +144,6 @@ def _plane(title: str, trick: str, arrays: Arrays, classes: tuple[str, ...]) -> 
     series.append(_predicted(points, predicted != labels, "wrong", BLACK))
     axes = Axis("first learned coordinate"), Axis("second learned coordinate")
     return Panel(f"{title}: accuracy {float(np.mean(predicted == labels)):.3f}", *axes, series)
-
-
-def _caption(label: str, rows: pd.DataFrame) -> str:
-    kernel = rows[rows["method"].isin(KERNEL_TRICK)].iloc[0]
-    return (
-        f"{label}: {kernel['n_test']} test samples in the leading plane of KDNE (sigma 1, 3 neighbours), learned from "
-        f"{kernel['n_train']} samples; colours are labels predicted by 1-NN in the plane, crosses wrong ones. "
-        f"Distances disagree by {kernel['disagreement']:.1e} of the largest; the kernel's condition number is "
-        f"{kernel['condition']:.1e}."
-    )
 
 
 def _predicted(points: FloatArray, chosen: NDArray[np.bool_], label: str, colour: int) -> Series:
@@ -217,6 +214,6 @@ def figure_5(name: str, runs: pd.DataFrame) -> Chart:
 
 def beside_kpca(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the kernel trick, with the KPCA trick's accuracy and status beside them."""
-    columns = [name for name in ("accuracy", "status") if name in runs]
+    columns = runs.columns.intersection(["accuracy", "status"])
     primal = runs.loc[runs["method"] == KPCA, [*_SETTING, *columns]]
     return runs[runs["method"] != KPCA].merge(primal, on=_SETTING, suffixes=("", "_kpca"))

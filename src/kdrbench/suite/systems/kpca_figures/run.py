@@ -20,25 +20,129 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.linalg import eig
 
 from kdrbench.datasets import Dataset
-from kdrbench.errors import error_text
+from kdrbench.errors import InputError, error_text
 from kdrbench.kernels import Polynomial
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
+    DNE,
     AnyKernel,
     KPCATrick,
+    SamplePairs,
     build_learner,
+    dne_weights,
+    fit_in_coordinates,
+    kdne,
     predict_by_neighbours,
     scaled_gaussian,
     squared_distances,
 )
+from kdrbench.metric_learning.dne import kernel_distances
+from kdrbench.metric_learning.learner import laplacian
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.status import Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, finite
 from kdrbench.suite.engine.run import RunResult
-from kdrbench.suite.systems.kpca_figures.trick_comparison import QZ, Halves, Tricks, draw_halves, solve_both
+from kdrbench.suite.engine.seeds import rng_of
+
+# What is added to a singular K, as a share of its mean eigenvalue.
+EPSILON = 1e-10
+EXACT, RIDGE, QZ = "exact", "ridge", "qz"
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Training samples, no two of them equal, and test samples of a data set."""
+
+    train: FloatArray
+    train_labels: IntArray
+    test: FloatArray
+    test_labels: IntArray
+
+    def grams(self, kernel: AnyKernel) -> tuple[FloatArray, FloatArray]:
+        """Return the kernel of training samples with themselves, and of test samples with them."""
+        return SamplePairs(self.train, self.train).gram(kernel), SamplePairs(self.test, self.train).gram(kernel)
+
+
+@dataclass(frozen=True)
+class Tricks:
+    """KDNE of one kernel by both tricks: mapped training and test samples, and what solved the kernel trick.
+
+    ``method``: ``exact`` where K is regular, ``ridge`` with ``EPSILON`` where it is not, ``qz`` for a general solver
+    that does not notice.
+    """
+
+    kpca: tuple[FloatArray, FloatArray]
+    kernel: tuple[FloatArray, FloatArray]
+    condition: float
+    method: str
+
+    @property
+    def disagreement(self) -> float:
+        """Largest difference of learned squared distances between test and training samples, over their largest."""
+        first, second = (squared_distances(test, train) for train, test in (self.kpca, self.kernel))
+        return float(np.abs(first - second).max() / max(first.max(), second.max()))
+
+    def predictions(self, train_labels: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the test samples' labels by 1-NN, KPCA trick first."""
+        first, second = (
+            predict_by_neighbours(squared_distances(test, train), train_labels).astype(np.intp)
+            for train, test in (self.kpca, self.kernel)
+        )
+        return first, second
+
+    def accuracies(self, halves: Halves) -> tuple[float, float]:
+        """Return 1-NN accuracies, KPCA trick first."""
+        first, second = (float(np.mean(one == halves.test_labels)) for one in self.predictions(halves.train_labels))
+        return first, second
+
+
+def draw_halves(dataset: Dataset, n_train: int, *axes: object) -> Halves:
+    """Return ``n_train`` samples to learn from and all others, drawn by ``axes``.
+
+    Equal samples would make every kernel singular: of those to learn from the first is kept.
+    """
+    order = rng_of("kpca figures", dataset.name, n_train, *axes).permutation(len(dataset.labels))
+    chosen, rest = order[:n_train], order[n_train:]
+    kept = chosen[np.sort(np.unique(dataset.features[chosen], axis=0, return_index=True)[1])]
+    return Halves(dataset.features[kept], dataset.labels[kept], dataset.features[rest], dataset.labels[rest])
+
+
+def solve_both(
+    gram: FloatArray, cross: FloatArray, codes: IntArray, k: int, n_components: int | None
+) -> Iterator[Tricks]:
+    """Yield KDNE by the KPCA trick beside the kernel trick, exact or with a ridge, and by QZ.
+
+    ``gram`` is n x n, ``cross`` m x n. ``n_components`` leading directions, or as many as the KPCA trick finds negative
+    eigenvalues.
+    """
+    primal = fit_in_coordinates(DNE(k, n_components), gram, codes)
+    kpca = (primal.transform_gram(gram), primal.transform_gram(cross))
+    count, condition = kpca[0].shape[1], float(np.linalg.cond(gram))
+    try:
+        duals = {EXACT: kdne(gram, codes, k, n_components=count).dual}
+    except InputError:
+        duals = {RIDGE: kdne(gram, codes, k, epsilon=EPSILON, n_components=count).dual}
+    duals[QZ] = by_qz(gram, codes, k, count)
+    for method, dual in duals.items():
+        yield Tricks(kpca, (gram @ dual, cross @ dual), condition, method)
+
+
+def by_qz(gram: FloatArray, codes: IntArray, k: int, count: int) -> FloatArray:
+    """Return dual variables from a general solver that does not notice singularity, scaled to u'Ku = 1."""
+    form = gram @ (0.5 * laplacian(dne_weights(kernel_distances(gram), codes, k))) @ gram
+    with np.errstate(all="ignore"):
+        values, vectors = eig(form, gram)
+    real = np.where(np.isfinite(values.real), values.real, np.inf)
+    chosen = vectors[:, np.argsort(real)[:count]].real
+    # Vectors that K takes to zero cannot be scaled; they stay small.
+    lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", chosen, gram @ chosen), 1e-16 * np.linalg.norm(gram)))
+    dual: FloatArray = chosen / lengths
+    return dual
+
 
 _Value = TypeVar("_Value")
 Key = tuple[str, float, str]
@@ -47,6 +151,7 @@ KPCA, KERNEL = "kpca", "kernel"
 # Of Figure 2, the degrees that are compared; of Figure 3, the setting.
 _DEGREES = (1, 2)
 _PLANE_SIGMA, _PLANE_DIRECTIONS = 1.0, 2
+_PLANE_KEYS: list[Key] = [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
 # Of Figures 4 and 5: the lists of what is varied, the setting where another one is, and the Gaussians, which are ours.
 VARIED = ("degrees", "sizes", "neighbours")
 _DEGREE, _K = 2, 3
@@ -63,6 +168,11 @@ class Setting:
     k: int
     kernel: AnyKernel
 
+    @property
+    def keys(self) -> list[Key]:
+        """The keys of its rows."""
+        return [(self.varied, float(self.value), series) for series in (KPCA, KERNEL, QZ)]
+
 
 def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]:
     """Return the settings of Figure 4 or 5.
@@ -77,19 +187,17 @@ def settings_of(definition: Mapping[str, Any], n_features: int) -> list[Setting]
     return settings + [Setting("sigma", sigma, most, _K, scaled_gaussian(sigma, n_features)) for sigma in sigmas]
 
 
-def leading_keys(learners: Sequence[str]) -> list[Key]:
-    """Return the keys of the rows of Figure 2."""
-    return [("degree", float(degree), learner) for learner in learners for degree in _DEGREES]
+def keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
+    """Return the keys of the rows of a figure."""
+    if definition["figure"] == 2:
+        return [key for learner in definition["learners"] for key in _leading_keys(learner)]
+    if definition["figure"] == 3:
+        return _PLANE_KEYS
+    return [key for setting in settings_of(definition, n_features) for key in setting.keys]
 
 
-def plane_keys() -> list[Key]:
-    """Return the keys of the rows of Figure 3."""
-    return [("sigma", _PLANE_SIGMA, series) for series in (KPCA, KERNEL)]
-
-
-def setting_keys(settings: Sequence[Setting]) -> list[Key]:
-    """Return the keys of the rows of Figures 4 and 5."""
-    return [(one.varied, float(one.value), series) for one in settings for series in (KPCA, KERNEL, QZ)]
+def _leading_keys(learner: str) -> list[Key]:
+    return [("degree", float(degree), learner) for degree in _DEGREES]
 
 
 def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
@@ -98,7 +206,7 @@ def run_leading(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Ru
     referee.save("features", dataset.features[n_train:])
     referee.save("labels", labels[n_train:])
     for learner in batch.definition["learners"]:
-        keys = leading_keys([learner])
+        keys = _leading_keys(learner)
         both = _attempt(partial(leading_of, dataset.features, labels, n_train, learner), referee)
         if isinstance(both, Exception):
             yield from _failed(keys, both)
@@ -118,28 +226,21 @@ def leading_of(features: FloatArray, labels: IntArray, n_train: int, learner: st
     for degree in _DEGREES:
         fitted = KPCATrick(Polynomial(degree), build_learner(learner)).fit(train, labels[:n_train])
         mapped, mapped_test = fitted.transform(train), fitted.transform(test)
-        direction = leading_direction(learner, mapped)
+        # DNE orders its directions; for others the leading one has most variance, which the metric has stretched.
+        direction = np.eye(mapped.shape[1])[0]
+        if learner != "dne":
+            direction = np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0]
         line, test_line = mapped @ direction, mapped_test @ direction
         predicted = predict_by_neighbours(squared_distances(test_line[:, None], line[:, None]), labels[:n_train])
         found.append((test_line / test_line.std(), float(np.mean(predicted == labels[n_train:]))))
     return found
 
 
-def leading_direction(learner: str, mapped: FloatArray) -> FloatArray:
-    """Return the learner's leading direction among coordinates of mapped training samples.
-
-    DNE orders its directions; for the others it is the one of most variance, which the metric has stretched.
-    """
-    if learner == "dne":
-        return np.asarray(np.eye(mapped.shape[1])[0])
-    return np.asarray(np.linalg.svd(mapped - mapped.mean(axis=0), full_matrices=False)[2][0])
-
-
 def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 3."""
     planes = _attempt(lambda: planes_of(dataset, batch.definition["n_train"], batch.seed), referee)
     if isinstance(planes, Exception):
-        yield from _failed(plane_keys(), planes)
+        yield from _failed(_PLANE_KEYS, planes)
         return
     halves, tricks, predictions = planes
     referee.save("labels", halves.test_labels)
@@ -147,8 +248,7 @@ def run_planes(batch: Batch, dataset: Dataset, referee: Referee) -> Iterator[Run
         referee.save(f"train_{series}", train)
         referee.save(f"test_{series}", test)
         referee.save(f"predictions_{series}", predicted)
-    for key, columns in zip(plane_keys(), _columns(halves, tricks, _K), strict=True):
-        yield _converged(key, columns)
+    yield from map(_converged, _PLANE_KEYS, _columns(halves, tricks, _K))
 
 
 def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks, tuple[IntArray, IntArray]]:
@@ -162,7 +262,7 @@ def planes_of(dataset: Dataset, n_train: int, seed: int) -> tuple[Halves, Tricks
 def run_settings(batch: Batch, dataset: Dataset, number: int, referee: Referee) -> Iterator[RunResult]:
     """Yield the rows of Figure 4 or 5 for draw ``number``, setting by setting."""
     for setting in settings_of(batch.definition, dataset.features.shape[1]):
-        keys = setting_keys([setting])
+        keys = setting.keys
         solved = _attempt(partial(tricks_of, dataset, setting, number, batch.seed), referee)
         if isinstance(solved, Exception):
             yield from _failed(keys, solved)

@@ -16,21 +16,10 @@ from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.referee import Referee
 from kdrbench.suite.engine.run import RunResult
 from kdrbench.suite.engine.system import DATA, FINDINGS, Cell, Config, Report, System
-from kdrbench.suite.systems.kpca_figures.run import (
-    VARIED,
-    Key,
-    leading_keys,
-    plane_keys,
-    run_leading,
-    run_planes,
-    run_settings,
-    setting_keys,
-    settings_of,
-)
-from kdrbench.suite.systems.kpca_trick.config import check_names, check_training, value_for
+from kdrbench.suite.systems.kpca_figures.run import VARIED, keys_of, run_leading, run_planes, run_settings
+from kdrbench.suite.systems.kpca_trick.system import check_names, check_training, value_for
 from kdrbench.suite.systems.schemas import DEFAULT, by_dataset, integer, list_of
 
-_RUN = "kdrbench.suite.systems.kpca_figures.run"
 # Seconds of one row, over n^3.
 _ROW_S = 1e-8
 # The data sets of Figure 2, whose first samples are as random as the others.
@@ -98,7 +87,17 @@ class KPCAFiguresSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        figure, sizes = experiment["figure"], "sizes" if "sizes" in experiment else "training"
+        for key, figures in _NEEDED.items():
+            if (key in experiment) != (figure in figures):
+                uses = "does not use" if key in experiment else "needs"
+                raise ConfigError(f"{place}.figure is {figure}, which {uses} the key {key!r}")
+        if figure == LEADING:
+            check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
+        check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
+        for dataset in experiment["datasets"]:
+            check_training(place, registry[dataset], training_of(experiment, dataset), sizes)
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the figure of an experiment."""
@@ -115,13 +114,13 @@ class KPCAFiguresSystem(System):
             n_train = training_of(experiment, dataset)
             if "training" in experiment:
                 definition["n_train"] = n_train
-            rows = _keys_of(definition, registry[dataset].n_features)
+            rows = keys_of(definition, registry[dataset].n_features)
             yield Cell(
                 dataset=dataset,
                 names=(),
                 definition=definition,
                 n_runs=experiment.get("draws", 1),
-                run_s=_seconds_of_a_run(n_train, len(rows)),
+                run_s=_ROW_S * len(rows) * n_train**3,
                 components=(f"figure/{experiment['figure']}", *learners),
                 rows=tuple(rows),
             )
@@ -139,41 +138,8 @@ class KPCAFiguresSystem(System):
         return {"figure": batch.definition["figure"]}
 
 
-def _keys_of(definition: Mapping[str, Any], n_features: int) -> list[Key]:
-    figure = definition["figure"]
-    if figure == LEADING:
-        return leading_keys(definition["learners"])
-    if figure == PLANES:
-        return plane_keys()
-    return setting_keys(settings_of(definition, n_features))
-
-
-def _seconds_of_a_run(n_train: int, n_rows: int) -> float:
-    """Return about how long a draw takes: n^3 for each row."""
-    return float(_ROW_S * n_rows * n_train**3)
-
-
-def check_experiment(place: str, experiment: Config, config: Config) -> None:
-    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
-    figure, registry = experiment["figure"], registry_of(config)
-    for key, figures in _NEEDED.items():
-        if (key in experiment) != (figure in figures):
-            raise ConfigError(
-                f"{place}.figure is {figure}, which {'does not use' if key in experiment else 'needs'} the key {key!r}"
-            )
-    if figure == LEADING:
-        check_names(f"{place}.datasets", "data set of Figure 2", experiment["datasets"], MADE_SETS)
-    check_names(f"{place}.training", "data set", experiment.get("training", ()), [DEFAULT, *registry])
-    for name in experiment["datasets"]:
-        check_training(place, registry[name], training_of(experiment, name), _key_of_sizes(experiment))
-
-
 def training_of(experiment: Config, dataset: str) -> int:
     """Return the number of training samples of a data set, the most of them where they vary."""
     if "sizes" in experiment:
         return int(max(experiment["sizes"]))
     return int(value_for(experiment["training"], dataset))
-
-
-def _key_of_sizes(experiment: Config) -> str:
-    return "sizes" if "sizes" in experiment else "training"

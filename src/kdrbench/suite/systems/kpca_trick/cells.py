@@ -16,8 +16,8 @@ from kdrbench.suite.reports.tables.labels import dataset_label, learner_name
 from kdrbench.suite.reports.tables.numbers import share
 from kdrbench.suite.reports.tables.published_numbers import PublishedNumber, find_published, published_numbers
 from kdrbench.suite.reports.tables.verdicts import Compared
-from kdrbench.suite.systems.kpca_trick.config import TABLES as TABLES
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS
+from kdrbench.suite.systems.kpca_trick.system import TABLES as TABLES
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,29 +84,25 @@ def kpca_cells(runs: pd.DataFrame, config: Config | None = None) -> dict[tuple[s
     ``config`` defines the experiment, which may depart from the paper's protocol.
     """
     experiment = config["experiments"][str(runs["experiment"].iloc[0])] if config and len(runs) else {}
-    groups = runs.groupby(["dataset", "learner", "variant"], sort=False)
-    return {
-        (str(dataset), str(learner), str(variant)): replace(
-            _cell(str(dataset), str(learner), str(variant), group),
-            departure=departure(experiment, config or {}, str(dataset)),
-        )
-        for (dataset, learner, variant), group in groups
-    }
+    cells = {}
+    for names, group in runs.groupby(["dataset", "learner", "variant"], sort=False):
+        axes = str(names[0]), str(names[1]), str(names[2])
+        cells[axes] = replace(_cell(*axes, group), departure=departure(experiment, config or {}, axes[0]))
+    return cells
 
 
 def _cell(dataset: str, learner: str, variant: str, group: pd.DataFrame) -> KpcaCell:
     tried = [json.loads(text) for text in group["test_selected"].dropna()]
     # The mean over splits of each kernel, then the best of these.
     selected = float(np.mean(tried, axis=0).max()) if tried and len(tried) == len(group) else None
-    cell, printed = (
-        summarise("quality", group, "accuracy", share, unit="splits"),
-        find_printed(dataset, learner, variant),
-    )
+    cell = summarise("quality", group, "accuracy", share, unit="splits")
     cell = cell if cell.counted else replace(cell, text=str(group["status"].iloc[0]).replace("_", " "))
     # Random splits are drawn independently.
     error = cell.std / (cell.counted - 1) ** 0.5 if cell.std is not None and cell.counted > 1 else None
     axes = {"dataset": dataset, "learner": learner, "variant": variant}
-    return KpcaCell(ours=cell, published=printed, error=error, **axes, test_selected=selected)
+    return KpcaCell(
+        ours=cell, published=find_printed(dataset, learner, variant), error=error, **axes, test_selected=selected
+    )
 
 
 def win_draw_lose(pairs: list[tuple[float | None, float | None]]) -> str:

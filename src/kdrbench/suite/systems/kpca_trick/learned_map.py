@@ -50,12 +50,12 @@ class LearnedMap:
 
     def check(self, n_train: int, n_features: int, n_candidates: int) -> None:
         """Raise ``InputError`` unless these are finite arrays whose shapes belong together."""
-        rows, columns = (n_train, _columns(self.vectors)) if self.weights.size else (0, n_features)
-        expected = {
-            "weights": (n_candidates if self.weights.size else 0,),
-            "vectors": (rows, columns if self.weights.size else 0),
-            "projection": (columns, max(1, _columns(self.projection))),
-        }
+        n_directions = max(1, self.projection.shape[-1]) if self.projection.ndim == 2 else 1
+        expected: dict[str, tuple[int, ...]] = {"weights": (0,), "vectors": (0, 0)}
+        if self.weights.size:
+            n_features = self.vectors.shape[1] if self.vectors.ndim == 2 else 0
+            expected = {"weights": (n_candidates,), "vectors": (n_train, n_features)}
+        expected["projection"] = (n_features, n_directions)
         for name, shape in expected.items():
             array = getattr(self, name)
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
@@ -65,10 +65,6 @@ class LearnedMap:
 def name_of(batch: Batch, key: tuple[Any, ...], number: int) -> str:
     """Return under which name a run leaves the map of a row: that of its kernel is 0, those of candidates follow."""
     return f"{batch.rows.index(key)}_{number}"
-
-
-def _columns(array: FloatArray) -> int:
-    return int(array.shape[1]) if array.ndim == 2 else 0
 
 
 def weights_of(kernel: AnyKernel, candidates: Sequence[AnyKernel]) -> FloatArray:

@@ -9,92 +9,106 @@ Source: Chatpatanasiri et al., Neurocomputing 73, 2010, section 5.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kdrbench.errors import error_text
+from kdrbench.datasets import Dataset
+from kdrbench.errors import InputError, error_text
 from kdrbench.metric_learning import AnyKernel, aligned_kernel, best_of, build_learner, learn_map, stratified_folds
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.metric_learning.selection import Part, fold_parts
-from kdrbench.status import Status
+from kdrbench.status import BY_METHODS, Status
 from kdrbench.suite.engine.batch import Batch
 from kdrbench.suite.engine.referee import Referee, Seconds
-from kdrbench.suite.engine.run import RunResult
+from kdrbench.suite.engine.run import Results, RunResult, failed_to_score
+from kdrbench.suite.engine.run_files import RunFiles
 from kdrbench.suite.engine.seeds import rng_of
-from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, name_of, weights_of
-from kdrbench.suite.systems.kpca_trick.split import Coordinates, SampleSplit, candidates_of, kernel_in_words
+from kdrbench.suite.systems.kpca_trick.learned_map import LearnedMap, accuracy_of, name_of, weights_of
+from kdrbench.suite.systems.kpca_trick.split import (
+    Coordinates,
+    SampleSplit,
+    candidates_of,
+    draw_split,
+    kernel_in_words,
+)
 
 _NO_TIME = Seconds()
+# The result of a method, without its accuracy, and what it learned: with its kernel, and with each candidate if asked.
+Learned = tuple[RunResult, list[LearnedMap]]
 
 
 @dataclass(frozen=True)
-class SplitDefinition:
-    """What the configuration decides about the splits of a data set.
+class SplitRun:
+    """Split ``number`` of a data set, with the candidate kernels."""
 
-    Each is ``n_train`` samples drawn at random to learn from, all others to test. ``candidates`` are the kernels that
-    the variants choose from, ``n_folds`` those of the cross validation. With ``test_selected``, rows hold the test
-    accuracy of every candidate.
-    """
+    batch: Batch
+    number: int
+    split: SampleSplit
+    candidates: Sequence[AnyKernel]
+    arrays: ClassVar[tuple[str, ...]] = ()
 
-    learners: Sequence[str]
-    variants: Sequence[str]
-    candidates: Mapping[str, Any]
-    n_train: int
-    n_folds: int
-    test_selected: bool
+    def run(self, referee: Referee) -> Iterator[RunResult]:
+        """Yield the result of each method as it ends, without accuracy, and leave what it has learned.
 
+        What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
+        """
+        rng = rng_of("kpca folds", self.batch.dataset, self.number, self.batch.seed)
+        folds = stratified_folds(self.split.train_codes, self.batch.definition["n_folds"], rng)
+        for result, maps in _Methods(self.batch.definition, self.split, folds, self.candidates, referee).results():
+            for place, learned in enumerate(maps):
+                learned.save(referee, name_of(self.batch, result.key, place))
+            yield result
 
-@dataclass(frozen=True)
-class MethodRow:
-    """One learner in one variant: ``tuning`` chose the kernel, ``learning`` made coordinates and map.
+    def judged(self, files: RunFiles, results: Results) -> Results:
+        """Return the results with the accuracies of what was learned, whose arrays are removed.
 
-    ``learned`` is what came out, and with it what the learner learns with each candidate if that is asked for;
-    ``message`` says why there is nothing.
-    """
+        The seconds of mapping and classifying test samples are added to those of learning.
+        """
+        return {key: self._judged(files, result) for key, result in results.items()}
 
-    learner: str
-    variant: str
-    learned: tuple[LearnedMap, ...] = ()
-    tuning: Seconds = _NO_TIME
-    learning: Seconds = _NO_TIME
-    kernel: str = ""
-    message: str = ""
+    def _judged(self, files: RunFiles, result: RunResult) -> RunResult:
+        # A run says nothing of its own accuracy.
+        columns: dict[str, Any] = {**result.columns, "accuracy": None, "test_selected": ""}
+        if result.status not in BY_METHODS:
+            return replace(result, columns=columns)
+        try:
+            n_tried = self.batch.definition["test_selected"] and result.key[1] == "cross_validated"
+            maps = [
+                LearnedMap.take(files, name_of(self.batch, result.key, place))
+                for place in range(1 + n_tried * len(self.candidates))
+            ]
+            (accuracy, spent), *tried = [accuracy_of(learned, self.split, self.candidates) for learned in maps]
+        except InputError as error:
+            return failed_to_score({result.key: result}, error)[result.key]
+        columns["accuracy"] = accuracy
+        if tried:
+            columns["test_selected"] = json.dumps([of_candidate for of_candidate, _ in tried])
+        for clock, seconds in (("wall", spent.wall_s), ("cpu", spent.cpu_s)):
+            columns[f"learning_{clock}_s"] = (columns.get(f"learning_{clock}_s") or 0.0) + seconds
+        time_s, cpu_s = (result.time_s or 0.0) + spent.wall_s, (result.cpu_s or 0.0) + spent.cpu_s
+        return replace(result, time_s=time_s, cpu_s=cpu_s, columns=columns)
+
+    def score(self, files: RunFiles) -> Mapping[str, Any]:
+        """Return the sizes of the split; the bench's own work in a run takes no time to speak of."""
+        return {**self.sizes, "evaluation_s": 0.0}
 
     @property
-    def result(self) -> RunResult:
-        """What the run hands over."""
-        key, kernel = (self.learner, self.variant), {"kernel": self.kernel}
-        if self.message:
-            return RunResult(Status.FAILED, self.message, columns=kernel, key=key)
-        total = self.tuning.plus(self.learning)
-        columns = {
-            "tuning_cpu_s": self.tuning.cpu_s,
-            "tuning_wall_s": self.tuning.wall_s,
-            "learning_cpu_s": self.learning.cpu_s,
-            "learning_wall_s": self.learning.wall_s,
-            "n_coordinates": len(self.learned[0].projection) if self.learned else None,
-        }
-        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, kernel | columns, key)
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the split, as columns of a record."""
+        n_train, n_features = self.split.train.shape
+        n_folds = self.batch.definition["n_folds"]
+        return {"n_train": n_train, "n_test": len(self.split.test), "n_features": n_features, "n_folds": n_folds}
 
 
-def run_split(batch: Batch, split: SampleSplit, number: int, referee: Referee) -> Iterator[RunResult]:
-    """Yield the result of each method as it ends, without accuracy, and leave what it has learned.
-
-    What a method raises is its message. Raises what is no fault of a method: ``ImportError`` and ``MemoryError``.
-    """
-    definition = SplitDefinition(**batch.definition)
-    rng = rng_of("kpca folds", batch.dataset, number, batch.seed)
-    folds = stratified_folds(split.train_codes, definition.n_folds, rng)
-    candidates = candidates_of(definition.candidates, split.train.shape[1])
-    for row in _Methods(definition, split, folds, candidates, referee).rows():
-        result = row.result
-        for number, learned in enumerate(row.learned):
-            learned.save(referee, name_of(batch, result.key, number))
-        yield result
+def make_split_run(batch: Batch, dataset: Dataset, number: int) -> SplitRun:
+    """Return the run of split ``number``."""
+    candidates = candidates_of(batch.definition["candidates"], dataset.features.shape[1])
+    return SplitRun(batch, number, draw_split(dataset, number, batch.definition["n_train"], batch.seed), candidates)
 
 
 @dataclass
@@ -123,50 +137,43 @@ class _Trial:
 class _Methods:
     """All methods on one split; coordinates of a kernel are computed once, with the seconds that took."""
 
-    definition: SplitDefinition
+    definition: Mapping[str, Any]
     split: SampleSplit
     folds: IntArray
     candidates: Sequence[AnyKernel]
     referee: Referee
     _coordinates: dict[AnyKernel, tuple[Coordinates, Seconds]] = field(default_factory=dict)
 
-    def rows(self) -> Iterator[MethodRow]:
-        variants = self.definition.variants
-        if "plain" in variants:
-            for row in self._of("plain"):
-                yield self._learned(row, None)
+    def results(self) -> Iterator[Learned]:
+        if "plain" in self.definition["variants"]:
+            for learner in self.definition["learners"]:
+                yield self._learned((learner, "plain"), None)
         for variant in ("aligned", "centred"):
-            if variant in variants:
+            if variant in self.definition["variants"]:
                 yield from self._aligned(variant)
-        if "cross_validated" in variants:
+        if "cross_validated" in self.definition["variants"]:
             yield from self._cross_validated()
 
-    def _of(self, variant: str) -> list[MethodRow]:
-        return [MethodRow(learner, variant) for learner in self.definition.learners]
-
-    def _aligned(self, variant: str) -> Iterator[MethodRow]:
-        split, rows = self.split, self._of(variant)
+    def _aligned(self, variant: str) -> Iterator[Learned]:
+        split, keys = self.split, [(learner, variant) for learner in self.definition["learners"]]
         align = partial(aligned_kernel, self.candidates, split.pairs, split.train_codes, centred=variant == "centred")  # type: ignore[arg-type]
         try:
             (kernel, _), spent = self.referee.timed(align)
         except Exception as error:
-            yield from (_failed(row, error) for row in rows)
+            yield from (_failed(key, error) for key in keys)
             return
-        for row in rows:
-            chosen = replace(row, kernel=kernel_in_words(kernel, split.pairs.n_features), tuning=spent)
-            yield self._learned(chosen, kernel)
+        yield from (self._learned(key, kernel, spent) for key in keys)
 
-    def _cross_validated(self) -> Iterator[MethodRow]:
-        rows = self._of("cross_validated")
-        trials = [_Trial(row.learner) for row in rows]
+    def _cross_validated(self) -> Iterator[Learned]:
+        trials = {(learner, "cross_validated"): _Trial(learner) for learner in self.definition["learners"]}
         try:
             for kernel in self.candidates:
-                self._try(kernel, trials)
+                self._try(kernel, list(trials.values()))
         except Exception as error:
-            yield from (_failed(row, error) for row in rows)
+            yield from (_failed(key, error) for key in trials)
             return
-        for row, trial in zip(rows, trials, strict=True):
-            yield self._chosen(row, trial)
+        for key, trial in trials.items():
+            yield self._chosen(key, trial)
 
     def _try(self, kernel: AnyKernel, trials: Sequence[_Trial]) -> None:
         """Let all trials score a kernel on each fold; raises what its coordinates raise."""
@@ -180,48 +187,51 @@ class _Methods:
             for trial in trials:
                 trial.score(part, shared, self.referee)
 
-    def _chosen(self, row: MethodRow, trial: _Trial) -> MethodRow:
+    def _chosen(self, key: tuple[str, str], trial: _Trial) -> Learned:
         if trial.error is not None:
-            return _failed(row, trial.error)
-        kernel = self.candidates[best_of(np.array(trial.accuracies))]
-        row = replace(row, kernel=kernel_in_words(kernel, self.split.pairs.n_features), tuning=trial.spent)
-        row = self._learned(row, kernel)
-        if not self.definition.test_selected or not row.learned:
-            return row
+            return _failed(key, trial.error)
+        result, maps = self._learned(key, self.candidates[best_of(np.array(trial.accuracies))], trial.spent)
+        if not self.definition["test_selected"] or not maps:
+            return result, maps
         try:
             # The run's limit counts these seconds, the method's times do not.
-            tried = [self._learn(row.learner, one)[0] for one in self.candidates]
+            return result, [*maps, *(self._learn(trial.learner, kernel)[0] for kernel in self.candidates)]
         except Exception as error:
-            return _failed(row, error)
-        return replace(row, learned=(*row.learned, *tried))
+            return _failed(key, error, result.columns["kernel"])
 
-    def _learned(self, row: MethodRow, kernel: AnyKernel | None) -> MethodRow:
-        """Return the row with what is learned, and the seconds of coordinates and learning."""
+    def _learned(self, key: tuple[str, str], kernel: AnyKernel | None, tuning: Seconds = _NO_TIME) -> Learned:
+        """Learn with a kernel that took the seconds of ``tuning`` to choose, or without one."""
+        words = "" if kernel is None else kernel_in_words(kernel, self.split.pairs.n_features)
         try:
-            learned, spent = self._learn(row.learner, kernel)
+            learned, learning = self._learn(key[0], kernel)
         except Exception as error:
-            return _failed(row, error)
-        return replace(row, learned=(learned,), learning=spent)
+            return _failed(key, error, words)
+        total = tuning.plus(learning)
+        columns = {
+            "kernel": words,
+            "tuning_cpu_s": tuning.cpu_s,
+            "tuning_wall_s": tuning.wall_s,
+            "learning_cpu_s": learning.cpu_s,
+            "learning_wall_s": learning.wall_s,
+            "n_coordinates": len(learned.projection),
+        }
+        return RunResult(Status.CONVERGED, "", total.wall_s, total.cpu_s, columns, key), [learned]
 
     def _learn(self, learner: str, kernel: AnyKernel | None) -> tuple[LearnedMap, Seconds]:
         """Learn in the coordinates of a kernel, or on the samples as they are."""
         features, vectors, prepared = self.split.train, np.empty((0, 0)), _NO_TIME
         if kernel is not None:
-            (features, vectors), prepared = self._coordinates_of(kernel)
+            if kernel not in self._coordinates:
+                self._coordinates[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
+            (features, vectors), prepared = self._coordinates[kernel]
         codes = self.split.train_codes
         projection, spent = self.referee.timed(lambda: learn_map(build_learner(learner), features, codes))
         weights = np.empty(0) if kernel is None else weights_of(kernel, self.candidates)
         return LearnedMap(weights, vectors, projection), prepared.plus(spent)
 
-    def _coordinates_of(self, kernel: AnyKernel) -> tuple[Coordinates, Seconds]:
-        """Return the training samples in the coordinates of the kernel, computed once, and the seconds that took."""
-        if kernel not in self._coordinates:
-            self._coordinates[kernel] = self.referee.timed(lambda: self.split.coordinates(kernel))
-        return self._coordinates[kernel]
 
-
-def _failed(row: MethodRow, error: Exception) -> MethodRow:
+def _failed(key: tuple[str, str], error: Exception, kernel: str = "") -> Learned:
     # A package that is missing is no result of a method.
     if isinstance(error, ImportError | MemoryError):
         raise error
-    return replace(row, learned=(), message=error_text(error))
+    return RunResult(Status.FAILED, error_text(error), columns={"kernel": kernel}, key=key), []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from kdrbench.suite.reports.tables.significance import (
 from kdrbench.suite.reports.tables.table import Column, Entry, Table, lay_out
 from kdrbench.suite.reports.tables.verdicts import Verdict
 from kdrbench.suite.systems.kpca_trick.cells import PLAIN, TABLES, KpcaCell, axes_of, kpca_cells, win_draw_lose
-from kdrbench.suite.systems.kpca_trick.config import VARIANTS, table_names
+from kdrbench.suite.systems.kpca_trick.system import VARIANTS, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,37 +82,24 @@ def differences_of(runs: pd.DataFrame, learner: str) -> dict[tuple[str, str], Di
     allows for overlapping training sets.
     """
     of_learner = runs[runs["learner"] == learner]
-    compared: list[tuple[str, str, np.ndarray, float, bool]] = []
+    compared: list[Difference] = []
     for dataset, group in of_learner.groupby("dataset", sort=False):
         wide = group.pivot(index="run", columns="variant", values="accuracy")
-        test_share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
+        share = float(group["n_test"].iloc[0]) / float(group["n_train"].iloc[0])
         for variant in (name for name in VARIANTS if name != PLAIN and {name, PLAIN} <= set(wide.columns)):
             differences = wide[variant] - wide[PLAIN]
             known = differences.dropna().to_numpy(dtype=float)
             if known.size:
-                compared.append((str(dataset), variant, known, test_share, bool(differences.notna().all())))
-    # In units of rounding: shares of the same samples that differ by the same count are tied.
-    p_values = [signed_rank_p(np.round(difference, 12)) for _, _, difference, *_ in compared]
-    corrected = holm(p_values)
-    return {
-        (dataset, variant): Difference(
-            dataset,
-            learner,
-            variant,
-            len(difference),
-            float(difference.mean()),
-            p_values[place],
-            corrected[place],
-            corrected_t_p(difference, test_share),
-            *corrected_t_interval(difference, test_share),
-            complete,
-        )
-        for place, (dataset, variant, difference, test_share, complete) in enumerate(compared)
-    }
+                # In units of rounding: shares of the same samples that differ by the same count are tied.
+                p, mean = signed_rank_p(np.round(known, 12)), float(known.mean())
+                overlap = corrected_t_p(known, share), *corrected_t_interval(known, share)
+                axes, complete = (str(dataset), learner, variant), bool(differences.notna().all())
+                compared.append(Difference(*axes, len(known), mean, p, p, *overlap, complete))
+    corrected = zip(compared, holm([one.p for one in compared]), strict=True)
+    return {(one.dataset, one.variant): replace(one, p_holm=p) for one, p in corrected}
 
 
-def p_entry(one: Difference | None) -> Entry:
-    """Return the corrected p of a comparison, as tables of accuracies print it."""
+def _p_entry(one: Difference | None) -> Entry:
     if one is None:
         return Entry(NO_CELL)
     text = "< 0.001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}"
@@ -199,25 +186,22 @@ def accuracy_table(table: str, cells: Cells, learner: str, differences: dict[tup
         [
             Entry(dataset_label(dataset)),
             *(entry for variant in printed for entry in _three(cells, differences, dataset, learner, variant)),
-            *(p_entry(differences.get((dataset, variant))) for variant in tested),
+            *(_p_entry(differences.get((dataset, variant))) for variant in tested),
             *(values.get(dataset, Entry(NO_CELL)) for values in extra.values()),
         ]
         for dataset in datasets
     ]
-    empty = len(tested) + len(extra)
-
-    def significant(variant: str) -> tuple[str, str]:
+    counts, significant = [Entry("Win/draw/lose")], [Entry("The same, significant")]
+    for variant in printed:
         signs = [(float(one.significant), 0.0) for one in differences.values() if one.variant == variant]
-        return "", win_draw_lose([*signs])
-
-    summary = [
-        _summary_line("Win/draw/lose", printed, empty, lambda variant: _by_means(cells, datasets, learner, variant)),
-        _summary_line("The same, significant", printed, empty, significant),
-    ]
+        ours = win_draw_lose([*signs]) if variant != PLAIN else ""
+        significant += [Entry(""), Entry(ours), Entry("")]
+        counts += [*(_by_means(cells, datasets, learner, variant) if variant != PLAIN else [Entry("")] * 2), Entry("")]
+    empty = [Entry("")] * (len(tested) + len(extra))
     place = f" (KPCA trick, Table {TABLES[learner]})" if learner in TABLES else ""
     title = f"{learner.upper()} and its kernel versions: 1-NN accuracy{place}."
     notes = [*_notes(cells, learner), _verdicts(cells, learner)]
-    return Table(table, title, [*columns, *extra], [lines, summary], notes)
+    return Table(table, title, [*columns, *extra], [lines, [counts + empty, significant + empty]], notes)
 
 
 def _extra_columns(cells: Cells, learner: str, datasets: Sequence[str]) -> dict[str, dict[str, Entry]]:
@@ -257,25 +241,15 @@ def _ours(cell: KpcaCell) -> Entry:
     return Entry(ours.text, ours.mean, ours.std, detail=detail, axes=cell.axes)
 
 
-def _summary_line(
-    title: str, printed: Sequence[str], empty: int, count: Callable[[str], tuple[str, str]]
-) -> list[Entry]:
-    line = [Entry(title)]
-    for variant in printed:
-        paper, ours = count(variant) if variant != PLAIN else ("", "")
-        line += [Entry(paper), Entry(ours), Entry("")]
-    return line + [Entry("")] * empty
-
-
-def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str) -> tuple[str, str]:
+def _by_means(cells: Cells, datasets: Sequence[str], learner: str, variant: str) -> list[Entry]:
     """Return wins, draws and losses against the plain learner by means of two digits, printed and ours."""
     both = [
         (cells[dataset, learner, variant], cells[dataset, learner, PLAIN])
         for dataset in datasets
         if {(dataset, learner, variant), (dataset, learner, PLAIN)} <= set(cells)
     ]
-    printed = win_draw_lose([(one.printed, other.printed) for one, other in both])
-    return printed, win_draw_lose([(one.rounded, other.rounded) for one, other in both])
+    pairs = [(one.printed, other.printed) for one, other in both], [(one.rounded, other.rounded) for one, other in both]
+    return [Entry(win_draw_lose(part)) for part in pairs]
 
 
 def _notes(cells: Cells, learner: str) -> list[str]:
@@ -310,16 +284,10 @@ def _verdicts(cells: Cells, learner: str) -> str:
 def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table:
     """Return seconds of choosing the kernel and of learning with it, a split, and summed over all splits."""
     methods = [(learner, variant) for learner in learners for variant in KERNELISED]
-    columns = ["Data set"]
-    for learner, variant in methods:
-        method = learner_name(learner, variant).upper()
-        columns += [f"{method}, choosing", f"{method}, learning"]
-    by_method = ["learner", "variant"]
-    lines = [
-        _times_line(str(dataset), dict(list(group.groupby(by_method))), methods)
-        for dataset, group in runs.groupby("dataset", sort=False)
-    ]
-    last = _times_line("", dict(list(runs.groupby(by_method))), methods)
+    names = [learner_name(*method).upper() for method in methods]
+    columns = ["Data set", *(f"{name}, {part}" for name in names for part in ("choosing", "learning"))]
+    lines = [_times_line(str(dataset), group, methods) for dataset, group in runs.groupby("dataset", sort=False)]
+    last = _times_line("", runs, methods)
     notes = [
         "Mean seconds of a split; the last line is their sum over all. A method is charged for all it would need "
         "alone: distances, kernels and coordinates that are shared count for every one."
@@ -328,13 +296,14 @@ def times_table(name: str, runs: pd.DataFrame, learners: Sequence[str]) -> Table
     return Table(name, title, [*columns, "Choosing, K / AK"], [lines, [last]], notes)
 
 
-def _times_line(dataset: str, runs: dict[Any, pd.DataFrame], methods: Sequence[tuple[str, str]]) -> list[Entry]:
+def _times_line(dataset: str, rows: pd.DataFrame, methods: Sequence[tuple[str, str]]) -> list[Entry]:
     """Return the seconds of each method, and the lowest and highest ratio of choosing by validation and alignment.
 
     They are means of a split, or without a data set sums over all.
     """
+    runs: dict[Any, pd.DataFrame] = dict(list(rows.groupby(["learner", "variant"])))
     cells = [_seconds(dataset, key, column, runs.get(key)) for key in methods for column in _SECONDS]
-    choosing = {key: _of_splits(dataset, rows[_CHOOSING]) for key, rows in runs.items()}
+    choosing = {key: _of_splits(dataset, of_method[_CHOOSING]) for key, of_method in runs.items()}
     ratios = [
         choosing[learner, "cross_validated"] / choosing[learner, "aligned"]
         for learner in dict.fromkeys(learner for learner, _ in methods)

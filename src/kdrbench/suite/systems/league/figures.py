@@ -10,9 +10,9 @@ import numpy as np
 from kdrbench.errors import counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.figures.chart import BLACK, Axis, Chart, Mark, Panel, Scale, Series, Symbol
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import bootstrap_mean_ranks, not_different
-from kdrbench.suite.systems.league.table_rows import League
+from kdrbench.suite.systems.league.system import JUDGES
+from kdrbench.suite.systems.league.table_rows import League, title_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Source
@@ -88,7 +88,6 @@ def _ranks(league: League, drawn: Sequence[int], judge: str) -> Panel:
 
 
 def _cost(league: League, drawn: Sequence[int], judge: str) -> Panel:
-    """Return the mean score of each method against the seconds of its median fit."""
     means = np.nan_to_num(league.scores[judge].means, nan=0.0).mean(axis=0)
     seconds = {place: league.median_s(league.methods[place]) for place in drawn}
     series = [
@@ -114,23 +113,21 @@ def _stability(league: League, drawn: Sequence[int], count: int) -> Panel:
 
 
 def _series(league: League, place: int, x: float, y: float, words: str | None = None) -> Series:
-    """Return the point of a method, in the method's colour and symbol."""
     method = league.methods[place]
     colour, symbol = STYLES[method]
-    return Series(league.title(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
+    return Series(title_of(method), [x], [y], Mark.POINTS, symbol, colour, words=[words] if words else None)
 
 
 def _point(
     league: League, place: int, interval: tuple[float, float, float], row: float, words: str
 ) -> tuple[Series, Series]:
-    """Return the point of a method in a row, and the line of its interval."""
     low, middle, high = interval
     point = _series(league, place, middle, row, words)
     return point, Series("interval", [low, high], [row, row], colour=point.colour, group=point.label)
 
 
 def _names(league: League, rows: dict[int, float]) -> dict[str, float]:
-    return {league.title(league.methods[place]): row for place, row in rows.items()}
+    return {title_of(league.methods[place]): row for place, row in rows.items()}
 
 
 def _rows(places: Sequence[int], values: Sequence[float] | FloatArray) -> dict[int, float]:

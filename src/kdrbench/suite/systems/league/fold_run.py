@@ -23,7 +23,7 @@ from kdrbench.suite.engine.run_files import RunFiles, take_array
 from kdrbench.suite.engine.seeds import rng_of, seed_of
 from kdrbench.suite.systems.league.judges import judge
 from kdrbench.suite.systems.league.protocol import Fold, fewer_rows, fitted, fold_of, projected, tune
-from kdrbench.suite.systems.league.rules import JUDGES, TUNED
+from kdrbench.suite.systems.league.system import JUDGES, TUNED
 
 _PARTS = ("train", "test")
 

@@ -20,7 +20,7 @@ from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.neighbours import IntArray
 from kdrbench.reduction.methods import ReducerEntry
 from kdrbench.suite.systems.league.judges import knn_accuracy, linear_accuracy
-from kdrbench.suite.systems.league.rules import INNER_FOLDS
+from kdrbench.suite.systems.league.system import INNER_FOLDS
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Projected rows (n x q and m x q), and the d x q matrix of a linear method, else ``None``."""
+    """Projected rows (n x q and m x q), and W (d x q) of a map x -> W'x + b that is not constant, else ``None``."""
 
     train: FloatArray
     test: FloatArray
@@ -77,7 +77,12 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
     best, chosen = -np.inf, {}
     for candidate in ({}, *ParameterGrid(entry.grid)):
         try:
-            score = float(np.mean([_inner_score(entry, part, n_components, seed, candidate) for part in parts]))
+            scores = []
+            for part in parts:
+                learned = learn(entry, part, n_components, seed, candidate)
+                rows = learned.train, part.train_codes, learned.test, part.test_codes
+                scores.append(0.5 * (knn_accuracy(*rows) + linear_accuracy(*rows)))
+            score = float(np.mean(scores))
         except (ImportError, MemoryError):
             raise
         except Exception:
@@ -85,12 +90,6 @@ def tune(entry: ReducerEntry, fold: Fold, n_components: int, seed: int) -> dict[
         if score > best:
             best, chosen = score, dict(candidate)
     return chosen
-
-
-def _inner_score(entry: ReducerEntry, part: Fold, n_components: int, seed: int, candidate: Mapping[str, Any]) -> float:
-    learned = learn(entry, part, n_components, seed, candidate)
-    rows = learned.train, part.train_codes, learned.test, part.test_codes
-    return 0.5 * (knn_accuracy(*rows) + linear_accuracy(*rows))
 
 
 def fitted(entry: ReducerEntry, fold: Fold, n_components: int, seed: int, parameters: Mapping[str, Any]) -> Any:
@@ -111,7 +110,10 @@ def projected(model: Any, fold: Fold, n_components: int) -> Learned:
     train, test = (np.asarray(model.transform(rows), dtype=float) for rows in (fold.train, fold.test))
     if train.ndim != 2 or not 1 <= train.shape[1] <= n_components:
         raise InputError(f"the method was asked for {n_components} components at most; it returned {train.shape}")
-    return Learned(train, test, projection_of(model, fold.train))
+    projection = linear_map(model, fold.train)
+    if projection is not None and (not np.isfinite(projection).all() or not np.linalg.matrix_rank(projection)):
+        projection = None
+    return Learned(train, test, projection)
 
 
 def learn(
@@ -119,11 +121,3 @@ def learn(
 ) -> Learned:
     """Fit a method to a fold and return what it projects the rows to."""
     return projected(fitted(entry, fold, n_components, seed, parameters or {}), fold, n_components)
-
-
-def projection_of(model: Any, features: FloatArray) -> FloatArray | None:
-    """Return W (d x q) of a map x -> W'x + b that is not constant; ``None`` for another map."""
-    projection = linear_map(model, features)
-    if projection is None or not np.isfinite(projection).all() or not np.linalg.matrix_rank(projection):
-        return None
-    return projection

@@ -1,5 +1,11 @@
 """The league as a system of the benchmark: cells are data sets with a method, runs outer folds, rows components.
 
+Methods play by one of two rules, as optimisation benchmarks have them:
+
+``fixed``   the published or default parameters of the method.
+``tuned``   the best of these and of the method's grid by an inner cross validation over the training rows. Candidates
+            are scored by the mean of both accuracies; their time counts as the method's.
+
 Methods and judges are imported by what needs them: scikit-learn takes a second to load, and every configuration is
 checked by all systems.
 """
@@ -24,9 +30,20 @@ from kdrbench.suite.engine.recomputed import Arrays, Recomputed, Row
 from kdrbench.suite.engine.record import Record
 from kdrbench.suite.engine.run import Run
 from kdrbench.suite.engine.system import FINDINGS, Cell, Config, Report, RunContext, System
-from kdrbench.suite.systems.league.rules import INNER_FOLDS, RULES, TUNED, TUNING, fixed_beside
 from kdrbench.suite.systems.schemas import NAMES, integer, list_of
 
+FIXED, TUNED = "fixed", "tuned"
+INNER_FOLDS = 3
+# Columns of the scores, each higher where the projection is better, with their names in sentences.
+JUDGES = {
+    "knn_accuracy": "k-NN accuracy",
+    "linear_accuracy": "linear accuracy",
+    "distance_correlation": "distance correlation",
+}
+# The table of a tuned league beside the league with default parameters.
+TUNING = "tuning"
+# Two leagues with the same values of the first two have the same folds.
+_SAME_FOLDS, _SHARED = ("folds", "most_rows"), ("datasets", "methods", "components")
 # Seconds of a fit to n rows of d features: some, and these over n^2 sqrt(d), by which some methods take longer.
 _FIT_S, _PAIRS_S = 1e-2, 2e-8
 _FACTORS = {"lmnn": 30.0, "kpca_trick": 60.0, "nca": 10.0, "kdr_polynomial": 10.0}
@@ -35,7 +52,7 @@ SCHEMA: Config = {
     "properties": {
         "methods": NAMES,
         "components": list_of(integer(), "numbers of components; of a data set those below its number of features"),
-        "rules": {"enum": list(RULES), "description": "default parameters, or tuned on the method's clock"},
+        "rules": {"enum": [FIXED, TUNED], "description": "default parameters, or tuned on the method's clock"},
         "folds": integer(2, "outer folds of a partition"),
         "repeats": integer(1, "how many partitions are drawn"),
         "most_rows": integer(20, "larger data sets are cut to about this size, each class alike; by default all rows"),
@@ -46,7 +63,6 @@ _TABLE = partial(
 )
 _MAKER = "kdrbench.suite.systems.league.figures:chart_of"
 _FIGURE = partial(_TABLE, shows="mean ranks, time and stability", maker=_MAKER, is_figure=True)
-_PARTS = ("duels", "sets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +115,24 @@ class LeagueSystem(System):
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
         place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
         check_methods(place, experiment["methods"])
-        for dataset in experiment["datasets"]:
-            _check_dataset(place, registry[dataset], experiment)
+        for entry in (registry[dataset] for dataset in experiment["datasets"]):
+            data_set = f"data set {entry.name!r}"
+            if entry.lacks:
+                raise ConfigError(f"{place}.datasets: {data_set} has no {entry.lacks}; the league needs them")
+            if not _components_of(experiment, entry):
+                raise ConfigError(
+                    f"{place}.components must hold a number below the {entry.n_features} features of {data_set}"
+                )
+            if experiment["folds"] > (smallest := min(entry.class_counts)):
+                raise ConfigError(
+                    f"{place}.folds is {experiment['folds']}; the smallest class of {data_set} has {smallest} samples, "
+                    "so it must be at most that"
+                )
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the tables of ranks, of its parts and of tuned beside default parameters, and the figure."""
         first = _TABLE(name, (name,), figures=(name,), summary="league" if name == "league_small" else "")
-        tables = [first, *(_TABLE(f"{name}_{part}", (name,)) for part in _PARTS)]
+        tables = [first, *(_TABLE(f"{name}_{part}", (name,)) for part in ("duels", "sets"))]
         if fixed := fixed_beside(config, name):
             maker = "kdrbench.suite.systems.league.tuning:page"
             tables.append(Report(f"{name}_{TUNING}", (name, fixed), TUNING, "tuned beside defaults", maker))
@@ -157,23 +184,7 @@ def _components_of(experiment: Config, entry: DatasetEntry) -> list[int]:
     return [count for count in experiment["components"] if count < entry.n_features]
 
 
-def _check_dataset(place: str, entry: DatasetEntry, experiment: Config) -> None:
-    if entry.lacks:
-        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no {entry.lacks}; the league needs them")
-    if not _components_of(experiment, entry):
-        raise ConfigError(
-            f"{place}.components must hold a number below the {entry.n_features} features of data set {entry.name!r}"
-        )
-    smallest = min(entry.class_counts)
-    if experiment["folds"] > smallest:
-        raise ConfigError(
-            f"{place}.folds is {experiment['folds']}; the smallest class of data set {entry.name!r} has {smallest} "
-            "samples, so it must be at most that"
-        )
-
-
 def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> float:
-    """Return about how long a method takes for one number of components, with its tuning."""
     from kdrbench.reduction.methods import METHODS
 
     n = min(entry.n_samples, experiment.get("most_rows", entry.n_samples)) * (1 - 1 / experiment["folds"])
@@ -181,3 +192,24 @@ def _seconds_of_a_fit(method: str, entry: DatasetEntry, experiment: Config) -> f
     if experiment["rules"] == TUNED and METHODS[method].grid:
         fits += INNER_FOLDS * (1 + prod(map(len, METHODS[method].grid.values())))
     return float(fits * (_FIT_S + _PAIRS_S * _FACTORS.get(method, 1.0) * n**2 * entry.n_features**0.5))
+
+
+def fixed_beside(config: Config, name: str) -> str | None:
+    """Return the first league with default parameters that is run on the folds of the tuned league ``name``.
+
+    ``None`` where there is none that shares a data set, a method and a number of components with it, or ``name`` is no
+    tuned league.
+    """
+    experiments: Config = config["experiments"]
+    tuned = experiments[name]
+    if tuned.get("rules") != TUNED:
+        return None
+    other: str
+    for other in config["run"]:
+        fixed = experiments[other]
+        if fixed.get("system") != "league":
+            continue
+        alike = fixed["rules"] == FIXED and all(fixed.get(key) == tuned.get(key) for key in _SAME_FOLDS)
+        if alike and all(set(fixed[key]) & set(tuned[key]) for key in _SHARED):
+            return other
+    return None

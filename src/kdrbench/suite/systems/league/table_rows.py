@@ -19,8 +19,8 @@ from kdrbench.errors import DamagedError, count_of, counted
 from kdrbench.kernels.family import FloatArray
 from kdrbench.suite.reports.records import read_arrays
 from kdrbench.suite.reports.tables.table import Entry, entries
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import LOSS, SIGNIFICANT, WIN, Scores, critical_difference, not_different
+from kdrbench.suite.systems.league.system import JUDGES
 
 # Whose wins the headlines count, InterpretableKDR first, and against whom.
 KERNEL_PROJECTIONS = ("kdr_gaussian", "kdr_polynomial", "kdr_combination", "kernel_discriminant", "kpca_trick")
@@ -55,12 +55,6 @@ class League:
     def places(self, *, controls: bool) -> list[int]:
         """Return the places of the controls, or of all others."""
         return [int(place) for place in np.flatnonzero(self.controls == controls)]
-
-    def title(self, method: str) -> str:
-        """Return a method's name as the page prints it."""
-        from kdrbench.reduction.methods import METHODS
-
-        return METHODS[method].title if method in METHODS else method
 
     def mean_ranks(self, judge: str) -> FloatArray:
         """Return the mean rank of each method over data sets."""
@@ -152,14 +146,21 @@ class League:
         return [name for name in RIVALS if name in self.methods]
 
 
+def title_of(method: str) -> str:
+    """Return a method's name as tables and figures print it."""
+    from kdrbench.reduction.methods import METHODS
+
+    return METHODS[method].title if method in METHODS else method
+
+
 def headlines(league: League) -> list[str]:
     """Return the sentence on each kernel projection by each accuracy, whatever it says."""
     if not league.rivals or not league.kernel_projections:
         return [f"No headline: it needs one of {', '.join(KERNEL_PROJECTIONS)} and one of {', '.join(RIVALS)}."]
-    rivals = [league.title(rival) for rival in league.rivals]
+    rivals = [title_of(rival) for rival in league.rivals]
     missing = [rival for rival in RIVALS if rival not in league.methods]
     sentences = [
-        headline(league.title(method), rivals, league.scores[judge].outcomes(method, league.rivals), JUDGES[judge])
+        headline(title_of(method), rivals, league.scores[judge].outcomes(method, league.rivals), JUDGES[judge])
         for method in league.kernel_projections
         for judge in ACCURACIES
     ]

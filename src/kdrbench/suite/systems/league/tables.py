@@ -21,7 +21,6 @@ from kdrbench.suite.reports.records import Config
 from kdrbench.suite.reports.tables.labels import NO_CELL, dataset_label
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, blocks_by, entries, measured
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import (
     NEITHER,
     SIGNIFICANT,
@@ -30,6 +29,7 @@ from kdrbench.suite.systems.league.scores import (
     friedman,
     wilcoxon_holm,
 )
+from kdrbench.suite.systems.league.system import JUDGES
 from kdrbench.suite.systems.league.table_rows import (
     ACCURACIES,
     KERNEL_PROJECTIONS,
@@ -37,6 +37,7 @@ from kdrbench.suite.systems.league.table_rows import (
     compared,
     headlines,
     leading_to,
+    title_of,
 )
 
 if TYPE_CHECKING:
@@ -78,12 +79,10 @@ def league_table(wanted: str, name: str, runs: pd.DataFrame, experiment: Config,
     league = League(runs, findings)
     if wanted == name:
         return _standings(name, league, experiment)
-    makers = {f"{name}_duels": _duels, f"{name}_sets": _sets}
-    return makers[wanted](wanted, league)
+    return (_duels if wanted == f"{name}_duels" else _sets)(wanted, league)
 
 
 def _standings(name: str, league: League, experiment: Config) -> Table:
-    """Return a row a method, the best first, controls below."""
     rng = np.random.default_rng(0)
     intervals = {judge: bootstrap_mean_ranks(league.scores[judge].mean_ranks, rng) for judge in JUDGES}
     letters = {judge: league.letters(judge) for judge in JUDGES}
@@ -95,7 +94,7 @@ def _standings(name: str, league: League, experiment: Config) -> Table:
             for judge in JUDGES
             for number in _standing(league, place, judge, intervals[judge][place], letters[judge][place])
         ]
-        row = [Entry(league.title(method)), *leading_to(method, [*numbers, *_costs(league, method)])]
+        row = [Entry(title_of(method)), *leading_to(method, [*numbers, *_costs(league, method)])]
         blocks[int(league.controls[place])].append(row)
     shared = ("rank", "95 %", "alike", "mean")
     last = ("Angle", "CPU time", "Lost cells")
@@ -110,7 +109,7 @@ def _standings(name: str, league: League, experiment: Config) -> Table:
 
 
 def _standing(league: League, place: int, judge: str, interval: FloatArray, letter: str) -> list[Entry]:
-    title, words, scores = league.title(league.methods[place]), JUDGES[judge], league.scores[judge]
+    title, words, scores = title_of(league.methods[place]), JUDGES[judge], league.scores[judge]
     (low, high), rank = interval, float(scores.mean_ranks[:, place].mean())
     # A lost cell counts as 0, so that losing the hard cells raises no mean.
     mean = float(np.nan_to_num(scores.means[:, place], nan=0.0).mean())
@@ -125,8 +124,7 @@ def _standing(league: League, place: int, judge: str, interval: FloatArray, lett
 
 
 def _costs(league: League, method: str) -> list[Entry]:
-    """Return stability, time and lost cells of a method."""
-    title, angle, seconds = league.title(method), league.median_angle(method), league.median_s(method)
+    title, angle, seconds = title_of(method), league.median_angle(method), league.median_s(method)
     lost, cells = league.scores["knn_accuracy"].n_lost(method), len(league.scores["knn_accuracy"].cells)
     of_angle = f"{title}: median over cells of the largest principal angle between two folds' projections, in degrees"
     n_runs = int(league.runs.loc[league.runs["method"] == method, "cpu_s"].notna().sum())
@@ -156,7 +154,7 @@ def controls_sentence(league: League) -> str:
     methods, controls = league.places(controls=False), league.places(controls=True)
     if not controls:
         return "There is no control."
-    titles = [league.title(method) for method in league.methods]
+    titles = [title_of(method) for method in league.methods]
     ahead = []
     for judge, words in JUDGES.items():
         ranks = league.mean_ranks(judge)
@@ -188,11 +186,11 @@ def _named(league: League, relation: str, holds: Callable[[tuple[int, int]], boo
     """Return for each control the methods for which ``holds`` is true of the pair of places, in words."""
     methods, words = league.places(controls=False), []
     for control in league.places(controls=True):
-        names = [league.title(league.methods[one]) for one in methods if holds((one, control))]
+        names = [title_of(league.methods[one]) for one in methods if holds((one, control))]
         if names:
             many = f"{len(names)} of {counted(len(methods), 'method')}"
             listed = joined(names) if len(names) <= _MOST_NAMES else many
-            words.append(f"{listed} {relation} {league.title(league.methods[control])}")
+            words.append(f"{listed} {relation} {title_of(league.methods[control])}")
     return "; ".join(words)
 
 
@@ -209,9 +207,9 @@ def _duels(name: str, league: League) -> Table:
                 effects = [duel.effect for duel in duels if np.isfinite(duel.effect)]
                 texts = [str(len(duels)), f"{np.mean([duel.difference for duel in duels]):+.3f}"]
                 texts.append(f"{np.median(effects):+.2f}" if effects else "-")
-                detail = f"{league.title(method)} less {league.title(rival)} by {JUDGES[judge]}"
+                detail = f"{title_of(method)} less {title_of(rival)} by {JUDGES[judge]}"
                 numbers = compared(texts, scores.outcomes(method, [rival]), corrected[pair], detail)
-                labels = entries([league.title(method), league.title(rival), JUDGES[judge]])
+                labels = entries([title_of(method), title_of(rival), JUDGES[judge]])
                 rows.append([*labels, *leading_to(method, numbers)])
     columns = ["Method", "Rival", "Judge", "Cells", "Mean difference", "Median effect", "Wins", "Losses", "p (Holm)"]
     return Table(name, "Kernel projections against their rivals", columns, [rows], [_DUELS], n_labels=3)
@@ -245,13 +243,13 @@ def _sets(name: str, league: League) -> Table:
     rows: list[tuple[str, list[Entry]]] = []
     for (dataset, method), found in shown.items():
         numbers = leading_to(method, [found.get(place, Entry(NO_CELL)) for place in places], dataset)
-        rows.append((dataset, [*entries([dataset_label(dataset), league.title(method)]), *numbers]))
+        rows.append((dataset, [*entries([dataset_label(dataset), title_of(method)]), *numbers]))
     return Table(
         name,
         "Accuracy by data set",
         ["Data", "Method", *(f"q = {count}" for _, count in places)],
         list(blocks_by(rows)),
-        [_SETS % league.title(reference)],
+        [_SETS % title_of(reference)],
         n_labels=2,
         groups=[[Group(JUDGES[judge], len(counts)) for judge in ACCURACIES]],
         listed=listed,

@@ -15,9 +15,9 @@ from kdrbench.status import Status
 from kdrbench.suite.reports.making import sections_of_runs
 from kdrbench.suite.reports.tables.numbers import duration
 from kdrbench.suite.reports.tables.table import Entry, Group, Table, measured
-from kdrbench.suite.systems.league.rules import JUDGES
 from kdrbench.suite.systems.league.scores import SIGNIFICANT, wilcoxon_holm
-from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, compared, leading_to
+from kdrbench.suite.systems.league.system import JUDGES
+from kdrbench.suite.systems.league.table_rows import ACCURACIES, League, compared, leading_to, title_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
@@ -86,13 +86,10 @@ class Tuning:
 
     def times_as_long(self, method: str) -> float:
         """Return the median time of a tuned fit over that of one with defaults, both by the calibration kernel."""
-        fixed, tuned = map(self._in_kernels, (method, method + _TUNED))
-        return tuned / fixed
-
-    def _in_kernels(self, method: str) -> float:
-        """Return the median CPU time of a fit over that of the calibration kernel beside it, NaN without one."""
-        runs = self.league.runs[self.league.runs["method"] == method]
-        return float((runs["cpu_s"] / runs[_CALIBRATION].astype(float).mean(axis=1)).median())
+        runs = self.league.runs
+        in_kernels = runs["cpu_s"] / runs[_CALIBRATION].astype(float).mean(axis=1)
+        fixed, tuned = (in_kernels[runs["method"] == name].median() for name in (method, method + _TUNED))
+        return float(tuned / fixed)
 
 
 def page(source: Source) -> Page:
@@ -107,7 +104,7 @@ def tuning_table(name: str, title: str, tuning: Tuning) -> Table:
     parts = ["Defaults", "Tuned", "Difference", "Wins", "Losses", "p (Holm)"]
     last = ["Defaults", "Tuned", "Times", "Kept"]
     methods = sorted(tuning.methods, key=lambda one: -tuning.gain(one))
-    untuned = [tuning.league.title(one) for one in tuning.shared if one not in tuning.methods]
+    untuned = [title_of(one) for one in tuning.shared if one not in tuning.methods]
     nothing = [f"Nothing to tune have {joined(untuned)}."] if untuned else []
     return Table(
         name,
@@ -140,12 +137,12 @@ def tuning_sentence(tuning: Tuning) -> str:
 def _named(tuning: Tuning, names: Sequence[str], verb: str) -> str:
     if not names:
         return f"none {verb}s"
-    titles = "; ".join(map(tuning.league.title, names))
+    titles = "; ".join(map(title_of, names))
     return f"{len(names)} {verb}{'s' if len(names) == 1 else ''} ({titles})"
 
 
 def _row(tuning: Tuning, method: str) -> list[Entry]:
-    title, numbers = tuning.league.title(method), []
+    title, numbers = title_of(method), []
     for judge in ACCURACIES:
         fixed, tuned = tuning.means(judge, method)
         texts = [f"{fixed:.3f}", f"{tuned:.3f}", f"{tuned - fixed:+.3f}"]

@@ -109,12 +109,10 @@ def two_fold_accuracy(rows: FloatArray, labels: NDArray[np.int64], rng: np.rando
     from sklearn.neighbors import KNeighborsClassifier
 
     order = rng.permutation(len(labels))
-    halves = order[: len(order) // 2], order[len(order) // 2 :]
-    right = 0
+    halves, right = (order[: len(order) // 2], order[len(order) // 2 :]), 0
     for train, test in (halves, halves[::-1]):
-        right += int(
-            (KNeighborsClassifier(5).fit(rows[train], labels[train]).predict(rows[test]) == labels[test]).sum()
-        )
+        predicted = KNeighborsClassifier(5).fit(rows[train], labels[train]).predict(rows[test])
+        right += int((predicted == labels[test]).sum())
     return right / len(labels)
 
 
@@ -129,11 +127,6 @@ def quality_of(rows: FloatArray, labels: NDArray[np.int64], rng: np.random.Gener
         "nmi_one_start": float(normalized_mutual_info_score(labels, one)),
         "nmi_ten_starts": float(normalized_mutual_info_score(labels, ten)),
     }
-
-
-def target_accuracy(task: LowRankTask, rng: np.random.Generator) -> float | None:
-    """Return the accuracy of 5-NN by the kernel that bounds are taken from, if there is one."""
-    return None if task.target is None else two_fold_accuracy(task.target, task.labels, rng)
 
 
 def reference_distance(
@@ -188,13 +181,13 @@ class LowRankRun:
         return self.labels
 
     def _learned(self, count: int, referee: Referee) -> RunResult:
-        """Return what is measured of one kernel; what the method raises is its message."""
         task, draw = self.task, (self.number, self.seed)
         try:
             asked = task.constraints(count, *draw)
             learned, spent = referee.timed(lambda: learn(self.method, task.start, asked, self.compiled))
             quality = quality_of(learned.factor, task.labels, rng_of("lowrank quality", task.draw, *draw))
-            aim = target_accuracy(task, rng_of("lowrank target", task.draw, *draw))
+            rng, target = rng_of("lowrank target", task.draw, *draw), task.target
+            aim = None if target is None else two_fold_accuracy(target, task.labels, rng)
             distance = reference_distance(self.method, task.start, asked, learned.factor)
         except (MemoryError, ImportError):
             raise

@@ -121,11 +121,34 @@ class LowRankSystem(System):
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
-        check_experiment(f"config: experiments.{name}", config["experiments"][name], config)
+        place, experiment, registry = f"config: experiments.{name}", config["experiments"][name], registry_of(config)
+        methods, most = config.get(METHODS, {}), max(experiment["constraints"])
+        for method in experiment["methods"]:
+            if method not in methods:
+                raise ConfigError(f"{place}.methods: {unknown_name('method', method, sorted(methods))}")
+        for dataset in experiment["datasets"]:
+            n = registry[dataset].n_samples
+            if not registry[dataset].classes:
+                raise ConfigError(f"{place}.datasets: data set {dataset!r} has no labels; constraints come from them")
+            if most > (pairs := n * (n - 1) // 2):
+                raise ConfigError(
+                    f"{place}.constraints asks for {most}; the {n} samples of {dataset!r} have {pairs} pairs, so it "
+                    "must be at most that"
+                )
 
     def check_sections(self, config: Config) -> None:
-        """Raise ``ConfigError`` for the first fault of the definitions of methods."""
-        check_methods(config)
+        """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
+        for name, method in config.get(METHODS, {}).items():
+            if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
+                raise ConfigError(
+                    f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; "
+                    f"it holds {', '.join(method)}"
+                )
+            if "trace" in method and method.get("divergence") != "von_neumann":
+                raise ConfigError(
+                    f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
+                    "divergence"
+                )
 
     def reports(self, name: str, config: Config) -> list[Report]:
         """Return the table of an experiment, and its figure where there are several numbers of constraints."""
@@ -145,6 +168,9 @@ class LowRankSystem(System):
         for dataset in experiment["datasets"]:
             for name_of_method in experiment["methods"]:
                 method = dict(config[METHODS][name_of_method])
+                learner = ["boosting/definite_boost"]
+                if "divergence" in method:
+                    learner = [f"divergence/{method['divergence']}", f"projection/{method['solver']}"]
                 yield Cell(
                     dataset=dataset,
                     names=(name_of_method,),
@@ -156,7 +182,7 @@ class LowRankSystem(System):
                     },
                     n_runs=experiment["runs"],
                     run_s=_seconds_of_a_run(method, counts, registry[dataset]),
-                    components=("splits/low_rank", "referee/low_rank", *_components_of(method)),
+                    components=("splits/low_rank", "referee/low_rank", *learner),
                     rows=tuple((count,) for count in counts),
                 )
 
@@ -175,12 +201,6 @@ class LowRankSystem(System):
         return {"n_samples": n_samples, "rank": n_columns}
 
 
-def _components_of(method: Mapping[str, Any]) -> tuple[str, ...]:
-    if "divergence" not in method:
-        return ("boosting/definite_boost",)
-    return f"divergence/{method['divergence']}", f"projection/{method['solver']}"
-
-
 def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry: DatasetEntry) -> float:
     """Return about how long a run takes: sweeps of projections, each of r^2 (Burg) or r^3 operations, and scoring."""
     rank = entry.n_features
@@ -188,39 +208,3 @@ def _seconds_of_a_run(method: Mapping[str, Any], counts: tuple[int, ...], entry:
     # DefiniteBoost often uses a good part of its sweeps up.
     sweeps = method.get("max_sweeps", MOST_SWEEPS) / 2 if "step" in method else 10
     return float(_SCORING_S * len(counts) + sweeps * sum(counts) * (_CALL_S + projection_s))
-
-
-def check_methods(config: Config) -> None:
-    """Raise ``ConfigError`` for the first method that is neither one of a divergence nor DefiniteBoost."""
-    for name, method in config.get(METHODS, {}).items():
-        if ("step" in method) == ("divergence" in method) or ("solver" in method) != ("divergence" in method):
-            raise ConfigError(
-                f"config: {METHODS}.{name} must hold either divergence and solver, or the step of DefiniteBoost; it "
-                f"holds {', '.join(method)}"
-            )
-        if "trace" in method and method.get("divergence") != "von_neumann":
-            raise ConfigError(
-                f"config: {METHODS}.{name}.trace is a constraint of von_neumann; leave it out, or choose that "
-                "divergence"
-            )
-
-
-def check_experiment(place: str, experiment: Config, config: Config) -> None:
-    """Raise ``ConfigError`` naming the key, the value and what is allowed, for the first fault of the experiment."""
-    registry, methods = registry_of(config), config.get(METHODS, {})
-    for name in experiment["methods"]:
-        if name not in methods:
-            raise ConfigError(f"{place}.methods: {unknown_name('method', name, sorted(methods))}")
-    for name in experiment["datasets"]:
-        _check_dataset(place, registry[name], max(experiment["constraints"]))
-
-
-def _check_dataset(place: str, entry: DatasetEntry, most: int) -> None:
-    if not entry.classes:
-        raise ConfigError(f"{place}.datasets: data set {entry.name!r} has no labels; constraints come from them")
-    pairs = entry.n_samples * (entry.n_samples - 1) // 2
-    if most > pairs:
-        raise ConfigError(
-            f"{place}.constraints asks for {most}; the {entry.n_samples} samples of {entry.name!r} have {pairs} pairs, "
-            "so it must be at most that"
-        )

@@ -126,10 +126,9 @@ def _cell(metric: str, runs: pd.DataFrame, *, original: bool = False) -> Cell:
         cell = summarise("quality", runs, "target_accuracy" if original else "accuracy", percentage)
         return replace(cell, note="", complete=True) if cell.counted else cell
     cell = summarise("sweeps", runs, "sweeps", whole)
-    bound = not runs["status"].isin(UNSTOPPED).all()
     if not cell.counted:
         return cell
-    if bound:
+    if not runs["status"].isin(UNSTOPPED).all():
         return replace(cell, text=f"> {cell.text}", complete=False, at_least=True)
     return replace(cell, note="", complete=True)
 
@@ -169,13 +168,12 @@ def _axes(group: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _number(group: pd.DataFrame, text: str, words: str) -> Entry:
-    """Return a number of a group of runs."""
     detail = meaning(words, f"{counted(len(group), 'draw')} of {_count(group)} constraints")
     return Entry(text, detail=detail if text else "", axes=_axes(group) if text else ())
 
 
-def _solved(group: pd.DataFrame) -> str:
-    return f"{int((group['status'] == str(Status.CONVERGED)).sum())} of {len(group)}"
+def _solved(group: pd.DataFrame) -> int:
+    return int((group["status"] == str(Status.CONVERGED)).sum())
 
 
 def _residual(group: pd.DataFrame) -> str:
@@ -186,7 +184,11 @@ def _residual(group: pd.DataFrame) -> str:
 _MEASURED = (
     Column("Method", lambda group: low_rank_label(_axes(group)[-1])),
     Column("Constraints", _count),
-    Column("Solved", _solved, "Solved: how often the method's own stopping rule held"),
+    Column(
+        "Solved",
+        lambda group: f"{_solved(group)} of {len(group)}",
+        "Solved: how often the method's own stopping rule held",
+    ),
     _mean("Sweeps", "sweeps", "passes over all constraints", whole, "sweeps"),
     Column("KKT residual", _residual, "KKT residual: the largest distance from the conditions of the optimum"),
     _mean("5-NN", "accuracy", "share of samples that five nearest neighbours label rightly", percentage, "accuracy"),
@@ -293,7 +295,7 @@ def _series(rows: pd.DataFrame, method: str, style: Style, column: str) -> list[
         return []
     # Quartiles: a few draws without a solution would stretch a standard deviation beyond what can be.
     low, middle, high = ([float(group[column].quantile(q)) for _, group in groups] for q in (0.25, 0.5, 0.75))
-    solved = [int((group["status"] == str(Status.CONVERGED)).sum()) for _, group in groups]
+    solved = [_solved(group) for _, group in groups]
     line = Series(
         label=low_rank_label(method),
         x=[float(str(count)) for count, _ in groups],

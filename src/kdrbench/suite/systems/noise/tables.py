@@ -17,6 +17,7 @@ from kdrbench.suite.reports.tables.numbers import duration, percentage
 from kdrbench.suite.reports.tables.significance import clopper_pearson
 from kdrbench.suite.reports.tables.table import Entry, Table, entries
 from kdrbench.suite.systems.league.figures import style_of
+from kdrbench.suite.systems.league.table_rows import title_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.reports.making import Page, Source
@@ -41,13 +42,6 @@ def noise_table(name: str, runs: pd.DataFrame, experiment: Config) -> Table:
     groups = runs.groupby(["dataset", "method"], sort=False)
     rows = [_row(str(dataset), str(method), group) for (dataset, method), group in groups]
     return Table(name, experiment["title"], _COLUMNS, [rows], [_NOTE], n_labels=2)
-
-
-def title_of(method: str) -> str:
-    """Return a method's name as tables and figures print it."""
-    from kdrbench.reduction.methods import METHODS
-
-    return METHODS[method].title if method in METHODS else method
 
 
 def called_real(runs: pd.DataFrame) -> str:
