@@ -74,7 +74,7 @@ def test_base_and_layer_are_the_results_that_were_packed(packed, newer, layered,
     assert kdrbench("pack", newer, "--out", tmp_path / "full").exit_code == 0
     assert state_of(layered) == state_of(tmp_path / "full")
     stated = record_at(tmp_path / "full").manifest
-    assert record_at(layered).manifest == {word: stated[word] for word in ("complete", "whole", "experiments")}
+    assert record_at(layered).manifest == {word: stated[word] for word in ("complete", "experiments")}
     # Nothing below is written again.
     assert {name: one for name, one in files_in(layered).items() if not name.startswith("layers/")} == files_in(packed)
 
@@ -254,8 +254,6 @@ def test_a_layer_needs_a_base_of_the_same_configuration(results, layered, tmp_pa
     (named / "config.json").write_text(json.dumps(config))
     done = add(named, layered, "2027")
     assert (done.exit_code, "these results of 'other'" in done.stderr) == (2, True), done.stderr
-    done = add(results, layered, "2027", "--whole")
-    assert (done.exit_code, "a layer is packed as its base was" in done.stderr) == (2, True)
 
 
 def test_the_record_of_the_papers_and_one_with_layers_are_not_packed_over(

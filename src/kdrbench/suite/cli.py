@@ -38,7 +38,7 @@ _SECTIONS = {
         "show": ("show", "Show the record of a run, or how runs ended and where their reports are."),
     },
     "Ship": {
-        "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
+        "pack": ("packing", "Pack the runs of a record."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
         "verify": ("verify", "Recompute the numbers of a record, or make random runs of it again."),
     },

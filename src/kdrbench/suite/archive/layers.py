@@ -121,7 +121,7 @@ class PackedRecord:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the record says of itself: whether it is complete and whole, and the counts of each experiment."""
+        """What the record says of itself: whether it is complete, and the counts of each experiment."""
         experiments: dict[str, Any] = {}
         for part in self.parts:
             kept = {name: counts for name, counts in experiments.items() if name not in part.dropped}
@@ -129,8 +129,7 @@ class PackedRecord:
         for name in experiments:
             if not any(f"{name}.csv" in part.names(ROWS) for part in self.parts):
                 raise DamagedError(f"{self.place / MANIFEST} has no rows of the experiment {name}")
-        complete = self.parts[-1].manifest.get("complete")
-        return {"complete": complete, "whole": self.base.manifest.get("whole"), "experiments": experiments}
+        return {"complete": self.parts[-1].manifest.get("complete"), "experiments": experiments}
 
     @cached_property
     def config(self) -> Config:

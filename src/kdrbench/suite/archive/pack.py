@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 from kdrbench import __version__
 from kdrbench.errors import DamagedError, InputError, counted, in_words
-from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
@@ -32,7 +32,7 @@ _README = """\
 
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
-`rows/`, `traces/` and `arrays/` hold what runs left{thinned}, `charts/` figures that show samples of data sets, and
+`rows/`, `traces/` and `arrays/` hold what runs left, thinned, `charts/` figures that show samples of data sets, and
 `manifest.json` the SHA-256 of each file.
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
@@ -41,7 +41,10 @@ All files are compressed by xz. `xz -d`, pandas and Python's standard library re
     kdrbench verify DIR                          every stored result computed again, from data
     kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
 
-{rules}
+Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
+take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
+to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
+
 Of timed rows, those are marked as disturbed whose cores changed their speed, or worked for others too. Uncommitted rows
 were made in a checkout with changes that no commit holds.
 
@@ -51,12 +54,16 @@ were made in a checkout with changes that no commit holds.
 
 The licence is {licence}, see LICENSE.
 """
-_RULES = """\
-Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
-take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
-to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
+_LICENCE = """\
+SPDX-License-Identifier: {word}
+
+The files of this folder may be used under the licence {word} of the SPDX list.
+Its text is at https://spdx.org/licenses/{word}.html.
+They come without any warranty.
+
+Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
+on data names.
 """
-_WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left out.\n"
 _COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed", "uncommitted")
 
 
@@ -80,18 +87,15 @@ class Packing:
     """What is packed: the ``results`` of a ``grid``, and how.
 
     ``known`` gives the best cost known of a problem. ``charts`` are the figures, as JSON by name, that could not be
-    drawn from the record alone. ``whole`` thins nothing and leaves nothing out, for a record that is still made.
-    ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a layer over it is packed, of
-    what it lacks.
+    drawn from the record alone. ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a
+    layer over it is packed, of what it lacks.
     """
 
     grid: Grid
     results: Path
     known: BestKnown
     charts: Mapping[str, str] = field(default_factory=dict)
-    whole: bool = False
-    most_of_a_cell: int = MOST_OF_A_CELL
-    licence: str = DEFAULT
+    licence: str = ""
     below: PackedRecord | None = None
 
     def write(self, place: Path) -> dict[str, Any]:
@@ -119,8 +123,9 @@ class Packing:
         about: dict[str, Any] = {"kdrbench_version": __version__, "complete": complete, "experiments": counts}
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
-        about |= {"licence": self.licence, "whole": self.whole, "most_of_a_cell": self.most_of_a_cell}
-        return writer.finish(about, {README: _readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
+        about["licence"] = self.licence
+        texts = {README: _readme(about, writer.n_bytes), LICENCE: _LICENCE.format(word=self.licence)}
+        return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
         """Return what the manifest of a layer says beside that of a record."""
@@ -185,14 +190,14 @@ class Packing:
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
-        arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), {}
+        arrays, jobs = ArrayWriter(name, places), {}
         for path, records in made.fresh.items():
             files, runs = JobFiles.of(self.results, path), set(map(run_of, records))
             jobs[path] = records, {run: points for run, points in _points(files.traces).items() if run in runs}
             arrays.add(path, arrays_of(arrays_in(files.findings) or {}, runs))
         beside = {path: (job.records, job.points) for path, job in made.below.items()}
         drawn = not is_redrawn(self.grid.config["experiments"][name])
-        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn, whole=self.whole)
+        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn)
         arrays.write(writer)
         return arrays.n_left_out
 
@@ -206,6 +211,12 @@ class Packing:
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
             if {record.axes: record.provenance.definition_sha256 for record in records} == wanted:
                 yield bundle, records
+
+
+def check_licence(word: str) -> None:
+    """Raise ``InputError`` unless the word can be one of the SPDX list, which has new ones each year."""
+    if not re.fullmatch(r"[A-Za-z0-9.+-]{1,64}", word):
+        raise InputError(f"--licence is {word!r}; it must be a word of the SPDX list, such as CC-BY-4.0 or CC0-1.0")
 
 
 def _counts(rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]) -> dict[str, Any]:
@@ -237,7 +248,7 @@ def _points(path: Path) -> Points:
 
 def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
-    whole, experiments = manifest["whole"], manifest["experiments"]
+    experiments = manifest["experiments"]
     missing = sum(counts["jobs_missing"] for counts in experiments.values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
     cells = {name: " | ".join(str(counts[column]) for column in _COLUMNS) for name, counts in experiments.items()}
@@ -246,7 +257,6 @@ def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
-        thinned="" if whole else ", thinned",
-        rules=_WHOLE if whole else _RULES.format(most=manifest["most_of_a_cell"] / 1024),
+        most=MOST_OF_A_CELL / 1024,
         table="\n".join(f"| {name} | {words} |" for name, words in cells.items()),
     )
