@@ -2,7 +2,7 @@
 
 
 REPORTS_COMMAND = command(
-    f"reports {{params.words}} --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1"
+    f"reports {{params.words}} --results {R} --out {REPORTS} > {{log:q}} 2>&1"
 )
 
 
@@ -55,11 +55,11 @@ rule papers:
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
     shell:
-        command(f"papers --config {{input.config:q}} --results {R} --out {REPORTS} > {{log:q}} 2>&1")
+        command(f"papers --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
 DASHBOARD = command(
-    "dashboard {params.parts} --config {input.config:q} --published {input.published:q}"
+    "dashboard {params.parts} --published {input.published:q}"
     f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
 )
 

@@ -276,11 +276,11 @@ def named(results, tmp_path, monkeypatch):
     return folder
 
 
-CHOSEN = [["show"], ["papers"], ["compare", "a", "b"]]
+CHOSEN = [["papers"], ["compare", "a", "b"]]
 
 
 def test_in_the_usual_folder_no_options_are_needed(named):
-    for words, said in zip(CHOSEN, ["runs: ", "", "metric"], strict=True):
+    for words, said in zip(CHOSEN, ["", "metric"], strict=True):
         done = kdrbench(*words)
         assert done.exit_code == 0, done.output
         assert said in done.stdout
@@ -291,25 +291,6 @@ def test_in_the_usual_folder_no_options_are_needed(named):
     # A figure is asked for among those of the configuration that was chosen.
     done = kdrbench("reports", "figures/none")
     assert (done.exit_code, "writing to reports/demo\n" in done.stderr) == (2, True)
-
-
-def test_show_counts_merged_rows_and_names_their_reports(named):
-    assert kdrbench("show").stdout.splitlines()[-1] == "no reports: reports/demo is not there"
-    (named / "ikdr.csv").rename(named / "merged/e.csv")
-    reports = named.parents[1] / "reports" / "demo"
-    (reports / "figures").mkdir(parents=True)
-    for name in ("dashboard.html", "e.csv", "e.html", "figures/e.json", "figures/e.pdf", "figures/e.png"):
-        (reports / name).touch()
-    first, *lines = kdrbench("show", "--name", "demo").stdout.splitlines()
-    assert "runs: " in first
-    assert lines == [
-        "table: reports/demo/e.{csv,html}",
-        "figure: reports/demo/figures/e.{json,pdf,png}",
-        "all of it on one page: reports/demo/dashboard.html",
-    ]
-    (named / "merged/e.csv").unlink()
-    done = kdrbench("show")
-    assert (done.exit_code, done.stdout, "results/demo has no merged tables yet" in done.stderr) == (2, "", True)
 
 
 def test_of_several_configurations_none_is_chosen(named):
@@ -342,8 +323,6 @@ def test_reports_of_another_record_are_written_apart(named, tmp_path):
     assert (done.exit_code, done.stderr) == (0, "kdrbench: writing to reports/theirs\n")
     written = [path for path in Path("reports").rglob("*") if path.is_file()]
     assert {path.parts[:2] for path in written} == {("reports", "theirs")}
-    theirs = kdrbench("show", "--results", tmp_path / "elsewhere" / "theirs").stdout
-    assert "reports/theirs/claims.{html,json}" in theirs
     done = kdrbench("papers", "--results", tmp_path / "elsewhere" / "demo")
     assert (done.exit_code, "reports/demo is of your own configuration demo" in done.stderr) == (2, True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
+from kdrbench.suite.commands.answers import aligned, echo_answers, merged_answers
 from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     as_json,
@@ -93,8 +93,7 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) 
     if as_json:
         click.echo(json.dumps([asdict(pair) for pair in pairs]))
     elif pairs:
-        head, *lines = aligned([_TITLES, *map(_row, pairs)], 2)
-        click.echo("\n".join([head, *(tinted(line, _colour(pair)) for line, pair in zip(lines, pairs, strict=True))]))
+        click.echo("\n".join(aligned([_TITLES, *map(_row, pairs)], 2)))
     if without:
         left = "left out" if pairs else "nothing can be compared"
         click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
@@ -131,15 +130,6 @@ def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
     return runs
-
-
-def _colour(pair: Pair) -> str | None:
-    """Return the colour of what A significantly wins or loses."""
-    from kdrbench.suite.reports.tables.significance import SIGNIFICANT
-
-    if pair.holm is None or pair.holm > SIGNIFICANT or pair.wins == pair.losses:
-        return None
-    return GOOD if pair.wins > pair.losses else BAD
 
 
 def _row(pair: Pair) -> tuple[str, ...]:

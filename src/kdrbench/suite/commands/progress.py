@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import echo_answers, merged_answers, tinted_counts
+from kdrbench.suite.commands.answers import echo_answers, merged_answers
 from kdrbench.suite.commands.included import Runs, with_included
 from kdrbench.suite.commands.options import (
     FILE,
@@ -57,7 +57,7 @@ def status(results: Path, name: str, watch: float | None) -> None:
         rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
         losing = losing_cells(rows, grid.config)
         lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
-        click.echo("\n".join(map(tinted_counts, lines)))
+        click.echo("\n".join(lines))
         if not watch or not any(one.left for one in progress):
             echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
             return

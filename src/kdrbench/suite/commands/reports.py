@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import traceback
 from collections.abc import Callable
 from functools import wraps
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
-from kdrbench.suite.commands.included import Runs, with_included
-from kdrbench.suite.commands.options import FILE, RECORD, frozen_configuration, read_paths, root_and_name
+from kdrbench.suite.commands.included import Runs, runs_of, with_included
+from kdrbench.suite.commands.options import FILE, configuration_name, read_paths, results_folder
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.system import Config
@@ -22,51 +20,24 @@ if TYPE_CHECKING:
     from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.making import Page
 
-_RESULTS, _NAME = Path("results"), re.compile(r"[A-Za-z0-9_-]*")
+_RESULTS = Path("results")
 
 
 def step(function: Callable[..., None]) -> click.Command:
     """Return the command of a function that makes reports of ``runs`` in the folder ``out``."""
 
-    @click.option("--name", "configuration", default="", help="Name of the configuration; see --config.")
-    @click.option("--config", type=FILE, help="The frozen configuration (default: that of --results).")
-    @click.option("--results", type=RECORD, help="Results, or a packed record (default: results/).")
-    @click.option("--store", type=FILE, help="Folder of traces, findings and data (default: that of --results).")
+    @configuration_name
+    @results_folder
     @click.option("--out", type=FILE, help="Where to write (default: the configuration's reports, or reports/RECORD).")
     @wraps(function)
-    def command(
-        configuration: str,
-        config: Path | None,
-        results: Path | None,
-        store: Path | None,
-        out: Path | None,
-        **options: Any,
-    ) -> None:
-        if config and configuration:
-            raise InputError(f"--config {config} and --name {configuration} both say which; leave one out")
-        root, name = root_and_name(results or _RESULTS, configuration)
-        frozen = config or frozen_configuration(root, name)
-        values = _read(frozen)
-        merged = frozen.parent if config is None else results or _RESULTS / values.get("name", "")
-        if store is None:
-            store = root if config is None or (root / "traces").is_dir() else _RESULTS
+    def command(name: str, results: Path, out: Path | None, **options: Any) -> None:
+        runs = runs_of(results, name)
         if out is None:
-            out = reports_of(root, values)
+            out = reports_of(runs.store, runs.config)
             click.echo(f"kdrbench: writing to {out}", err=True)
-        function(Runs(values, merged, store), out, **options)
+        function(runs, out, **options)
 
     return click.command()(command)
-
-
-def _read(path: Path) -> Config:
-    """Return a frozen configuration, which may be of a stranger: reports are written to a folder with its name."""
-    try:
-        config: Config = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict) or not _NAME.fullmatch(str(config.get("name", ""))):
-            raise ValueError("it is no mapping, or its name is not one of letters, digits, - and _")
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
-    return config
 
 
 def reports_of(root: Path, config: Config) -> Path:

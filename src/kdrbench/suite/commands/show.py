@@ -1,10 +1,9 @@
-"""`kdrbench show`: what is recorded of a run, or how all runs ended and where their tables and figures are."""
+"""`kdrbench show`: what is recorded of a run."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.options import (
     as_json,
     configuration_name,
-    frozen_configuration,
     results_folder,
     root_and_name,
 )
@@ -33,24 +31,16 @@ _GROUPS = {
     "provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
     "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
 }
-# What the rows of one run have in common.
-_RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run")
 @results_folder
 @configuration_name
 @as_json
-def show(run: str | None, results: Path, name: str, as_json: bool) -> None:
-    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run.
-
-    Without RUN: how the merged runs ended, and where tables, figures and the dashboard are.
-    """
+def show(run: str, results: Path, name: str, as_json: bool) -> None:
+    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     results, name = root_and_name(results, name)
-    if run is None:
-        _show_all(results, frozen_configuration(results, name).parent)
-        return
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
@@ -66,43 +56,6 @@ def show(run: str | None, results: Path, name: str, as_json: bool) -> None:
         if filled:
             click.echo(f"{title}: " + ", ".join(f"{column} {_short(value)}" for column, value in filled.items()))
     click.echo(_trace_in_words(trace))
-
-
-def _show_all(root: Path, folder: Path) -> None:
-    """Say how the merged runs of a configuration's ``folder`` ended, and where its reports are."""
-    from kdrbench.suite.csv_files import read_csv
-    from kdrbench.suite.reports.progress import claim_lines
-
-    tables = sorted(folder.glob("merged/*.csv")) or sorted(folder.glob("*.csv"))
-    if not tables:
-        raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
-    reports = root.parent / "reports" / folder.relative_to(root)
-    # Those of another's record are written into the folder of work.
-    reports = reports if reports.is_dir() else Path("reports", folder.name)
-    for line in (*_endings([row for path in tables for row in read_csv(path)]), *claim_lines(reports / "claims.json")):
-        click.echo(line)
-    page = reports / "dashboard.html"
-    for kind, place in (("table", reports), ("figure", reports / "figures")):
-        endings: dict[Path, list[str]] = {}
-        for path in sorted(path for path in place.glob("*.*") if path != page):
-            endings.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
-        for stem, found in endings.items():
-            several = ",".join(found)
-            click.echo(f"{kind}: {stem}.{several if len(found) == 1 else f'{{{several}}}'}")
-    if page.is_file():
-        click.echo(f"all of it on one page: {page}")
-    if not reports.is_dir():
-        click.echo(f"no reports: {reports} is not there")
-
-
-def _endings(rows: list[dict[str, str]]) -> Iterator[str]:
-    """Yield how many runs there are, how they ended, and how many cannot be compared by time."""
-    endings = Counter(row["status"] for row in rows)
-    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
-    several = f" with {counted(len(rows), 'row')}" if runs != len(rows) else ""
-    yield f"{counted(runs, 'run')}{several}: {', '.join(f'{n} {name}' for name, n in sorted(endings.items()))}"
-    if drifted := sum(row["drifted"] == "True" for row in rows):
-        yield f"{counted(drifted, 'row')} timed on cores not as fast (10 %) as for other methods on the problem: marked"
 
 
 def _result_columns(record: Record) -> list[str]:

@@ -263,7 +263,7 @@ def closing_lines(grid: Grid, results: str, reports: str) -> str:
     stale = stale_jobs(grid, _RESULTS)
     left = f"\nkdrbench: {stale_in_words(stale)}; `kdrbench why --results {results}` lists them." if stale else ""
     return (
-        f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
+        f"kdrbench: {all_of_it}tables and figures are in {reports}; `kdrbench status --results {results}` sums them up."
         f"{left}"
     )
 
