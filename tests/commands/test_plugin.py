@@ -200,28 +200,16 @@ def test_a_new_experiment_may_leave_out_columns_of_text_and_rows_with_missing_va
     # Both faults at once.
     assert "values are missing in 1 row" in refused.output
     assert "column 'c' holds 'north' in row 1" in refused.output
-    assert "kdrbench new experiment: --drop c" in refused.output
-    assert (
-        "kdrbench new experiment: --drop-missing"
-        in kdrbench("new", "experiment", "mine", "woods.csv:kind", "--drop", "c").output
-    )
-    definition = experiment("mine", "woods.csv:kind", "--drop", "c", "--drop-missing").config["datasets"]["woods"]
+    assert "--data-option 'drop=[c]'" in refused.output
+    assert "--data-option missing=drop" in refused.output
+    options = ["--data-option", "drop=[c]", "--data-option", "missing=drop"]
+    definition = experiment("mine", "woods.csv:kind", *options).config["datasets"]["woods"]
     assert (definition["drop"], definition["missing"]) == (["c"], "drop")
-    coded = experiment("coded", "woods.csv:kind", "--drop-missing", "--data-option", "one_hot=[c]").config
-    assert coded["datasets"]["woods"]["one_hot"] == ["c"]
 
 
-def test_a_new_experiment_takes_controls_and_printed_numbers(tmp_path, experiment):
-    words = ["principal_axes", "shuffled_labels", "ism", "wine", "--published", "neurips2019:4:supervised"]
-    mine = experiment("mine", *words).config["experiments"]["mine"]
+def test_a_new_experiment_takes_controls(tmp_path, experiment):
+    mine = experiment("mine", "principal_axes", "shuffled_labels", "ism", "wine").config["experiments"]["mine"]
     assert {"principal_axes", "shuffled_labels", "ism"} <= {*mine["solvers"]}
-    assert mine["published"] == {"paper": "neurips2019", "table": "4", "setting": "supervised"}
-    assert experiment("paper", "ism", "--published", "ismplus").config["experiments"]["paper"]["published"] == {
-        "paper": "ismplus"
-    }
-    refused = kdrbench("new", "experiment", "other", "ism", "--published", "neurips2019:44")
-    assert "--published: unknown printed numbers 'neurips2019:44'" in refused.output
-    assert "neurips2019:4:supervised" in refused.output
 
 
 def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
@@ -236,9 +224,7 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "wines"], "Did you mean 'wine'"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
-        (["experiment", "a", "ism", "--drop", "b"], "--drop is for tables of data, and none is among"),
-        (["experiment", "a", "ism", "--drop-missing"], "--drop-missing is for tables of data, and none is among"),
-        (["solver", "a", "--drop-missing"], "--drop-missing is for an experiment with tables of data; this is a sol"),
+        (["solver", "a", "--data-option", "a=1"], "--data-option is for an experiment with tables of data; this is"),
         (["experiment", "a", "ism", "--data-option", "a=1"], "--data-option is for tables of data, and none is among"),
         (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
         (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),

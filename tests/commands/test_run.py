@@ -17,7 +17,7 @@ from kdrbench.errors import InputError
 from kdrbench.solvers.registry import NAMED, method_of
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.cell import cell_config
-from kdrbench.suite.commands.options import read_configs, read_options
+from kdrbench.suite.commands.options import read_options
 from kdrbench.suite.commands.run import _in_words
 from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import write_all
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 SETTINGS = {
     "components": None,
     "time_limit": 5.0,
-    "memory_limit": None,
+    "memory_limit": 512,
     "folds": None,
     "start": None,
     "unsupervised": False,
@@ -133,7 +133,6 @@ FAULTS = [
     (["wine", "gaussian", "imm"], "unknown solver 'imm'"),
     (["wine", "gaussian", "ism", "--components", "99"], "data set 'wine' has 13 features"),
     (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
-    (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
     (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
     (["wine", "gaussian", "ism", "--components", "99"], "^kdrbench: --components is 99; data set 'wine'"),
     (["wine", "gaussian", "ism", "--folds", "200"], "^kdrbench: --folds is 200; the largest class of data"),
@@ -155,29 +154,6 @@ def test_what_must_be_corrected_is_one_sentence_and_2(cases):
         done = kdrbench(*words)
         assert done.exit_code == 2
         assert re.search(message, done.stderr), done.stderr
-
-
-def test_a_configuration_is_checked_as_the_workflow_does(tmp_path):
-    for text, message in [
-        ("limits: {times: 1}", "unknown key in limits: 'times'. Did you mean 'time_s'"),
-        ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
-        ("solver: {}", "unknown key: 'solver'. Did you mean 'solvers'"),
-        ("solvers: {other: {method: ism, tolerence: 1}}", "solvers.other: unknown option .* Did you mean 'tolerance'"),
-        ("experiments: {e: {datasets: [wine], fold: 2}}", "unknown key in experiments.e: 'fold'. Did you mean 'folds'"),
-        ("experiments: {e: {run: 2}}", "unknown key in experiments.e: 'run'. Did you mean 'runs'"),
-    ]:
-        (tmp_path / "mine.yaml").write_text(text)
-        done = kdrbench("wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml")
-        assert done.exit_code == 2
-        assert re.search(message, done.stderr), done.stderr
-
-
-@pytest.mark.whole
-def test_options_replace_the_limits_of_a_configuration(tmp_path):
-    (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {mine: {tolerance: 1.0e-3}}\n")
-    words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
-    assert "stopped at the time limit of 1e-06 s" in kdrbench(*words).stdout
-    assert "converged" in kdrbench(*words, "--time-limit", "30").stdout
 
 
 def test_a_run_without_a_result_is_said_without_empty_numbers():
@@ -238,22 +214,16 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
     assert not list(tmp_path.glob("kdrbench-run-*"))
 
 
-def test_names_mean_first_what_the_configuration_says():
-    known = read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml"))
-    assert known["run"][0] == "demo_supervised"
-    config = cell_config(
-        known, "wine", "polynomial", "dg", SETTINGS | {"options": {"max_sweeps": 3}, "kernel_options": {"degree": 2}}
-    )
-    assert config["solvers"]["dg"] == {**known["solvers"]["dg"], "max_sweeps": 3}
-    assert config["kernels"]["polynomial"] == {**known["kernels"]["polynomial"], "degree": 2}
-    plain = cell_config({}, "wine", "polynomial", "ism", SETTINGS | {"start": "random", "folds": 10})
-    # Limits are those of options, then of the configuration, then the command's own.
-    assert config["limits"] == {"time_s": 5.0, "memory_mib": known["limits"]["memory_mib"]}
-    assert plain["limits"] == {"time_s": 5.0, "memory_mib": 4096}
-    (batch,) = load_grid(plain).batches()
-    asked = batch.definition
-    assert (asked["method"], asked["start"], asked["n_components"]) == (method_of(NAMED["ism"]), "random", 3)
-    assert batch.runs == tuple(range(10))
+def test_words_become_the_configuration_of_a_cell():
+    options = {"options": {"max_iterations": 3}, "kernel_options": {"degree": 2}}
+    config = cell_config("wine", "polynomial", "dg", SETTINGS | options | {"start": "random", "folds": 10})
+    assert config["solvers"]["dg"] == {**NAMED["dg"], "max_iterations": 3, "start": "random"}
+    assert config["kernels"]["polynomial"] == {"family": "polynomial", "degree": 2}
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": 512}
+    (batch,) = load_grid(config).batches()
+    definition = batch.definition
+    assert (definition["method"], definition["start"]) == (method_of(config["solvers"]["dg"]), "random")
+    assert (definition["n_components"], batch.runs) == (3, tuple(range(10)))
 
 
 def test_options_are_read_as_what_they_look_like():

@@ -17,7 +17,6 @@ from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.experiments.config import check_part, load_grid
-from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.reports.tables.labels import method_label
 from support.configs import ROOT, changed_config, whole_config
 
@@ -26,9 +25,9 @@ SETTINGS = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "
 SETTINGS |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
 
 
-def run(name, resolved):
+def run(name):
     """The definition and the row's name of the solver that `kdrbench run` makes of a name."""
-    ((row, definition),) = cell_config(resolved, "wine", "gaussian", name, SETTINGS)["solvers"].items()
+    ((row, definition),) = cell_config("wine", "gaussian", name, SETTINGS)["solvers"].items()
     return row, definition
 
 
@@ -38,7 +37,7 @@ def test_a_name_means_the_same_everywhere(name):
     assert whole_config()["solvers"][name] == meant
     for file in FILES:
         assert read_configs((ROOT / "config.yaml", ROOT / file))["solvers"][name] == meant
-        assert run(name, read_config_file(ROOT / file)) == (name, meant)
+    assert run(name) == (name, meant)
     # In an experiment the name alone: what it means is that of config.yaml, over which the experiment is laid.
     text = new_experiment("mine", [name], ROOT)["config.mine.yaml"]
     assert re.search(rf'solvers: \[.*"{name}"', text)
@@ -79,7 +78,7 @@ def test_the_default_of_the_library_has_one_name():
 )
 def test_any_other_name_is_refused_with_those_that_are_near(name, message):
     for asked in (
-        lambda: run(name, {}),
+        lambda: run(name),
         lambda: InterpretableKDR(1, solver=name).fit([[0.0], [1.0], [0.0]], [0, 1, 0]),
         lambda: load_grid(changed_config("experiments.table4_supervised.solvers", [name])),
     ):

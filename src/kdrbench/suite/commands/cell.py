@@ -15,67 +15,58 @@ if TYPE_CHECKING:
 EXPERIMENT = "run"
 # Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
 REPEAT_FOR_S = 0.1
-_OPTIONS = {"time_s": "time_limit", "memory_mib": "memory_limit"}
-_OF_EXPERIMENT = {"folds": "--folds", "components": "--components", "start": "--start"}
-_OF_EXPERIMENT |= {"datasets": "DATASET", "kernels": "KERNEL", "solvers": "SOLVER"}
-# Of a run for which neither an option nor a configuration has limits.
-_UNSET = {"time_s": 60.0, "memory_mib": 4096}
+# By their places in the configuration of a cell: the words of `kdrbench run`.
+_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components", "start")}
+_WORDS |= {r"limits\.time_s": "--time-limit", r"limits\.memory_mib": "--memory-limit"}
+_WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
+_WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
+_WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper() for kind in ("kernel", "solver")}
+_WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
 
 
-def cell_config(
-    resolved: Mapping[str, Any],
-    dataset: str,
-    kernel: str,
-    solver: str,
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``.
-
-    So do limits that no option sets.
-    """
+def cell_config(dataset: str, kernel: str, solver: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of an experiment with one cell."""
     if settings["unsupervised"] and settings["folds"]:
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
     from kdrbench.solvers.registry import definition_of
 
-    paradigm = "unsupervised" if settings["unsupervised"] else "supervised"
-    experiment: dict[str, Any] = {"title": "one cell", "paradigm": paradigm, "start": "surrogate"}
-    families = resolved.get("kernels", {})
-    family = dict(families.get(kernel, {"family": kernel})) | settings["kernel_options"]
-    defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
+    defined = definition_of(solver, {}) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]
-    data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
-    names = {"kernels": _short(kernel), "solvers": _short(solver)}
-    experiment |= {"datasets": [data_name], "split": "folds" if settings["folds"] else "none"}
-    experiment |= {"kernels": [names["kernels"]], "solvers": [names["solvers"]]}
-    experiment["components"] = {data_name: settings["components"] or _usual(data_name, definitions)}
+    data_name, definitions = _data(dataset, settings.get("data_options", {}))
+    experiment: dict[str, Any] = {
+        "title": "one cell",
+        "paradigm": "unsupervised" if settings["unsupervised"] else "supervised",
+        "start": "surrogate",
+        "datasets": [data_name],
+        "kernels": [_short(kernel)],
+        "solvers": [_short(solver)],
+        "components": {data_name: settings["components"] or _usual(data_name, definitions)},
+        "split": "folds" if settings["folds"] else "none",
+    }
     if settings["folds"]:
         experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
-    configured = resolved.get("limits", {})
-    limits = {key: settings[_OPTIONS[key]] or configured.get(key, limit) for key, limit in _UNSET.items()}
     return {
         "seed": settings["seed"],
         "run": [EXPERIMENT],
         "data": {"mirror": ""},
-        "limits": limits,
+        "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
         "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
         "datasets": definitions,
-        "kernels": {names["kernels"]: family},
-        "solvers": {names["solvers"]: defined},
+        "kernels": {_short(kernel): {"family": kernel, **settings["kernel_options"]}},
+        "solvers": {_short(solver): defined},
         "experiments": {EXPERIMENT: experiment},
     }
 
 
-def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _data(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition with ``options`` if it is the user's own."""
     from kdrbench.datasets.tables import table_of
     from kdrbench.methods import is_own
 
-    if name in definitions:
-        short, definition = name, definitions[name]
-    elif table := table_of(name):
+    if table := table_of(name):
         short, definition = table
     elif is_own("data set", name, ()):
         short, definition = _short(name), {"loader": name}
@@ -108,25 +99,9 @@ def usual_components(entry: DatasetEntry) -> int:
     return max(1, min(len(entry.class_counts), entry.n_features - 1))
 
 
-def by_options(
-    fault: ConfigError, resolved: Mapping[str, Any], dataset: str, kernel: str, solver: str, settings: Mapping[str, Any]
-) -> ConfigError:
-    """Return a fault of the configuration of a cell in the words of the command that asked for it.
-
-    What is of the user's own configuration, ``resolved``, keeps its place there.
-    """
-    words = {rf"experiments\.{EXPERIMENT}\.{key}": word for key, word in _OF_EXPERIMENT.items()}
-    words |= {rf"limits\.{key}": f"--{name.replace('_', '-')}" for key, name in _OPTIONS.items() if settings[name]}
-    for kind, name, argument, option in (
-        ("datasets", dataset, "DATASET", ""),
-        ("kernels", kernel, "KERNEL", "--kernel-option"),
-        ("solvers", solver, "SOLVER", "--option"),
-    ):
-        if option and settings["options" if kind == "solvers" else "kernel_options"]:
-            words[rf"{kind}\.[\w-]+(?=: (unknown|kernel|solver) option)"] = option
-        if name not in resolved.get(kind, {}):
-            words[rf"{kind}\.[\w-]+"] = argument
+def by_options(fault: ConfigError) -> ConfigError:
+    """Return a fault of the configuration of a cell in the words of the command that asked for it."""
     text = str(fault)
-    for place, word in words.items():
+    for place, word in _WORDS.items():
         text = re.sub(rf"^config: {place}(\.[\w-]+)?(?=[ :])", word, text)
     return ConfigError(text)

@@ -19,13 +19,11 @@ from kdrbench.errors import ConfigError, InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
 from kdrbench.suite.commands.options import (
-    FILE,
     NearChoice,
     Number,
     Whole,
     as_json,
     data_options,
-    read_configs,
     read_options,
 )
 
@@ -51,8 +49,8 @@ _PLAIN_S = 1.0
     type=Whole(1),
     help="q; the number of classes, but less than that of features, if not said.",
 )
-@click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
-@click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
+@click.option("--time-limit", type=Number(0, min_open=True), default=60.0, show_default=True, help="In s.")
+@click.option("--memory-limit", type=Whole(1), default=4096, show_default=True, help="In MiB.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
 @click.option(
     "--start", type=NearChoice(["surrogate", "completed", "random", "identity"]), help="In place of the solver's own."
@@ -61,7 +59,6 @@ _PLAIN_S = 1.0
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @data_options
-@click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
 @as_json
@@ -72,12 +69,11 @@ def run(
     options: tuple[str, ...],
     kernel_options: tuple[str, ...],
     data_options: tuple[str, ...],
-    configs: tuple[Path, ...],
     mirror: str,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list` or of a configuration, or files of your own.
+    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list`, or files of your own.
 
     A table of your own is named with the column of its classes: my_data.csv:species.
 
@@ -85,26 +81,23 @@ def run(
     """
     from kdrbench.datasets import load_defined
     from kdrbench.datasets.tables import table_of
-    from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_of, try_apart
     from kdrbench.suite.engine.isolation.core_lock import leave_when_told
     from kdrbench.suite.engine.record import flat
-    from kdrbench.suite.experiments.config import check_part, load_grid
+    from kdrbench.suite.experiments.config import load_grid
 
-    resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     settings["data_options"] = read_options(data_options)
     code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
-    places = [*places_of(code).values(), *places_in(resolved)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
-        check_part(resolved)
-        config = cell_config(resolved, dataset, kernel, solver, settings)
+        config = cell_config(dataset, kernel, solver, settings)
         try:
             return config, load_grid(config)
         except ConfigError as fault:
-            raise by_options(fault, resolved, dataset, kernel, solver, settings) from fault
+            raise by_options(fault) from fault
 
-    try_apart(configured, places)
+    try_apart(configured, places_of(code).values())
     config, grid = configured()
     (batch,) = grid.batches()
     leave_when_told()
