@@ -58,12 +58,6 @@ rule papers:
         command(f"papers --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
-DASHBOARD = command(
-    "dashboard {params.parts} --published {input.published:q}"
-    f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
-)
-
-
 rule dashboard:
     input:
         outputs.system_tables(GRID.config),
@@ -84,6 +78,5 @@ rule dashboard:
         runtime=10,
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
-        parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
-        DASHBOARD
+        command(f"dashboard --results {R} --out {REPORTS} > {{log:q}} 2>&1")

@@ -2,7 +2,6 @@
 
 import re
 from datetime import date
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +11,9 @@ from snakemake.exceptions import WorkflowError
 
 from kdrbench.errors import ConfigError
 from kdrbench.suite.cli import main
-from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked, load_grid
+from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.experiments.workflow import check_files, grid_of, word_or_file
+from kdrbench.suite.experiments.workflow import check_files, grid_of
 from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
@@ -153,17 +152,3 @@ def test_braces_are_text():
         ROOT,
     )
     assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"
-
-
-def test_a_long_word_is_passed_by_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert word_or_file("short") == "short"
-    # Snakemake would print all of the papers' configuration, twice, where it has changed.
-    assert len(word_or_file(load_grid(whole_config()).to_json(), write=False)) < 120
-    long = "x" * 100_000
-    word = word_or_file(long, write=False)
-    assert word.startswith("@results/.workspace/words/")
-    assert not Path(word[1:]).exists()
-    assert word_or_file(long) == word
-    assert Path(word[1:]).read_text() == long
-    assert word_or_file(long + "x") != word

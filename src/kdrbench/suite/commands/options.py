@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -194,21 +193,3 @@ def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
             raise InputError(f"there is no configuration {path}")
         config = lay_over(config, read_config_file(path))
     return config
-
-
-def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return paths, with those of the file that ``@file`` names in its place, written as a shell reads them."""
-    expanded: list[str] = []
-    for word in map(str, paths):
-        expanded += shlex.split(read_word(ctx, param, word)) if word.startswith("@") else [word]
-    return tuple(map(Path, expanded))
-
-
-def read_word(_: click.Context, __: click.Parameter, word: str) -> str:
-    """Return a word, or the text of the file that ``@file`` names."""
-    if not word.startswith("@"):
-        return word
-    try:
-        return Path(word[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file of {word} cannot be read: {error}; start the workflow again") from error

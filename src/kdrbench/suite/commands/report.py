@@ -120,13 +120,7 @@ def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str
 
 def _dashboard(runs: Runs, out: Path, answers: list[Answer]) -> None:
     """Write the dashboard, of all that is written before; its answers are others where it includes a record."""
-    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
-
-    parts = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
-    parts = [path for path in parts if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
-    known = None if runs.config.get("include") else answers
-    with redirect_stdout(StringIO()):
-        write_dashboard(runs, tuple(parts), out / "published_vs_ours.csv", out / "dashboard.html", known)
+    write_dashboard(runs, out, None if runs.config.get("include") else answers)
 
 
 @dataclass

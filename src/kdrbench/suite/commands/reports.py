@@ -12,7 +12,7 @@ import click
 
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
 from kdrbench.suite.commands.included import Runs, runs_of, with_included
-from kdrbench.suite.commands.options import FILE, configuration_name, read_paths, results_folder
+from kdrbench.suite.commands.options import FILE, configuration_name, results_folder
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.system import Config
@@ -169,29 +169,30 @@ def summary(runs: Runs, out: Path, address: str) -> None:
 
 
 @step
-@click.argument("parts", type=FILE, nargs=-1, callback=read_paths)
-@click.option("--published", type=FILE, required=True, help="The published numbers and ours, as .csv.")
-def dashboard(runs: Runs, out: Path, parts: tuple[Path, ...], published: Path) -> None:
-    """Write the page --out with all runs and with the PARTS: JSON of figures, tables, claims, findings of plug-ins."""
-    size = write_dashboard(runs, parts, published, out)
-    click.echo(f"{size / 1e6:.1f} MB -> {out}")
+def dashboard(runs: Runs, out: Path) -> None:
+    """Write dashboard.html with all runs, tables, figures, claims and findings of plug-ins, which come before."""
+    click.echo(f"{write_dashboard(runs, out) / 1e6:.1f} MB -> {out / 'dashboard.html'}")
 
 
-def write_dashboard(
-    runs: Runs, parts: tuple[Path, ...], published: Path, out: Path, answers: list[Answer] | None = None
-) -> int:
-    """Write the page and return its size; with ``answers`` that were found before, those are shown."""
+def write_dashboard(runs: Runs, out: Path, answers: list[Answer] | None = None) -> int:
+    """Write the page, of all that is in the folder ``out``, and return its size.
+
+    With ``answers`` that were found before, those are shown.
+    """
     from kdrbench.files import write_text
     from kdrbench.suite.findings.ledger import comparisons_from_csv
     from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.suite.reports.dashboard.runs import all_runs
+    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
     from kdrbench.suite.reports.records import read_runs, systems_of, table_of
 
+    paths = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
+    parts = [path for path in paths if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
+    comparisons = comparisons_from_csv((out / "published_vs_ours.csv").read_text(encoding="utf-8"))
     with with_included(runs) as (config, merged, store):
-        comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
         tables = {system: read_runs(merged / f"{table_of(system)}.csv") for system in systems_of(config)}
         page = render_dashboard(all_runs(tables), config, store / "traces", comparisons, read_parts(parts), answers)
-        write_text(out, page)
+        write_text(out / "dashboard.html", page)
     return len(page)
 
 

@@ -39,7 +39,6 @@ _SECTIONS = {
     "baselines": ("baseline", "method"),
 }
 _MOST_LETTERS = 60
-_LONGEST_WORD, _LONG_WORDS = 2048, _RESULTS / ".workspace" / "words"
 
 
 def check_files(workflow: Any, home: Path) -> None:
@@ -145,25 +144,6 @@ def commands_of(workflow: Any) -> Callable[..., str]:
 def be_found_by_jobs() -> None:
     """Tell jobs which process is their scheduler; once it has ended they end, too."""
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
-
-
-def word_or_file(text: str, *, write: bool = True) -> str:
-    """Return text as a word of a command, or, where it is long, ``@`` and the file that holds it.
-
-    Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
-    hash of the text, so that another text is another word; a dry run does not ``write`` it.
-    """
-    if len(text) <= _LONGEST_WORD:
-        return text
-    path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
-    if write and not path.exists():
-        write_text(path, text)
-    return f"@{path}"
-
-
-def listed(paths: Iterable[str], workflow: Any) -> str:
-    """Return paths as words of a command; see :func:`word_or_file`."""
-    return word_or_file(shlex.join(map(str, paths)), write=not workflow.dryrun)
 
 
 def start(workflow: Any, grid: Grid, home: Path) -> frozenset[str]:
