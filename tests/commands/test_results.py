@@ -96,6 +96,7 @@ def results(tmp_path):
     """Results of two solvers, as the workflow leaves them."""
     rows = folds("a", [-3.0, -2.0], [1.0, 1.0]) + folds("b", [-2.0, -1.0], [2.0, 2.0])
     pd.DataFrame(rows).to_csv(tmp_path / "ikdr.csv", index=False)
+    (tmp_path / "config.json").write_text(json.dumps(frozen_config(["e"]) | {"run": ["e"]}))
     for row in rows:
         job = f"e/wine/gaussian/{row['method']}/0-1.jsonl"
         columns = {"cost": row["cost"], "value_calls": 9, "message": "well", "optimality": "saddle", "trace_file": job}
@@ -116,6 +117,7 @@ def kdrbench(*words):
 
 def test_a_table_of_another_system_is_not_compared(tmp_path):
     (tmp_path / "merged").mkdir()
+    (tmp_path / "config.json").write_text(json.dumps(frozen_config(["league"]) | {"run": ["league"]}))
     shared = {"experiment": "league", "dataset": "wine", "run": 0, "status": "converged"}
     rows = [shared | {"method": name} for name in ("lda", "sir")]
     pd.DataFrame(rows).to_csv(tmp_path / "merged" / "league.csv", index=False)
@@ -147,7 +149,7 @@ def test_what_is_not_there_is_one_sentence_and_2(results):
         (["show", "f/wine/gaussian/a/0"], "holds no such run: unknown experiment 'f'; allowed: begun, e"),
         (["show", ""], "unknown experiment ''; allowed: begun, e"),
         (["show", "begun/wine/gaussian/a/0"], "'begun' has no rows yet: no job of it has ended"),
-        (["compare", "a", "b", "--name", "mine"], "mine/ikdr.csv is not there: run the workflow first"),
+        (["compare", "a", "b", "--name", "mine"], "mine/config.json is not there: start the workflow"),
         (["show", "e/wine/gaussian/c/0"], "unknown method 'c'; allowed: a, b"),
         (["show", "e/iris/gaussian/a/0"], "unknown dataset 'iris'; allowed: wine"),
         (["show", "e/wine/gaussian/a/7"], "unknown run '7'; allowed: 0, 1"),

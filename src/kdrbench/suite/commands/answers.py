@@ -85,6 +85,6 @@ def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
         "  ".join(
             cell.ljust(width) if place < n_labels else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        ).rstrip()
         for row in rows
     ]

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from kdrbench.errors import KdrbenchError
+from kdrbench.suite.commands.answers import aligned
 from kdrbench.suite.commands.options import NearChoice, as_json
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners")
@@ -24,9 +25,8 @@ def list_names(kinds: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps(names_by_kind))
         return
     for kind, names in names_by_kind.items():
-        click.echo(f"{kind}:")
-        width = max((len(name) for name in names), default=0)
-        click.echo("\n".join(f"  {name:<{width}}  {line}".rstrip() for name, line in names.items()) or "  none")
+        lines = [f"  {line}" for line in aligned([*names.items()], 2)]
+        click.echo("\n".join([f"{kind}:", *lines]))
 
 
 def names_of(kind: str) -> dict[str, str]:
