@@ -13,7 +13,7 @@ from kdrbench.errors import DamagedError, InputError, counted, in_words
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
-from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_traces
+from kdrbench.suite.archive.traces import BestKnown, Points, run_of, write_traces
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -64,16 +64,16 @@ They come without any warranty.
 Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
 on data names.
 """
+_ANOTHER = "pack another record: name a folder for it with --out, without --layer"
 _COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed", "uncommitted")
 
 
 @dataclass
 class _Experiment:
-    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, runs ``dropped`` of them, counts."""
+    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, counts."""
 
     fresh: dict[str, list[Record]]
     below: Jobs
-    dropped: list[Run]
     counts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -130,14 +130,13 @@ class Packing:
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
         """Return what the manifest of a layer says beside that of a record."""
         there = below.manifest["experiments"]
-        dropped = [name for name in there if name not in made]
-        dropped += [f"{name}/{cell}/{run}" for name, experiment in made.items() for cell, run in experiment.dropped]
-        if not (writer.n_bytes or dropped):
+        if lost := [name for name in there if name not in made]:
+            raise InputError(f"{below.place} has rows of {lost[0]}, which the configuration does not run; {_ANOTHER}")
+        if not writer.n_bytes:
             raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
         return {
             "rows": sum(len(experiment.fresh_rows) for experiment in made.values()),
             "jobs": sum(len(experiment.fresh) for experiment in made.values()),
-            "dropped": dropped,
             "experiments": {name: one.counts for name, one in made.items() if one.counts != there.get(name)},
         }
 
@@ -175,18 +174,19 @@ class Packing:
         """Return the runs of ended jobs that are not below, and the jobs below without the runs that they supersede."""
         ended = {bundle.path: records for bundle, records in self._ended(bundles)}
         if self.below is None or name not in self.below.manifest["experiments"]:
-            return _Experiment(ended, {}, [])
+            return _Experiment(ended, {})
         system, wanted = self.grid.config["experiments"][name]["system"], self.grid.expected([name])
         jobs = self.below.jobs(name, system)
-        gone = {run_of(row): None for row in rows_of(jobs) if wanted.get(row.axes) != row.provenance.definition_sha256}
         there = {row.axes for row in rows_of(jobs)}
         # A row that a layer has superseded is no newer one where it is still in the results.
         known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
         rows = [row for records in ended.values() for row in records]
         newer = {run_of(row) for row in rows if row.axes not in there or _measured(row) not in known}
         fresh = {path: [row for row in records if run_of(row) in newer] for path, records in ended.items()}
-        fresh = {path: records for path, records in fresh.items() if records}
-        return _Experiment(fresh, without(jobs, newer | set(gone)), [run for run in gone if run not in newer])
+        below = without(jobs, newer)
+        if any(wanted.get(row.axes) != row.provenance.definition_sha256 for row in rows_of(below)):
+            raise InputError(f"{self.below.place} has runs of {name} that are no longer asked for; {_ANOTHER}")
+        return _Experiment({path: records for path, records in fresh.items() if records}, below)
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
+from kdrbench.suite.archive import PAPERS, is_packed, parts_of
 from kdrbench.suite.commands.options import FILE, configuration_name, frozen_configuration, grid_of, root_and_name
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def pack(results: Path, name: str, out: Path, layer: str | None, licence: str) -
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
     if layer:
-        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
-        rest = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
+        held, rest = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", ""
     else:
         experiments = packed["experiments"].values()
         rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
