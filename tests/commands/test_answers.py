@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
 from kdrbench.suite.commands.answers import merged_answers
-from kdrbench.suite.commands.included import Runs
+from kdrbench.suite.commands.options import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
 from support.record_folders import folder_of

@@ -16,9 +16,8 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.solvers.registry import NAMED, method_of
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.options import read_options
-from kdrbench.suite.commands.run import _in_words
+from kdrbench.suite.commands.run import _in_words, cell_config
 from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import write_all
 from support.products import by_section

@@ -13,9 +13,9 @@ from kdrbench.estimators.fitting import solver_of
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
+from kdrbench.suite.commands.run import cell_config
 from kdrbench.suite.experiments.config import check_part, load_grid
 from kdrbench.suite.reports.tables.labels import method_label
 from support.configs import ROOT, changed_config, whole_config

@@ -10,7 +10,7 @@ import click
 from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
-    from kdrbench.suite.commands.included import Runs
+    from kdrbench.suite.commands.options import Runs
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.findings.pairwise import Matrix, Standing
 

@@ -12,8 +12,7 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.answers import aligned, echo_answers, merged_answers
-from kdrbench.suite.commands.included import runs_of, with_included
-from kdrbench.suite.commands.options import as_json, configuration_name, results_folder
+from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, runs_of, with_included
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
-from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
+from kdrbench.suite.commands.run import usual_components
 from kdrbench.suite.conformance.subject import find_subject, try_apart
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components

@@ -1,21 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they name: results, configurations, grids."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.suite.archive import check_there, is_packed
+from kdrbench.suite.archive import check_there, is_packed, shown
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
+    from kdrbench.suite.engine.system import Config
 
 FILE = click.Path(path_type=Path)
 # Where Snakefile and config.yaml are, if this is a checkout.
@@ -117,6 +118,44 @@ def named_record(results: Path, name: str) -> tuple[Path, str]:
     root, name = root_and_name(results, name)
     folder = frozen_configuration(root, name).parent
     return root, "" if folder == root else folder.name
+
+
+class Runs(NamedTuple):
+    """A configuration, the folder of its merged tables, and that of traces, findings and data."""
+
+    config: Config
+    merged: Path
+    store: Path
+
+
+def runs_of(results: Path, name: str = "") -> Runs:
+    """Return the runs of the configuration with this name; errors as of :func:`frozen_configuration`."""
+    from kdrbench.suite.experiments.results import read_frozen
+
+    root, name = root_and_name(results, name)
+    frozen = frozen_configuration(root, name)
+    return Runs(read_frozen(frozen), frozen.parent, root)
+
+
+@contextmanager
+def with_included(runs: Runs, reference: str | None = None) -> Iterator[Runs]:
+    """Give the runs with the record beside them that ``reference`` or else the key ``include`` names, if one does.
+
+    The reference ``none`` leaves out the record that the key names. Says on standard error which rows of the record are
+    left out, and why.
+    """
+    reference = reference or runs.config.get("include")
+    if not reference or reference == "none":
+        yield runs
+        return
+    from kdrbench.suite.archive.beside import opened_beside
+    from kdrbench.suite.experiments.results import read_frozen
+
+    with opened_beside(runs.merged, runs.store, reference) as (both, left_out):
+        for reason in shown(left_out):
+            click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
+        # Reports stay those of the configuration's name.
+        yield Runs({**read_frozen(both / "config.json"), "name": runs.config.get("name", "")}, both, both)
 
 
 def checked_grid(config: Mapping[str, Any]) -> Grid:

@@ -12,16 +12,17 @@ import click
 
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.suite.commands.answers import echo_answers, merged_answers
-from kdrbench.suite.commands.included import Runs, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
     Number,
+    Runs,
     configuration_name,
     frozen_configuration,
     grid_of,
     present_grid,
     root_and_name,
+    with_included,
 )
 
 if TYPE_CHECKING:

@@ -15,12 +15,14 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
+    Runs,
     configuration_name,
     processes,
+    runs_of,
+    with_included,
 )
 from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
-from kdrbench.suite.commands.included import Runs, runs_of, with_included
-from kdrbench.suite.commands.options import FILE, configuration_name, results_folder
+from kdrbench.suite.commands.options import FILE, Runs, configuration_name, results_folder, runs_of, with_included
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.system import Config

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.options import (
-    as_json,
-    configuration_name,
-    results_folder,
-    root_and_name,
-)
+from kdrbench.suite.commands.options import Runs, as_json, configuration_name, results_folder, runs_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.record import Record
@@ -40,12 +34,12 @@ _GROUPS = {
 @as_json
 def show(run: str, results: Path, name: str, as_json: bool) -> None:
     """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
-    results, name = root_and_name(results, name)
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
-    record = find_record(results, run, name)
-    trace, values = _trace(results, record), flat(record)
+    runs = runs_of(results, name)
+    record = find_record(runs, run)
+    trace, values = _trace(runs.store, record), flat(record)
     if as_json:
         click.echo(json.dumps({**values, "trace": trace}))
         return
@@ -66,13 +60,22 @@ def _result_columns(record: Record) -> list[str]:
     return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 
-def find_record(results: Path, run: str, name: str = "") -> Record:
-    """Return the record of a run by its axes, joined by slashes, of an experiment of the configuration with this name.
+def find_record(runs: Runs, run: str) -> Record:
+    """Return the record of a run by its axes, joined by slashes.
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    experiment, *rest = run.split("/")
-    left = _records(results, experiment, name)
+    from kdrbench.suite.engine.record import read_records
+    from kdrbench.suite.systems import system_of
+
+    (experiment, *rest), defined = run.split("/"), runs.config["experiments"]
+    if experiment not in defined:
+        raise InputError(unknown_name("experiment", experiment, sorted(defined)))
+    kind, folder = system_of(defined[experiment]).record, runs.store / "runs" / experiment
+    # A job's file is in the folder of its data set, or below that.
+    left = [record for path in sorted(folder.rglob("*.jsonl")) for record in read_records(path, kind)]
+    if not left:
+        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
     if len(rest) != len(axes) - 1:
         raise InputError(f"a run of {experiment!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
@@ -80,50 +83,9 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
-            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axes[place], word, names)}")
+            raise InputError(f"{folder.parent} holds no such run: {unknown_name(axes[place], word, names)}")
     # Files of an earlier configuration, which shared jobs in another way, may be there too.
     return max(left, key=lambda record: record.provenance.started_at)
-
-
-def _records(results: Path, experiment: str, name: str) -> list[Record]:
-    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none.
-
-    Its system is that of the frozen configuration with the ``name``, or of another one; otherwise each is tried.
-    """
-    from kdrbench.suite.engine.record import RecordError, read_records
-    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
-
-    frozen = {path.parent.name: _experiments(path) for path in sorted(results.glob("*/config.json"))}
-    if name and name not in frozen:
-        path = results / name / "config.json"
-        raise InputError(f"{path} is not there: {unknown_name('configuration', name, sorted(frozen))}")
-    if name and experiment not in frozen[name]:
-        path = results / name / "config.json"
-        raise InputError(f"in {path}: {unknown_name('experiment', experiment, sorted(frozen[name]))}")
-    names = sorted(path.name for path in (results / "runs").glob("*/"))
-    if experiment not in names:
-        raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
-    # A job's file is in the folder of its data set, or below that.
-    paths = sorted((results / "runs" / experiment).rglob("*.jsonl"))
-    if not any(path.stat().st_size for path in paths):
-        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
-    defined = [frozen.get(name, {}), _experiments(results / "config.json"), *frozen.values()]
-    systems = [system_of(one[experiment]) for one in defined if experiment in one]
-    faults = []
-    for system in (*systems, *map(build_system, SYSTEMS)):
-        try:
-            return [record for path in paths for record in read_records(path, system.record)]
-        except RecordError as fault:
-            faults.append(fault)
-    raise faults[0]
-
-
-def _experiments(path: Path) -> Mapping[str, Any]:
-    try:
-        experiments: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["experiments"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return experiments
 
 
 def _trace(results: Path, record: Record) -> list[dict[str, float]]:
