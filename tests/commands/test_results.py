@@ -249,7 +249,7 @@ def test_show_knows_the_columns_of_any_system(tmp_path, frozen, monkeypatch):
     assert lines[0] == "e/wine/it/7/second: failed - not well"
     # It has no answer, and no calls.
     assert [line.partition(":")[0] for line in lines[1:]] == ["time", "memory", "problem", "provenance", "trace"]
-    assert json.loads(kdrbench("show", "e/wine/it/7/first", "--results", tmp_path, "--json").output)["half"] == "first"
+    assert json.loads(kdrbench("show", "e/wine/it/7/first", "--results", tmp_path, "--json").stdout)["half"] == "first"
     message = "a run of 'e' is named experiment/dataset/method/run/half, for instance e/wine/it/7/first; got 'e/wine'"
     assert message in kdrbench("show", "e/wine", "--results", tmp_path).stderr
 

@@ -21,9 +21,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.datasets.numerals import ABSENT, first_fault, looks_numeric, numbers_of
 from kdrbench.datasets.registry import load_registry
-from kdrbench.datasets.table_text import has_header, is_row_numbers, read_text, split_fields
+from kdrbench.datasets.table_text import (
+    ABSENT,
+    first_fault,
+    has_header,
+    is_row_numbers,
+    looks_numeric,
+    numbers_of,
+    read_text,
+    split_fields,
+)
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
