@@ -125,7 +125,7 @@ def _plugins() -> Iterator[Answer]:
 
     faults, names = [], []
     for kind in plugins.GROUPS:
-        for name, place in sorted(plugins.declared_places(kind).items()):
+        for name, place in plugins.declared_places(kind).items():
             names.append(f"{kind} {name}")
             try:
                 plugins.load_class(kind, place, ())

@@ -32,7 +32,7 @@ def list_names(kinds: tuple[str, ...], as_json: bool) -> None:
 def names_of(kind: str) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
     from kdrbench.datasets import load_registry
-    from kdrbench.plugins import declared_names
+    from kdrbench.plugins import declared_places
     from kdrbench.solvers import CONTROLS
     from kdrbench.solvers.registry import NAMED, in_words
     from kdrbench.suite.conformance.subject import registered_names
@@ -43,7 +43,7 @@ def names_of(kind: str) -> dict[str, str]:
     if kind in ("solvers", "controls"):
         chosen = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
         named = {name: f"{in_words(one)}: {_summary('solver', one['method'])}" for name, one in chosen.items()}
-        own = declared_names("solver") if kind == "solvers" else ()
+        own = declared_places("solver") if kind == "solvers" else ()
         return named | {name: _summary("solver", name) for name in own}
     return {name: _summary(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
 
