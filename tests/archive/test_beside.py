@@ -187,3 +187,9 @@ def test_methods_of_a_reference_are_called_so():
     assert method_label("dg_converged_reference") == "DG, converged, reference"
     assert is_converged("dg_converged_reference")
     assert not is_converged("dg_reference")
+
+
+def test_methods_of_a_reference_are_called_so():
+    assert method_label("dg_converged_reference") == "DG, converged, reference"
+    assert is_converged("dg_converged_reference")
+    assert not is_converged("dg_reference")
