@@ -54,7 +54,6 @@ def test_rows_of_the_same_problems_are_beside_ones_own(own, packed, results):
     ("changes", "reason"),
     [
         ({"folds": 3}, "another n_folds"),
-        ({"components": {"wine": 3}}, "another n_components"),
         ({"scaling": "own"}, "another scaling"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -180,13 +179,6 @@ def test_a_method_is_not_compared_with_itself(own):
     done = kdrbench("compare", "dg", "dg", "--results", own)
     assert done.exit_code == 2
     assert "both solvers are 'dg'; name two that differ" in done.stderr
-
-
-def test_methods_of_a_reference_are_called_so():
-    assert method_label("dg_reference") == "DG, reference"
-    assert method_label("dg_converged_reference") == "DG, converged, reference"
-    assert is_converged("dg_converged_reference")
-    assert not is_converged("dg_reference")
 
 
 def test_methods_of_a_reference_are_called_so():
