@@ -107,9 +107,7 @@ def test_large_projections_are_left_out_but_the_first(results, tmp_path, monkeyp
         *("projection_0", "not_stored_1", "not_stored_2", "not_stored_3"),
     }
     assert found["wine/gaussian/ism/0-3.npz/wine/gaussian/ism/not_stored_1"].tolist() == ["projection"]
-    readme = (tmp_path / "packed/README.md").read_text()
-    assert "| second | 4 | 1 | 0 | 3 |" in readme
-    assert "The licence is CC0-1.0, see LICENSE." in readme
+    assert "The licence is CC0-1.0, see LICENSE." in (tmp_path / "packed/README.md").read_text()
     assert (tmp_path / "packed/LICENSE").read_text().startswith("SPDX-License-Identifier: CC0-1.0\n")
     refused = kdrbench("pack", results, "--out", tmp_path / "packed", "--licence", "CC 0")
     assert (refused.exit_code, "it must be a word of the SPDX list" in refused.stderr) == (2, True)
@@ -123,7 +121,6 @@ def test_a_record_counts_disturbed_rows_and_uncommitted_sources(tmp_path):
     assert done.exit_code == 0, done.output
     counts = json.loads((tmp_path / "packed/manifest.json").read_text())["experiments"].values()
     assert [(one["timed"], one["disturbed"], one["uncommitted"]) for one in counts] == [(4, 4, 4), (4, 0, 0)]
-    assert "| first | 4 | 2 | 0 | 0 | 4 | 4 | 4 |" in (tmp_path / "packed/README.md").read_text()
 
 
 def test_only_finished_jobs_are_packed_the_others_are_counted(tmp_path):

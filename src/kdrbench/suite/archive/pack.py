@@ -33,7 +33,7 @@ _README = """\
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
 `rows/`, `traces/` and `arrays/` hold what runs left, thinned, `charts/` figures that show samples of data sets, and
-`manifest.json` the SHA-256 of each file.
+`manifest.json` the SHA-256 of each file, and the counts of rows, jobs and projections of each experiment.
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
 
@@ -44,13 +44,6 @@ All files are compressed by xz. `xz -d`, pandas and Python's standard library re
 Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
 take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
 to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
-
-Of timed rows, those are marked as disturbed whose cores changed their speed, or worked for others too. Uncommitted rows
-were made in a checkout with changes that no commit holds.
-
-| experiment | rows | jobs | jobs missing | projections not stored | timed rows | disturbed | uncommitted |
-|---|---|---|---|---|---|---|---|
-{table}
 
 The licence is {licence}, see LICENSE.
 """
@@ -65,7 +58,6 @@ Figures of samples (charts/) show values of data sets. These keep the licences o
 on data names.
 """
 _ANOTHER = "pack another record: name a folder for it with --out, without --layer"
-_COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed", "uncommitted")
 
 
 @dataclass
@@ -248,15 +240,12 @@ def _points(path: Path) -> Points:
 
 def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
-    experiments = manifest["experiments"]
-    missing = sum(counts["jobs_missing"] for counts in experiments.values())
+    missing = sum(counts["jobs_missing"] for counts in manifest["experiments"].values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    cells = {name: " | ".join(str(counts[column]) for column in _COLUMNS) for name, counts in experiments.items()}
     return _README.format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
         most=MOST_OF_A_CELL / 1024,
-        table="\n".join(f"| {name} | {words} |" for name, words in cells.items()),
     )
