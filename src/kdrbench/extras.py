@@ -17,7 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "data": ("PIL", "pooch", "requests", "tqdm", "urllib3"),
     "cli": ("click", "jsonschema", "psutil", "yaml"),
     "plots": ("matplotlib",),
-    "workflow": ("itables", "jinja2", "pandas", "plotly", "snakemake"),
+    "workflow": ("itables", "jinja2", "pandas", "plotly", "rocrate", "snakemake"),
     "compiled": ("numba",),
     "large": ("dask", "distributed", "zarr"),
     "umap": ("umap",),

@@ -37,7 +37,7 @@ _SECTIONS = {
         "show": ("show", "Show the record of a run: status, result, time, calls, provenance, trace."),
     },
     "Ship": {
-        "pack": ("packing", "Pack the runs of a record."),
+        "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
         "unpack": ("packing", "Unpack a record, so that the workflow can go on."),
         "verify": ("verify", "Recompute the numbers of a record, or make random runs of it again."),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,34 @@ if TYPE_CHECKING:
 
 # By this file a folder is known as made by `kdrbench pack`, which may then replace it.
 _PACKED = ".kdrbench-packed"
+# Of a record whose makers give none.
+_LICENCE = "CC-BY-4.0"
 
 
 @click.command()
 @click.argument("results", type=FILE, default=Path("results"))
 @configuration_name
 @click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
+@click.option("--crate", is_flag=True, help="Write an RO-Crate for an archive, into --out: FILE.zip or a folder.")
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
-@click.option("--licence", default="CC-BY-4.0", show_default=True, help="The record's licence, as a word of SPDX.")
-def pack(results: Path, name: str, out: Path, layer: str | None, licence: str) -> None:
+@click.option(
+    "--licence",
+    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {_LICENCE}).",
+)
+@click.option(
+    "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
+)
+@click.option("--source", type=FILE, help="Checkout of the workflow, for --crate (default: that of this program).")
+def pack(
+    results: Path,
+    name: str,
+    out: Path,
+    crate: bool,
+    layer: str | None,
+    licence: str | None,
+    authors: tuple[str, ...],
+    source: Path | None,
+) -> None:
     """Pack the runs in RESULTS: rows, traces and what runs found, compressed, with hashes, a licence and a README.
 
     Jobs that have not ended are left out, and counted. Traces are thinned by less than can be seen, projections are in
@@ -32,17 +52,26 @@ def pack(results: Path, name: str, out: Path, layer: str | None, licence: str) -
 
     With --layer the record in --out stays as it is. Runs whose rows it lacks come into a folder below it, which is
     read with it: of each run the newest rows count.
+
+    With --crate, RESULTS may be a packed record too. The crate holds configuration, tables, traces, projections and the
+    workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
+    with their hashes, and the runs that failed or were stopped, with the reason.
     """
     from kdrbench.files import replacing_folder
     from kdrbench.suite.archive.pack import Packing, check_licence
     from kdrbench.suite.reports.making import charts_to_store
     from kdrbench.suite.systems.atlas.optima import BestKnown
 
-    check_licence(licence)
+    check_licence(licence or _LICENCE)
+    if crate:
+        if layer or out == PAPERS:
+            raise InputError("--crate needs --out (FILE.zip or a folder), without --layer")
+        _write_crate(results / name if name else results, out, licence, authors, source)
+        return
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = _how(out, layer, grid, licence)
+    place, how = _how(out, layer, grid, licence or _LICENCE)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     with replacing_folder(place, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
@@ -61,13 +90,35 @@ def pack(results: Path, name: str, out: Path, layer: str | None, licence: str) -
     click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
 
 
+def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
+    from kdrbench.suite.archive.crate import write_crate
+    from kdrbench.suite.archive.layers import record_at
+    from kdrbench.suite.archive.unpack import opened
+
+    own = record_at(results).base.manifest.get("licence") if is_packed(results) else None
+    if own and licence and licence != own:
+        raise InputError(
+            f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
+        )
+    word, today = own or licence or _LICENCE, datetime.now(UTC).date()
+    with opened(results) as folder:
+        read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
+    for name in read.left_out:
+        click.echo(f"kdrbench: left out {name}, which is of a system of its own", err=True)
+    n_rows = sum(map(len, read.records.values()))
+    experiments = counted(len(read.records), "experiment")
+    click.echo(f"{counted(n_rows, 'row')} of {experiments}, {counted(n_files, 'file')} -> {out}")
+
+
 def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, dict[str, Any]]:
     """Return the folder that is written, and how: alone, or as a layer over its base.
 
-    Raises ``InputError`` where a record would replace that of the papers, or one with layers.
+    Raises ``InputError`` where a record would replace that of the papers or one with layers, or an earlier state.
     """
     from kdrbench.suite.archive.layers import new_layer, record_at
 
+    if (base := parts_of(out)[0]) != out:
+        raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
     if not layer:
         if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
             raise InputError(
