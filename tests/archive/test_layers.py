@@ -87,13 +87,17 @@ def test_a_layer_holds_what_differs_alone(layered):
     assert not (layer / "README.md").exists()
 
 
-def test_a_layer_is_no_record(layered):
+def test_an_earlier_state_is_opened_by_the_name_of_its_layer(packed, newer, layered):
+    assert state_of(layered / "layers/base") == state_of(packed)
+    assert state_of(layered / "layers/2026-12-01") == state_of(layered)
+    assert kdrbench("show", "first/wine/gaussian/gm/1", "--results", layered / "layers/base").exit_code == 0
     assert manifest_of(str(layered)) == layered / "layers/2026-12-01/manifest.json"
-    for command in ("show", "first/wine/gaussian/gm/1", "--results"), ("unpack",):
-        done = kdrbench(*command, layered / "layers/2026-12-01")
-        assert (done.exit_code, f"is a layer of a record; name the record, {layered}" in done.stderr) == (2, True)
     with pytest.raises(InputError, match="absent is no packed record"):
-        record_at(layered / "absent")
+        record_at(layered / "layers/absent")
+    for state in ("base", "2026-12-01"):
+        for words in ((), ("--layer", "2027")):
+            done = kdrbench("pack", newer, "--out", layered / "layers" / state, *words)
+            assert (done.exit_code, f"not written again; name the record: {layered}" in done.stderr) == (2, True)
 
 
 def test_results_that_do_not_differ_make_no_layer(newer, layered, tmp_path):
@@ -117,7 +121,13 @@ def test_a_layer_over_a_layer_supersedes_it(newer, layered, tmp_path):
     assert "6 rows of 2 jobs" in done.stdout
     after = files_in(place)
     assert {name: after[name] for name in before} == before
-    assert commits_of(place) == {"first/ism": "", "first/gm": "new", "second/ism": "newest", "third/dg": "newest"}
+    commits = {name: commits_of(place / "layers" / name) for name in ("base", "2026-12-01", "2027-01-01")}
+    assert commits == {
+        "base": {"first/ism": "", "first/gm": "", "second/ism": ""},
+        "2026-12-01": {"first/ism": "", "first/gm": "new", "second/ism": "", "third/dg": "new"},
+        "2027-01-01": {"first/ism": "", "first/gm": "new", "second/ism": "newest", "third/dg": "newest"},
+    }
+    assert commits_of(place) == commits["2027-01-01"]
     assert [one.name for one in parts_of(place)] == ["record", "2026-12-01", "2027-01-01"]
     # Results in which superseded rows are left are not newer.
     assert "holds nothing that" in add(newer, place, "2027-02-01").stderr
@@ -173,6 +183,7 @@ def test_jobs_of_another_split_supersede_runs_of_one_that_was_shared(tmp_path):
     more = with_jobs(tmp_path / "four", "auto", ("ism", "gm", "dg"), git_commit="newest")
     assert "6 rows of 1 job" in add(more, place, "3").stdout
     assert commits_of(place) == {f"first/{name}": "newest" for name in ("ism", "gm", "dg")}
+    assert commits_of(place / "layers/2") == {"first/ism": "", "first/gm": "new"}
 
 
 def test_a_layer_holds_the_runs_that_were_made_again(tmp_path):
@@ -213,6 +224,8 @@ def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
         (place / "layers/2026-12-01" / name).write_bytes(b"x")
         with pytest.raises(DamagedError, match=f"layers/2026-12-01/{name}"), opened(place):
             pass
+        with opened(place / "layers/base"):
+            pass
 
 
 @pytest.mark.parametrize(
@@ -220,6 +233,7 @@ def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
     [
         ("2026-12-01", "has the layer 2026-12-01: name one that sorts after it"),
         ("2026-11-30", "has the layer 2026-12-01: name one that sorts after it"),
+        ("base", "'base' is no name of a layer"),
         ("a/b", "'a/b' is no name of a layer"),
     ],
 )

@@ -223,5 +223,8 @@ def test_an_attestation_lies_where_it_is_read(tmp_path):
     (tmp_path / "papers").mkdir()
     for place, name in ((tmp_path, ""), (tmp_path, "papers"), (tmp_path / "papers", "")):
         assert attested_folder(place, name) == tmp_path
-    (tmp_path / "papers" / "manifest.json").touch()
-    assert attested_folder(tmp_path / "papers", "") == tmp_path / "papers"
+    base = tmp_path / "record"
+    for folder in (base, base / "layers" / "2026-12-01"):
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").touch()
+    assert {attested_folder(place, "") for place in (base, base / "layers/base", base / "layers/2026-12-01")} == {base}

@@ -13,7 +13,8 @@ from kdrbench.errors import InputError
 # The record of the papers that comes with this project.
 PAPERS = Path("results/reference")
 MANIFEST = "manifest.json"
-LAYERS = "layers"
+# The folder of a record's layers, and what the record without any is called there.
+LAYERS, BASE = "layers", "base"
 # Reasons that are printed.
 _MOST_REASONS = 6
 
@@ -30,14 +31,21 @@ def shown(left_out: Sequence[str]) -> list[str]:
 
 
 def parts_of(place: Path) -> list[Path]:
-    """Return the folders that a packed record is made of: its base, and its layers from the oldest to the newest."""
+    """Return the folders that a packed record is made of: its base, and its layers from the oldest to the newest.
+
+    A layer's own folder names the record as of that layer, and ``layers/base`` the record without layers.
+    """
+    base, newest, own = place, None, place.absolute()
+    if own.parent.name == LAYERS and (own.parents[1] / MANIFEST).is_file() and (own.name == BASE or own.is_dir()):
+        base, newest = own.parents[1], own.name
     # A layer that is being written is in a hidden folder.
-    return [place, *sorted(path for path in (place / LAYERS).glob("[!.]*") if path.is_dir())]
+    layers = sorted(path for path in (base / LAYERS).glob("[!.]*") if path.is_dir() and newest != BASE)
+    return [base, *(path for path in layers if newest is None or path.name <= newest)]
 
 
 def is_packed(place: Path) -> bool:
     """Return whether a folder is a packed record, sound or not."""
-    return (place / MANIFEST).is_file()
+    return (parts_of(place)[0] / MANIFEST).is_file()
 
 
 def check_there(place: Path) -> None:

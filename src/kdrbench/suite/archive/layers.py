@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kdrbench.errors import DamagedError, InputError, in_words, visible
-from kdrbench.suite.archive import LAYERS, MANIFEST, check_there, is_packed, parts_of
+from kdrbench.suite.archive import BASE, LAYERS, MANIFEST, check_there, is_packed, parts_of
 from kdrbench.suite.archive.arrays import NOT_STORED, Arrays, read_arrays
 from kdrbench.suite.archive.folder import CONFIGURATION, NAME, ROWS, PackedFolder
 from kdrbench.suite.archive.traces import Points, Run, read_traces, run_of
@@ -176,10 +176,8 @@ class PackedRecord:
 
 
 def record_at(place: Path) -> PackedRecord:
-    """Return the packed record in a folder; ``InputError`` where none is."""
+    """Return the packed record in a folder, or as of one of its layers; ``InputError`` where none is."""
     check_there(place)
-    if place.absolute().parent.name == LAYERS and is_packed(place.absolute().parents[1]):
-        raise InputError(f"{place} is a layer of a record; name the record, {place.absolute().parents[1]}")
     if not is_packed(place):
         raise InputError(f"{place} is no packed record; `kdrbench pack` makes one of a folder of results")
     return PackedRecord(place, tuple(map(PackedFolder, parts_of(place))))
@@ -187,7 +185,7 @@ def record_at(place: Path) -> PackedRecord:
 
 def new_layer(record: PackedRecord, name: str) -> Path:
     """Return the folder for a layer over a record; ``InputError`` unless its name sorts after those that are there."""
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(NAME, name) or name == BASE:
         raise InputError(f"{visible(name[:100])!r} is no name of a layer: use letters, digits, - and _, as 2026-12-01")
     newest = record.parts[-1].place.name
     if len(record.parts) > 1 and name <= newest:
