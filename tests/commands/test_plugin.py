@@ -207,9 +207,18 @@ def test_a_new_experiment_may_leave_out_columns_of_text_and_rows_with_missing_va
     assert (definition["drop"], definition["missing"]) == (["c"], "drop")
 
 
-def test_a_new_experiment_takes_controls(tmp_path, experiment):
-    mine = experiment("mine", "principal_axes", "shuffled_labels", "ism", "wine").config["experiments"]["mine"]
+def test_a_new_experiment_takes_controls_and_printed_numbers(tmp_path, experiment):
+    words = ["principal_axes", "shuffled_labels", "ism", "wine", "--published", "neurips2019:4:supervised"]
+    mine = experiment("mine", *words).config["experiments"]["mine"]
     assert {"principal_axes", "shuffled_labels", "ism"} <= {*mine["solvers"]}
+    assert mine["published"] == {"paper": "neurips2019", "table": "4", "setting": "supervised"}
+    assert experiment("paper", "ism", "--published", "ismplus").config["experiments"]["paper"]["published"] == {
+        "paper": "ismplus"
+    }
+    for printed in ("neurips2019:44", "neurips2019:4:supervised:more"):
+        refused = kdrbench("new", "experiment", "other", "ism", "--published", printed)
+        assert f"--published: unknown printed numbers '{printed}'" in refused.output
+        assert "neurips2019:4:supervised" in refused.output.partition(printed)[2]
 
 
 def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
@@ -224,7 +233,8 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         (["experiment", "a", "nothing.py"], "there is no file nothing.py"),
         (["experiment", "a", "wines"], "Did you mean 'wine'"),
         (["experiment", "a", "svm"], "svm is a baseline; an experiment like this runs solvers"),
-        (["solver", "a", "--data-option", "a=1"], "--data-option is for an experiment with tables of data; this is"),
+        (["solver", "a", "--data-option", "a=1"], "--data-option is for an experiment; this is a solver"),
+        (["kernel", "a", "--published", "ismplus"], "--published is for an experiment; this is a kernel"),
         (["experiment", "a", "ism", "--data-option", "a=1"], "--data-option is for tables of data, and none is among"),
         (["solver", "a", "b.py"], "only an experiment is made of parts; got b.py"),
         (["kernel", "mine", "--around", "scipy"], "--around scipy is for solvers; this is a kernel"),

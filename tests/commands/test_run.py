@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 SETTINGS = {
     "components": None,
     "time_limit": 5.0,
-    "memory_limit": 512,
+    "memory_limit": None,
     "folds": None,
     "start": None,
     "unsupervised": False,
@@ -132,6 +132,7 @@ FAULTS = [
     (["wine", "gaussian", "imm"], "unknown solver 'imm'"),
     (["wine", "gaussian", "ism", "--components", "99"], "data set 'wine' has 13 features"),
     (["wine", "gaussian", "ism", "--option", "tol=1"], "unknown option of solver method 'ism': 'tol'"),
+    (["wine", "gaussian", "ism", "--config", "none.yaml"], "there is no configuration none.yaml"),
     (["no.py", "gaussian", "ism"], "cannot be loaded: there is no file no.py"),
     (["wine", "gaussian", "ism", "--components", "99"], "^kdrbench: --components is 99; data set 'wine'"),
     (["wine", "gaussian", "ism", "--folds", "200"], "^kdrbench: --folds is 200; the largest class of data"),
@@ -153,6 +154,43 @@ def test_what_must_be_corrected_is_one_sentence_and_2(cases):
         done = kdrbench(*words)
         assert done.exit_code == 2
         assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("limits: {times: 1}", [], "unknown key in limits: 'times'. Did you mean 'time_s'"),
+        ("limits: {time_s: -1}", [], "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
+        ("solver: {}", [], "unknown key: 'solver'. Did you mean 'solvers'"),
+        ("solvers: {other: {method: ism, tolerence: 1}}", [], "solvers.other: unknown option .* Did you mean"),
+        ("experiments: {e: {datasets: [wine], fold: 2}}", [], "unknown key in experiments.e: 'fold'"),
+        ("experiments: {e: {run: 2}}", [], "unknown key in experiments.e: 'run'. Did you mean 'runs'"),
+        ("solvers: 3", [], "^kdrbench: config: solvers is 3; it must be of type object"),
+        (
+            "kernels: {gaussian: {bandwidth: 1}}",
+            [],
+            "^kdrbench: config: the key 'family' is missing in kernels.gaussian",
+        ),
+        (
+            "kernels: {gaussian: {family: gaussian}}",
+            ["--kernel-option", "a=1"],
+            "^kdrbench: --kernel-option: unknown option of",
+        ),
+    ],
+)
+def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, words, message):
+    (tmp_path / "mine.yaml").write_text(text)
+    done = kdrbench("wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml", *words)
+    assert done.exit_code == 2
+    assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.whole
+def test_options_replace_the_limits_of_a_configuration(tmp_path):
+    (tmp_path / "mine.yaml").write_text("limits: {time_s: 1.0e-6}\nsolvers: {mine: {tolerance: 1.0e-3}}\n")
+    words = ["wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml"]
+    assert "stopped at the time limit of 1e-06 s" in kdrbench(*words).stdout
+    assert "converged" in kdrbench(*words, "--time-limit", "30").stdout
 
 
 def test_a_run_without_a_result_is_said_without_empty_numbers():
@@ -215,14 +253,25 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
 
 def test_words_become_the_configuration_of_a_cell():
     options = {"options": {"max_iterations": 3}, "kernel_options": {"degree": 2}}
-    config = cell_config("wine", "polynomial", "dg", SETTINGS | options | {"start": "random", "folds": 10})
+    settings = SETTINGS | options | {"start": "random", "folds": 10}
+    config = cell_config("wine", "polynomial", "dg", settings)
     assert config["solvers"]["dg"] == {**NAMED["dg"], "max_iterations": 3, "start": "random"}
     assert config["kernels"]["polynomial"] == {"family": "polynomial", "degree": 2}
-    assert config["limits"] == {"time_s": 5.0, "memory_mib": 512}
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": 4096}
     (batch,) = load_grid(config).batches()
     definition = batch.definition
     assert (definition["method"], definition["start"]) == (method_of(config["solvers"]["dg"]), "random")
     assert (definition["n_components"], batch.runs) == (3, tuple(range(10)))
+    # Names mean first what the configuration says, and limits are those of options, then of the configuration.
+    own = {"solvers": {"mine": {"method": "dg", "max_iterations": 9}}, "limits": {"time_s": 9.0, "memory_mib": 512}}
+    own |= {"kernels": {"cubic": {"family": "polynomial", "degree": 3, "constant": 2.0}}}
+    config = cell_config(
+        "wine", "cubic", "mine", settings | {"components": 2}, own | {"datasets": {"wine": {"loader": "my.py"}}}
+    )
+    assert config["solvers"]["mine"] == {"method": "dg", "max_iterations": 3, "start": "random"}
+    assert config["kernels"]["cubic"] == {"family": "polynomial", "degree": 2, "constant": 2.0}
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": 512}
+    assert config["datasets"]["wine"] == {"loader": "my.py"}
 
 
 def test_options_are_read_as_what_they_look_like():

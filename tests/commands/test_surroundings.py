@@ -20,18 +20,22 @@ def kdrbench(*words, **options):
 
 
 def test_list_names_everything_with_a_line_on_each():
-    said = json.loads(kdrbench("list", "--json").output)
+    said = json.loads(kdrbench("list", "--json", "--config", ROOT / "config.yaml").output)
     assert list({**said["solvers"], **said["controls"]}) == list(NAMED)
     assert list(said["datasets"]) == list(load_registry())
     assert said["metric-learners"].keys() == {"nca", "lmnn", "dne"}
+    assert said["experiments"]["table4_supervised"].startswith("Supervised IKDR")
     assert all(words for kind in said.values() for words in kind.values())
 
 
-def test_list_prints_the_kinds_that_are_asked_for():
-    done = kdrbench("list", "controls", "baselines")
+def test_list_prints_the_kinds_that_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = kdrbench("list", "controls", "experiments")
     assert done.exit_code == 0
-    assert [line for line in done.output.splitlines() if not line.startswith(" ")] == ["controls:", "baselines:"]
-    assert "  random             start_alone, start random: The start, as it is." in done.output.splitlines()
+    lines = done.output.splitlines()
+    assert lines[0] == "controls:"
+    assert lines[-2:] == ["experiments:", "  none"]
+    assert "  random             start_alone, start random: The start, as it is." in lines
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest_one():

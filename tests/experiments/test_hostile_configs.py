@@ -48,9 +48,11 @@ def test_each_fault_of_a_file_is_a_sentence_with_its_line(tmp_path, text, messag
 
 def test_a_command_names_the_line_that_snakemake_does_not(tmp_path):
     path = tmp_path / "config.mine.yaml"
-    path.write_text("run: [a\nlimits: {")
-    done = CliRunner().invoke(main, ["plan", "--config", str(path)])
-    assert (done.exit_code, "line 2, column 7: expected ',' or ']'" in done.output) == (2, True), done.output
+    for text, code in (("run: [a\nlimits: {", 2), ("experiments: 3\n", 0), ("experiments: {a: 1, 2: {title: b}}\n", 0)):
+        path.write_text(text)
+        done = CliRunner().invoke(main, ["list", "experiments", "--config", str(path)])
+        assert done.exit_code == code, done.output
+        assert ("line 2, column 7: expected ',' or ']'" in done.output) == (code == 2)
 
 
 def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path):

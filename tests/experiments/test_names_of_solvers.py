@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
 from kdrbench.suite.commands.run import cell_config
 from kdrbench.suite.experiments.config import check_part, load_grid
+from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.reports.tables.labels import method_label
 from support.configs import ROOT, changed_config, whole_config
 
@@ -25,9 +27,9 @@ SETTINGS = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "
 SETTINGS |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
 
 
-def run(name):
+def run(name, resolved=MappingProxyType({})):
     """The definition and the row's name of the solver that `kdrbench run` makes of a name."""
-    ((row, definition),) = cell_config("wine", "gaussian", name, SETTINGS)["solvers"].items()
+    ((row, definition),) = cell_config("wine", "gaussian", name, SETTINGS, resolved)["solvers"].items()
     return row, definition
 
 
@@ -37,7 +39,7 @@ def test_a_name_means_the_same_everywhere(name):
     assert whole_config()["solvers"][name] == meant
     for file in FILES:
         assert read_configs((ROOT / "config.yaml", ROOT / file))["solvers"][name] == meant
-    assert run(name) == (name, meant)
+        assert run(name, read_config_file(ROOT / file)) == (name, meant)
     # In an experiment the name alone: what it means is that of config.yaml, over which the experiment is laid.
     text = new_experiment("mine", [name], ROOT)["config.mine.yaml"]
     assert re.search(rf'solvers: \[.*"{name}"', text)

@@ -21,7 +21,7 @@ _SECTIONS = {
         "data": ("data", "List, fetch and verify the registered data sets."),
         "doctor": ("doctor", "Check the environment: packages, threads, data, Slurm, TeX, browser."),
         "forget": ("progress", "Mark runs to be made again."),
-        "list": ("listing", "List solvers, kernels, data sets, baselines, learners."),
+        "list": ("listing", "List solvers, kernels, data sets, baselines, learners, experiments."),
         "plan": ("plan", "Estimate runs and core-hours before anything runs."),
         "run": ("run", "Run one solver with one kernel on one data set."),
         "status": ("progress", "Show the progress of the workflow, and what its results say."),

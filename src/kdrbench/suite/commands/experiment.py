@@ -15,17 +15,20 @@ import yaml
 from kdrbench.datasets import registry_of
 from kdrbench.datasets.registry import load_registry
 from kdrbench.datasets.tables import table_of
-from kdrbench.errors import InputError
+from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
 from kdrbench.suite.commands.options import CHECKOUT
 from kdrbench.suite.commands.run import usual_components
 from kdrbench.suite.conformance.subject import find_subject, try_apart
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
+from kdrbench.suite.reports.tables.published_numbers import published_numbers
 
 # Where each kind is defined, the key of its place there, and what an experiment runs beside one's own.
 _SECTIONS = {"dataset": ("datasets", "loader"), "kernel": ("kernels", "family"), "solver": ("solvers", "method")}
 _FOLDS = 5
+# What names a paper's printed numbers.
+_AXES = ("paper", "table", "setting")
 _OF_PAPERS = "     # those of NeurIPS 2019, Table 4, as in the record of the papers"
 _BESIDE = {"datasets": ["wine"], "kernels": ["gaussian"], "solvers": ["ism_converged", "random"]}
 
@@ -35,13 +38,15 @@ def new_experiment(
     parts: Sequence[str],
     into: Path,
     options: Mapping[str, Any] = MappingProxyType({}),
+    published: str = "",
 ) -> dict[str, str]:
     """Return by name the file to write, and its text: an overlay that runs the files ``parts`` under the name of each.
 
     A part may be the name of a registered data set, solver or control, which needs no definition. ``options`` are those
-    of the user's own data.
+    of the user's own data. ``published`` names the printed numbers to compare with, as paper:table:setting.
 
-    Raises ``InputError`` for a name that is none, and for a part that is no solver, kernel, data set or table.
+    Raises ``InputError`` for a name that is none, for a part that is no solver, kernel, data set or table, and for
+    numbers that no paper prints.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
@@ -82,6 +87,7 @@ def new_experiment(
         # Classes of other data may be too small for as many.
         folds=FOLDS if of_papers else _FOLDS,
         why=_OF_PAPERS if of_papers else "",
+        published=f"\n    published: {_flow(_printed(published))}" if published else "",
         **{section: json.dumps(names) for section, names in named.items()},
     )
     return {file: filled}
@@ -98,6 +104,15 @@ def command_of(path: Path) -> str:
 def is_own_data(part: str) -> bool:
     """Whether a part is a table, or a file with a loader."""
     return table_of(part) is not None or (part.endswith(".py") and find_subject(part).kind == "dataset")
+
+
+def _printed(published: str) -> dict[str, str]:
+    """Return the key ``published`` of an experiment; ``InputError`` where no paper prints such numbers."""
+    printed = dict(zip(_AXES, published.split(":", len(_AXES) - 1), strict=False))
+    if not published_numbers(**printed):
+        tables = list(dict.fromkeys(":".join(number[axis] for axis in _AXES) for number in published_numbers()))
+        raise InputError(f"--published: {unknown_name('printed numbers', published, tables)}")
+    return printed
 
 
 def _defined(part: str, options: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:

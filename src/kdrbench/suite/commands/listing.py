@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,26 +11,33 @@ import numpy as np
 
 from kdrbench.errors import KdrbenchError
 from kdrbench.suite.commands.answers import aligned
-from kdrbench.suite.commands.options import NearChoice, as_json
+from kdrbench.suite.commands.options import FILE, NearChoice, as_json, read_configs
 
-_KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners")
+_KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
 
 
 @click.command("list")
 @click.argument("kinds", nargs=-1, type=NearChoice(_KINDS))
+@click.option(
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    help="Configurations that define experiments; config.yaml of this folder if not said.",
+)
 @as_json
-def list_names(kinds: tuple[str, ...], as_json: bool) -> None:
-    """List solvers, controls, kernels, data sets, baselines, metric learners; or some KINDS of these."""
-    names_by_kind = {kind: names_of(kind) for kind in kinds or _KINDS}
+def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool) -> None:
+    """List solvers, controls, kernels, data sets, baselines, metric learners, experiments; or some KINDS of these."""
+    names_by_kind = {kind: names_of(kind, configs) for kind in kinds or _KINDS}
     if as_json:
         click.echo(json.dumps(names_by_kind))
         return
     for kind, names in names_by_kind.items():
-        lines = [f"  {line}" for line in aligned([*names.items()], 2)]
+        lines = [f"  {line}" for line in aligned([*names.items()] or [("none", "")], 2)]
         click.echo("\n".join([f"{kind}:", *lines]))
 
 
-def names_of(kind: str) -> dict[str, str]:
+def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
     from kdrbench.datasets import load_registry
     from kdrbench.plugins import declared_places
@@ -37,6 +45,11 @@ def names_of(kind: str) -> dict[str, str]:
     from kdrbench.solvers.registry import NAMED, in_words
     from kdrbench.suite.conformance.subject import registered_names
 
+    if kind == "experiments":
+        there = configs or tuple(path for path in (Path("config.yaml"),) if path.is_file())
+        experiments = read_configs(there).get("experiments")
+        titled = experiments if isinstance(experiments, dict) else {}
+        return {str(name): str(one.get("title", "")) if isinstance(one, dict) else "" for name, one in titled.items()}
     if kind == "datasets":
         registry = load_registry()
         return {name: registry[name].title if name in registry else "" for name in registered_names("dataset")}

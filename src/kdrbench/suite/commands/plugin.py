@@ -35,6 +35,7 @@ _AROUND = ("scipy", "pymanopt", "program")
 @click.argument("parts", nargs=-1)
 @click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
 @data_options
+@click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
 def new(
     kind: str,
@@ -42,6 +43,7 @@ def new(
     parts: tuple[str, ...],
     around: str | None,
     data_options: tuple[str, ...],
+    published: str,
     into: Path,
 ) -> None:
     """Write a working plug-in NAME.py of a KIND, and its test, to begin from.
@@ -58,13 +60,14 @@ def new(
         options = read_options(data_options)
         if options and not any(map(is_own_data, parts)):
             raise InputError("--data-option is for tables of data, and none is among the parts; leave it out")
-        (path,) = _write(into, new_experiment(name, parts, into, options))
+        (path,) = _write(into, new_experiment(name, parts, into, options, published))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
-    if data_options:
-        raise InputError(f"--data-option is for an experiment with tables of data; this is a {kind}")
+    if data_options or published:
+        option = "--data-option" if data_options else "--published"
+        raise InputError(f"{option} is for an experiment; this is a {kind}")
     if parts:
         raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
     if around and kind != "solver":

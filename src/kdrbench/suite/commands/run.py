@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,11 +20,13 @@ import click
 from kdrbench.errors import ConfigError, InputError, counted, unknown_name
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.commands.options import (
+    FILE,
     NearChoice,
     Number,
     Whole,
     as_json,
     data_options,
+    read_configs,
     read_options,
 )
 
@@ -45,6 +48,8 @@ _WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
 _WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
 _WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper() for kind in ("kernel", "solver")}
 _WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
+# By key of the limits, the option that sets it, and the limit where neither that nor a configuration does.
+_LIMITS = {"time_s": ("time_limit", 60.0), "memory_mib": ("memory_limit", 4096)}
 _LOOK_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
@@ -59,8 +64,8 @@ _PLAIN_S = 1.0
     type=Whole(1),
     help="q; the number of classes, but less than that of features, if not said.",
 )
-@click.option("--time-limit", type=Number(0, min_open=True), default=60.0, show_default=True, help="In s.")
-@click.option("--memory-limit", type=Whole(1), default=4096, show_default=True, help="In MiB.")
+@click.option("--time-limit", type=Number(0, min_open=True), help="In s; that of the configuration, else 60.")
+@click.option("--memory-limit", type=Whole(1), help="In MiB; that of the configuration, else 4096.")
 @click.option("--folds", type=Whole(2), help="Cross validation; all rows, once, if not said.")
 @click.option(
     "--start", type=NearChoice(["surrogate", "completed", "random", "identity"]), help="In place of the solver's own."
@@ -69,6 +74,7 @@ _PLAIN_S = 1.0
 @click.option("--option", "options", multiple=True, help="An option of the solver, as name=value; may be repeated.")
 @click.option("--kernel-option", "kernel_options", multiple=True, help="The same of the kernel.")
 @data_options
+@click.option("--config", "configs", type=FILE, multiple=True, help="Names and limits of this configuration.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True)
 @click.option("--mirror", default="", help="Folder or http(s) URL of data; KDRBENCH_MIRROR overrides it.")
 @as_json
@@ -79,11 +85,12 @@ def run(
     options: tuple[str, ...],
     kernel_options: tuple[str, ...],
     data_options: tuple[str, ...],
+    configs: tuple[Path, ...],
     mirror: str,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list`, or files of your own.
+    """Run SOLVER with KERNEL on DATASET: names of `kdrbench list` or of a configuration, or files of your own.
 
     A table of your own is named with the column of its classes: my_data.csv:species.
 
@@ -91,23 +98,25 @@ def run(
     """
     from kdrbench.datasets import load_defined
     from kdrbench.datasets.tables import table_of
-    from kdrbench.suite.conformance.subject import places_of, try_apart
+    from kdrbench.suite.conformance.subject import places_in, places_of, try_apart
     from kdrbench.suite.engine.isolation.core_lock import leave_when_told
     from kdrbench.suite.engine.record import flat
-    from kdrbench.suite.experiments.config import load_grid
+    from kdrbench.suite.experiments.config import check_part, load_grid
 
+    resolved = read_configs(configs)
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     settings["data_options"] = read_options(data_options)
     code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
-        config = cell_config(dataset, kernel, solver, settings)
+        check_part(resolved)
+        config = cell_config(dataset, kernel, solver, settings, resolved)
         try:
             return config, load_grid(config)
         except ConfigError as fault:
             raise by_options(fault) from fault
 
-    try_apart(configured, places_of(code).values())
+    try_apart(configured, [*places_of(code).values(), *places_in(resolved)])
     config, grid = configured()
     (batch,) = grid.batches()
     leave_when_told()
@@ -123,18 +132,27 @@ def run(
     sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
 
 
-def cell_config(dataset: str, kernel: str, solver: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of an experiment with one cell."""
+def cell_config(
+    dataset: str,
+    kernel: str,
+    solver: str,
+    settings: Mapping[str, Any],
+    resolved: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``.
+
+    So do limits that no option sets.
+    """
     if settings["unsupervised"] and settings["folds"]:
         raise InputError(
             "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
         )
     from kdrbench.solvers.registry import definition_of
 
-    defined = definition_of(solver, {}) | settings["options"]
+    defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
     if settings["start"]:
         defined["start"] = settings["start"]
-    data_name, definitions = _data(dataset, settings.get("data_options", {}))
+    data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
     experiment: dict[str, Any] = {
         "title": "one cell",
         "paradigm": "unsupervised" if settings["unsupervised"] else "supervised",
@@ -147,25 +165,28 @@ def cell_config(dataset: str, kernel: str, solver: str, settings: Mapping[str, A
     }
     if settings["folds"]:
         experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
+    family, limits = resolved.get("kernels", {}).get(kernel, {"family": kernel}), resolved.get("limits", {})
     return {
         "seed": settings["seed"],
         "run": [EXPERIMENT],
         "data": {"mirror": ""},
-        "limits": {"time_s": settings["time_limit"], "memory_mib": settings["memory_limit"]},
+        "limits": {key: settings[name] or limits.get(key, usual) for key, (name, usual) in _LIMITS.items()},
         "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
         "datasets": definitions,
-        "kernels": {_short(kernel): {"family": kernel, **settings["kernel_options"]}},
+        "kernels": {_short(kernel): {**family, **settings["kernel_options"]}},
         "solvers": {_short(solver): defined},
         "experiments": {EXPERIMENT: experiment},
     }
 
 
-def _data(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the short name of a data set, and its definition with ``options`` if it is the user's own."""
     from kdrbench.datasets.tables import table_of
     from kdrbench.methods import is_own
 
-    if table := table_of(name):
+    if name in definitions:
+        short, definition = name, definitions[name]
+    elif table := table_of(name):
         short, definition = table
     elif is_own("data set", name, ()):
         short, definition = _short(name), {"loader": name}
