@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
-	kdrbench show --results results/demo
+	kdrbench status --results results/demo
 
 # All reports of the record of the papers that is packed in results/reference, without data: docs/reference.md.
 papers: $(READY)

@@ -27,7 +27,6 @@ from kdrbench.suite.experiments.workflow import (
     grid_of,
     is_module,
     kept_line,
-    listed,
     plugin_checks,
     refuse_target,
     report_sources,

@@ -71,13 +71,27 @@ def subsample(name: str, size: int, rng: np.random.Generator, *, permuted: bool 
     return dataset.features[rows], rng.permutation(labels) if permuted else labels
 
 
+def xor(rng: np.random.Generator, **options: float):
+    """Return two classes on opposite corners of a square: no single column tells them apart."""
+    features, corners = synthetic.four_gaussians(120, rng, **options)
+    return features, corners // 2 ^ corners % 2
+
+
+def circles(rng: np.random.Generator):
+    """Return two classes on circles of radius 1 and 2 about the origin, and three columns of noise."""
+    labels, angles = rng.integers(0, 2, 120), rng.uniform(0.0, 2.0 * np.pi, 120)
+    radii = 1.0 + labels + 0.1 * rng.standard_normal(120)
+    informative = radii[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.hstack([informative, rng.standard_normal((120, 3))]), labels
+
+
 STRUCTURED = {
     "wine": lambda rng: subsample("wine", 107, rng),
     "wdbc": lambda rng: subsample("wdbc", 150, rng),
-    "xor": lambda rng: synthetic.xor(120, rng),
-    "xor, tight": lambda rng: synthetic.xor(120, rng, n_noise=8, spread=0.1),
+    "xor": lambda rng: xor(rng),
+    "xor, tight": lambda rng: xor(rng, n_noise=8, spread=0.1),
     "four gaussians": lambda rng: synthetic.four_gaussians(120, rng),
-    "circles": lambda rng: synthetic.circles(120, rng),
+    "circles": lambda rng: circles(rng),
 }
 NOISE = {
     "wine, permuted": lambda rng: subsample("wine", 107, rng, permuted=True),

@@ -1,9 +1,7 @@
 # Tables, figures and pages. Which there are, and what they are made of, kdrbench.suite.reports says.
 
 
-REPORTS_COMMAND = command(
-    f"reports {{params.words}} --config {R}/config.json --results {R} --out {REPORTS} > {{log:q}} 2>&1"
-)
+REPORTS_COMMAND = command(f"reports {{params.words}} --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
 # What waits for the same runs is made by one job, which takes hardly longer than one table or figure.
@@ -52,13 +50,7 @@ rule papers:
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
     shell:
-        command(f"papers --config {R}/config.json --results {R} --out {REPORTS} > {{log:q}} 2>&1")
-
-
-DASHBOARD = command(
-    f"dashboard {{params.parts}} --config {R}/config.json --published {{input.published:q}}"
-    f" --results {R} --out {{output:q}} > {{log:q}} 2>&1"
-)
+        command(f"papers --results {R} --out {REPORTS} > {{log:q}} 2>&1")
 
 
 rule dashboard:
@@ -80,6 +72,5 @@ rule dashboard:
         runtime=10,
     params:
         sources=lambda wildcards: REPORT_SOURCES(),
-        parts=lambda wildcards, input: listed(input.parts, workflow),
     shell:
-        DASHBOARD
+        command(f"dashboard --results {R} --out {REPORTS} > {{log:q}} 2>&1")

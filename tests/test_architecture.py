@@ -11,7 +11,7 @@ from kdrbench.extras import EXTRAS
 
 SOURCE = Path(__file__).parents[1] / "src" / "kdrbench"
 # Each package of the library may import from itself and from those before it.
-LIBRARY = ["errors", "licences", "extras", "arrays", "parameters", "files", "status", "blas", "revisions"]
+LIBRARY = ["errors", "extras", "arrays", "parameters", "files", "status", "blas", "revisions"]
 LIBRARY += ["palette", "progress", "memory", "plugins", "methods", "samples", "kernels"]
 LIBRARY += ["problems", "lowrank", "evaluation", "solvers", "paradigms", "metric_learning", "estimators", "reduction"]
 LIBRARY += ["inference", "displays", "baselines", "datasets"]

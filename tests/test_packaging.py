@@ -1,5 +1,6 @@
 """What a wheel and each environment hold, what works without further packages, and what an import loads."""
 
+import json
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ from kdrbench.suite.engine.batch import Order
 from kdrbench.suite.engine.isolation.limits import Limits
 from kdrbench.suite.engine.isolation.supervisor import supervise
 from kdrbench.suite.experiments.config import load_grid
+from support.record_folders import whole_config as frozen_config
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
@@ -177,7 +179,8 @@ def test_the_program_works_without_an_extra_or_names_it(lacking, words, code, sa
     # Jobs are processes of their own.
     (tmp_path / "sitecustomize.py").write_text(f"BLOCKED = {names_of(*lacking)!r}\n{BLOCKER}")
     (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "ikdr.csv").write_text("experiment,dataset,kernel,method,run\n")
+    (tmp_path / "results" / "ikdr.csv").touch()
+    (tmp_path / "results" / "config.json").write_text(json.dumps(frozen_config(["e"]) | {"run": ["e"]}))
     surroundings = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}", "XDG_CACHE_HOME": str(tmp_path)}
     surroundings.pop("KDRBENCH_MIRROR", None)
     command = [sys.executable, "-m", "kdrbench", *words]

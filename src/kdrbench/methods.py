@@ -55,7 +55,7 @@ def build_method(
 def load_method(kind: str, method: object, registered: Mapping[str, str], contract: tuple[str, ...]) -> Any:
     """Return the class of a method; the first half of :func:`build_method`, with its errors."""
     name = str(method)
-    place = registered.get(name) or (name if _is_place(name) else plugins.entry_point_of(kind, name))
+    place = registered.get(name) or (name if _is_place(name) else plugins.declared_places(kind).get(name))
     if place is None:
         raise InputError(unknown_method(kind, f"{kind} method", method, registered))
     loaded = plugins.load_class(kind, place, contract)
@@ -67,12 +67,12 @@ def is_own(kind: str, name: object, registered: Collection[str]) -> bool:
     """Return whether a name means something of the user's own: a file, ``module:Class`` or an entry point."""
     if not isinstance(name, str) or name in registered:
         return False
-    return _is_place(name) or name in plugins.declared_names(kind)
+    return _is_place(name) or name in plugins.declared_places(kind)
 
 
 def unknown_method(kind: str, words: str, name: object, registered: Collection[str]) -> str:
     """Say that a name is unknown, which ones there are, and how one's own are named; ``words`` say what is named."""
-    allowed = sorted({*registered, *plugins.declared_names(kind)})
+    allowed = sorted({*registered, *plugins.declared_places(kind)})
     return f"{unknown_name(words, name, allowed)} A {kind} of your own is named path/to/file.py or module:Class"
 
 

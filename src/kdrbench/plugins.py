@@ -43,20 +43,10 @@ def is_file_name(place: str) -> bool:
     return _split(place)[0].endswith(".py")
 
 
-def entry_point_of(kind: str, name: str) -> str | None:
-    """Return the ``module:Class`` that an installed package declares under this name."""
-    return declared_places(kind).get(name)
-
-
-def declared_names(kind: str) -> list[str]:
-    """Return the names that installed packages declare for a kind."""
-    return sorted(declared_places(kind))
-
-
 def declared_places(kind: str) -> dict[str, str]:
-    """Return by name the ``module:Class`` that installed packages declare for a kind; of a name the first counts."""
+    """Return by name, sorted, the ``module:Class`` that packages declare for a kind; of a name the first counts."""
     points = reversed(list(entry_points(group=GROUPS[kind])))
-    return {point.name: f"{point.module}:{point.attr}" for point in points}
+    return dict(sorted({point.name: f"{point.module}:{point.attr}" for point in points}.items()))
 
 
 def load_class(kind: str, place: str, contract: Sequence[str]) -> type:

@@ -24,10 +24,3 @@ def packed(results):
     done = kdrbench("pack", results, "--out", place)
     assert done.exit_code == 0, done.output
     return place
-
-
-@pytest.fixture(scope="session")
-def whole(results):
-    place = results.parent / "whole"
-    assert kdrbench("pack", results, "--out", place, "--whole").exit_code == 0
-    return place

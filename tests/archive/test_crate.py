@@ -143,12 +143,21 @@ def test_what_is_no_crate_is_not_replaced(write, tmp_path):
     [
         (["--licence", "free, as in beer"], "--licence is 'free, as in beer'; it must be a word of the SPDX list"),
         (["--source", "."], "has no Snakefile, which a crate holds; name a checkout: --source"),
-        (["--whole"], "--crate needs --out (FILE.zip or a folder), without --layer"),
+        (["--layer", "1"], "--crate needs --out (FILE.zip or a folder), without --layer"),
     ],
 )
 def test_what_cannot_be_written_is_said_in_a_sentence(write, words, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert message in write(*words, code=2)
+
+
+def test_the_crate_of_a_packed_record_has_its_licence(results, tmp_path):
+    packed, crate = tmp_path / "packed", tmp_path / "crate"
+    assert kdrbench("pack", results, "--out", packed, "--licence", "CC0-1.0").exit_code == 0
+    assert kdrbench("pack", packed, "--crate", "--out", crate).exit_code == 0
+    assert entities_of(crate)["./"]["license"] == {"@id": "https://spdx.org/licenses/CC0-1.0"}
+    refused = kdrbench("pack", packed, "--crate", "--out", tmp_path / "other", "--licence", "MIT")
+    assert f"{packed} is under CC0-1.0, not MIT: leave --licence out" in refused.output
 
 
 def test_a_single_table_is_refused(record, tmp_path):

@@ -74,7 +74,7 @@ def test_base_and_layer_are_the_results_that_were_packed(packed, newer, layered,
     assert kdrbench("pack", newer, "--out", tmp_path / "full").exit_code == 0
     assert state_of(layered) == state_of(tmp_path / "full")
     stated = record_at(tmp_path / "full").manifest
-    assert record_at(layered).manifest == {word: stated[word] for word in ("complete", "whole", "experiments")}
+    assert record_at(layered).manifest == {word: stated[word] for word in ("complete", "experiments")}
     # Nothing below is written again.
     assert {name: one for name, one in files_in(layered).items() if not name.startswith("layers/")} == files_in(packed)
 
@@ -87,13 +87,17 @@ def test_a_layer_holds_what_differs_alone(layered):
     assert not (layer / "README.md").exists()
 
 
-def test_an_earlier_state_is_opened_by_the_name_of_its_layer(packed, layered):
+def test_an_earlier_state_is_opened_by_the_name_of_its_layer(packed, newer, layered):
     assert state_of(layered / "layers/base") == state_of(packed)
     assert state_of(layered / "layers/2026-12-01") == state_of(layered)
     assert kdrbench("show", "first/wine/gaussian/gm/1", "--results", layered / "layers/base").exit_code == 0
     assert manifest_of(str(layered)) == layered / "layers/2026-12-01/manifest.json"
     with pytest.raises(InputError, match="absent is no packed record"):
         record_at(layered / "layers/absent")
+    for state in ("base", "2026-12-01"):
+        for words in ((), ("--layer", "2027")):
+            done = kdrbench("pack", newer, "--out", layered / "layers" / state, *words)
+            assert (done.exit_code, f"not written again; name the record: {layered}" in done.stderr) == (2, True)
 
 
 def test_results_that_do_not_differ_make_no_layer(newer, layered, tmp_path):
@@ -201,25 +205,17 @@ def test_a_layer_holds_the_runs_that_were_made_again(tmp_path):
         assert set(arrays_in(folder / "findings/first/cheap.npz")) == set(arrays_in(first / "findings/first/cheap.npz"))
 
 
-def test_runs_that_are_asked_for_no_more_are_left_out(record, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"run": ["second"]}, "has rows of first, which the configuration does not run"), ({}, "has runs of first that")],
+)
+def test_a_layer_leaves_out_nothing_of_its_record(record, tmp_path, change, message):
     config = two_experiments()
     config["experiments"]["first"] |= {"solvers": ["ism", "dg"]}
-    write_results(tmp_path / "results", config)
+    write_results(tmp_path / "results", config | change)
     done = add(tmp_path / "results", record, "1")
-    assert "no longer asked for: first/wine/gaussian/gm/0, first/wine/gaussian/gm/1" in done.stdout
-    assert set(commits_of(record)) == {"first/ism", "first/dg", "second/ism"}
-    assert set(commits_of(record / "layers/base")) == {"first/ism", "first/gm", "second/ism"}
-
-
-def test_an_experiment_that_is_run_no_more_is_left_out(record, results, tmp_path):
-    place = shutil.copytree(results, tmp_path / "results")
-    config = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps(config | {"run": ["first"]}))
-    assert add(place, record, "1").exit_code == 0
-    assert set(commits_of(record)) == {"first/ism", "first/gm"}
-    (place / "config.json").write_text(json.dumps(config))
-    assert add(place, record, "2").exit_code == 0
-    assert set(commits_of(record)) == set(commits_of(record / "layers/base"))
+    assert (done.exit_code, message in done.stderr, "pack another record" in done.stderr) == (2, True, True)
+    assert not (record / "layers").exists() or not [*(record / "layers").iterdir()]
 
 
 def test_a_fault_in_a_layer_names_its_file(layered, tmp_path):
@@ -254,8 +250,6 @@ def test_a_layer_needs_a_base_of_the_same_configuration(results, layered, tmp_pa
     (named / "config.json").write_text(json.dumps(config))
     done = add(named, layered, "2027")
     assert (done.exit_code, "these results of 'other'" in done.stderr) == (2, True), done.stderr
-    done = add(results, layered, "2027", "--whole")
-    assert (done.exit_code, "a layer is packed as its base was" in done.stderr) == (2, True)
 
 
 def test_the_record_of_the_papers_and_one_with_layers_are_not_packed_over(

@@ -1,22 +1,19 @@
-"""What the records answer, on a terminal and in a pipe."""
+"""What the records answer."""
 
 import json
 import shutil
 
-import click
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.answers import merged_answers, tinted_counts
-from kdrbench.suite.commands.included import Runs
+from kdrbench.suite.commands.answers import merged_answers
+from kdrbench.suite.commands.options import Runs
 from kdrbench.suite.findings.answers import answers_of
 from kdrbench.suite.reports.records import read_runs
 from support.record_folders import folder_of
 from support.report_rows import trace_line
-
-COLOUR = "\x1b["
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +36,8 @@ def results(tmp_path_factory):
     return folder
 
 
-def said(results, *words, colour=False, env=None):
-    done = CliRunner().invoke(main, [*words, "--results", str(results)], color=colour, env=env)
+def said(results, *words):
+    done = CliRunner().invoke(main, [*words, "--results", str(results)])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -62,14 +59,6 @@ def test_compare_without_names_says_what_the_dashboard_says(results):
     assert dg[-6:] == ["0", "0", "16", "2", "of", "2"]
 
 
-def test_a_pipe_gets_plain_text(results):
-    coloured = said(results, "compare", colour=True)
-    assert f"{COLOUR}32m" in coloured
-    assert f"{COLOUR}31m" in coloured
-    assert COLOUR not in said(results, "compare")
-    assert COLOUR not in said(results, "compare", colour=None, env={"NO_COLOR": "1"})
-
-
 @pytest.fixture(scope="module")
 def with_claims(results, tmp_path_factory):
     """The same folder, with decided claims beside it."""
@@ -85,25 +74,10 @@ def test_status_says_what_the_dashboard_says(with_claims):
     frozen = json.loads((with_claims / "config.json").read_text())
     (answer,) = answers_of(read_runs(with_claims / "merged/first.csv"), frozen, with_claims / "traces")
     plain = said(with_claims, "status")
-    assert COLOUR not in plain
     assert f"\n{answer.question} (first)\n  {answer.text}\n" in plain
     # Who beats whom is said by compare.
     assert "best in" not in plain
     assert "claims of the papers: 2 confirmed, 1 mostly confirmed, 1 contradicted" in plain
-    # Colours are for terminals.
-    coloured = said(with_claims, "status", colour=True)
-    assert f"{COLOUR}1m{answer.question}{COLOUR}0m" in coloured
-    assert f"{COLOUR}32m2 confirmed{COLOUR}0m, 1 mostly confirmed, {COLOUR}31m1 contradicted{COLOUR}0m" in coloured
-    assert said(with_claims, "status", colour=None, env={"NO_COLOR": "1"}) == plain
-    assert click.unstyle(coloured) == plain
-
-
-def test_counts_of_endings_have_colours_and_names_have_none():
-    line = tinted_counts("e/failed/3/ism  8 of 8  7 converged, 1 failed; run 2 has begun")
-    assert (
-        line
-        == f"e/failed/3/ism  8 of 8  {COLOUR}32m7 converged{COLOUR}0m, {COLOUR}31m1 failed{COLOUR}0m; run 2 has begun"
-    )
 
 
 @pytest.mark.parametrize("trace", ["wine-ism", "wine-dg"])
@@ -113,30 +87,6 @@ def test_answers_are_said_without_a_trace_too(results, tmp_path, trace):
     # Final costs are compared, and nothing is known of times.
     _, ism, _ = [line.split() for line in said(tmp_path / "results", "compare").splitlines()[3:6]]
     assert ism[:6] == ["ISM", "16", "of", "16", "-", "-"]
-
-
-def test_colours_are_turned_off_for_every_command(monkeypatch):
-    for variable, value in [("NO_COLOR", "1"), ("TERM", "dumb")]:
-
-        @main.command("seen", hidden=True)
-        def seen():
-            click.echo(str(click.get_current_context().color))
-
-        try:
-            assert CliRunner().invoke(main, ["seen"], env={variable: None, "TERM": "xterm"}).output == "None\n"
-            assert CliRunner().invoke(main, ["seen"], env={variable: value}).output == "False\n"
-        finally:
-            del main.commands["seen"]
-
-
-def test_two_solvers_are_coloured_by_what_is_significant(results):
-    (results / "ikdr.csv").write_text((results / "merged/first.csv").read_text())
-    lines = said(results, "compare", "ism", "dg", colour=True).splitlines()
-    # Costs differ in every fold of both kernels, qualities in none.
-    assert [f"{COLOUR}32m" in line for line in lines if "cost " in line] == [True, True]
-    of_quality = [line for line in lines if "quality " in line]
-    assert len(of_quality) == 2
-    assert not any(COLOUR in line for line in of_quality)
 
 
 def test_control_characters_do_not_reach_the_terminal(tmp_path):

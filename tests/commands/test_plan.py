@@ -68,15 +68,6 @@ def test_a_target_is_planned_with_all_it_waits_for(plan, target, experiments):
     assert {one["experiment"] for one in json.loads(done.output)["experiments"]} == experiments
 
 
-def test_a_table_of_a_paper_is_planned_with_its_experiments(plan):
-    done = plan("neurips2019_table4")
-    assert done.exit_code == 0, done.output
-    run = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
-    named = {name for name, one in run.items() if one.get("published", {}).get("table") == "4"}
-    assert named
-    assert named | REDRAWN <= {line.split()[0] for line in done.output.splitlines() if line}
-
-
 def test_experiments_outside_the_run_are_planned_by_name(plan):
     done = plan("noise", "--json")
     assert done.exit_code == 0, done.output

@@ -16,9 +16,8 @@ from click.testing import CliRunner
 from kdrbench.errors import InputError
 from kdrbench.solvers.registry import NAMED, method_of
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.cell import cell_config
-from kdrbench.suite.commands.options import read_configs, read_options
-from kdrbench.suite.commands.run import _in_words
+from kdrbench.suite.commands.options import read_options
+from kdrbench.suite.commands.run import _in_words, cell_config
 from kdrbench.suite.experiments.config import load_grid
 from support.own_methods import write_all
 from support.products import by_section
@@ -157,17 +156,33 @@ def test_what_must_be_corrected_is_one_sentence_and_2(cases):
         assert re.search(message, done.stderr), done.stderr
 
 
-def test_a_configuration_is_checked_as_the_workflow_does(tmp_path):
-    for text, message in [
-        ("limits: {times: 1}", "unknown key in limits: 'times'. Did you mean 'time_s'"),
-        ("limits: {time_s: -1}", "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
-        ("solver: {}", "unknown key: 'solver'. Did you mean 'solvers'"),
-        ("solvers: {other: {method: ism, tolerence: 1}}", "solvers.other: unknown option .* Did you mean 'tolerance'"),
-    ]:
-        (tmp_path / "mine.yaml").write_text(text)
-        done = kdrbench("wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml")
-        assert done.exit_code == 2
-        assert re.search(message, done.stderr), done.stderr
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("limits: {times: 1}", [], "unknown key in limits: 'times'. Did you mean 'time_s'"),
+        ("limits: {time_s: -1}", [], "^kdrbench: config: limits.time_s is -1; it must be greater than 0"),
+        ("solver: {}", [], "unknown key: 'solver'. Did you mean 'solvers'"),
+        ("solvers: {other: {method: ism, tolerence: 1}}", [], "solvers.other: unknown option .* Did you mean"),
+        ("experiments: {e: {datasets: [wine], fold: 2}}", [], "unknown key in experiments.e: 'fold'"),
+        ("experiments: {e: {run: 2}}", [], "unknown key in experiments.e: 'run'. Did you mean 'runs'"),
+        ("solvers: 3", [], "^kdrbench: config: solvers is 3; it must be of type object"),
+        (
+            "kernels: {gaussian: {bandwidth: 1}}",
+            [],
+            "^kdrbench: config: the key 'family' is missing in kernels.gaussian",
+        ),
+        (
+            "kernels: {gaussian: {family: gaussian}}",
+            ["--kernel-option", "a=1"],
+            "^kdrbench: --kernel-option: unknown option of",
+        ),
+    ],
+)
+def test_a_configuration_is_checked_as_the_workflow_does(tmp_path, text, words, message):
+    (tmp_path / "mine.yaml").write_text(text)
+    done = kdrbench("wine", "gaussian", "ism", "--config", tmp_path / "mine.yaml", *words)
+    assert done.exit_code == 2
+    assert re.search(message, done.stderr), done.stderr
 
 
 @pytest.mark.whole
@@ -236,22 +251,27 @@ def test_an_ended_command_leaves_nothing_running(tmp_path, number):
     assert not list(tmp_path.glob("kdrbench-run-*"))
 
 
-def test_names_mean_first_what_the_configuration_says():
-    known = read_configs((ROOT / "config.yaml", ROOT / "config.demo.yaml"))
-    assert known["run"][0] == "demo_supervised"
+def test_words_become_the_configuration_of_a_cell():
+    options = {"options": {"max_iterations": 3}, "kernel_options": {"degree": 2}}
+    settings = SETTINGS | options | {"start": "random", "folds": 10}
+    config = cell_config("wine", "polynomial", "dg", settings)
+    assert config["solvers"]["dg"] == {**NAMED["dg"], "max_iterations": 3, "start": "random"}
+    assert config["kernels"]["polynomial"] == {"family": "polynomial", "degree": 2}
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": 4096}
+    (batch,) = load_grid(config).batches()
+    definition = batch.definition
+    assert (definition["method"], definition["start"]) == (method_of(config["solvers"]["dg"]), "random")
+    assert (definition["n_components"], batch.runs) == (3, tuple(range(10)))
+    # Names mean first what the configuration says, and limits are those of options, then of the configuration.
+    own = {"solvers": {"mine": {"method": "dg", "max_iterations": 9}}, "limits": {"time_s": 9.0, "memory_mib": 512}}
+    own |= {"kernels": {"cubic": {"family": "polynomial", "degree": 3, "constant": 2.0}}}
     config = cell_config(
-        known, "wine", "polynomial", "dg", SETTINGS | {"options": {"max_sweeps": 3}, "kernel_options": {"degree": 2}}
+        "wine", "cubic", "mine", settings | {"components": 2}, own | {"datasets": {"wine": {"loader": "my.py"}}}
     )
-    assert config["solvers"]["dg"] == {**known["solvers"]["dg"], "max_sweeps": 3}
-    assert config["kernels"]["polynomial"] == {**known["kernels"]["polynomial"], "degree": 2}
-    plain = cell_config({}, "wine", "polynomial", "ism", SETTINGS | {"start": "random", "folds": 10})
-    # Limits are those of options, then of the configuration, then the command's own.
-    assert config["limits"] == {"time_s": 5.0, "memory_mib": known["limits"]["memory_mib"]}
-    assert plain["limits"] == {"time_s": 5.0, "memory_mib": 4096}
-    (batch,) = load_grid(plain).batches()
-    asked = batch.definition
-    assert (asked["method"], asked["start"], asked["n_components"]) == (method_of(NAMED["ism"]), "random", 3)
-    assert batch.runs == tuple(range(10))
+    assert config["solvers"]["mine"] == {"method": "dg", "max_iterations": 3, "start": "random"}
+    assert config["kernels"]["cubic"] == {"family": "polynomial", "degree": 2, "constant": 2.0}
+    assert config["limits"] == {"time_s": 5.0, "memory_mib": 512}
+    assert config["datasets"]["wine"] == {"loader": "my.py"}
 
 
 def test_options_are_read_as_what_they_look_like():

@@ -81,16 +81,8 @@ def test_fetch_puts_verified_files_into_the_cache(run, tmp_path, server, tiny, m
     assert run("verify", "tiny").stdout == "tiny: verified\n"
 
 
-def test_fetch_of_a_users_kernel_ends_with_how_to_supply_it(run):
-    done = run("fetch", "gyrb")
-    assert done.exit_code == 2
-    assert "no source, for no mirror is named" in done.stderr
-    assert "gyrb-standin needs no file." in done.stderr
-
-
-@pytest.mark.parametrize("words", [("fetch", "wines"), ("verify", "wine", "wines")])
-def test_unknown_sets_end_with_one_sentence_and_exit_code_two(run, words):
-    done = run(*words)
+def test_unknown_sets_end_with_one_sentence_and_exit_code_two(run):
+    done = run("verify", "wine", "wines")
     assert done.exit_code == 2
     assert done.stderr.startswith("kdrbench: unknown data set 'wines'. Did you mean 'wine'? ")
     assert done.stderr.count("\n") == 1

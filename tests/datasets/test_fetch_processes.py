@@ -75,18 +75,3 @@ def wait_for_a_part(process, folder):
             return
         time.sleep(0.01)
     pytest.fail("the download never began")
-
-
-@pytest.mark.needs("root")
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tiny, server, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(disk)], check=True)
-    try:
-        server.answers[CANONICAL] = [whole]
-        code, _, err = finish(start(tiny, disk))
-        assert code == 1
-        assert "No space left on device" in err
-        assert kept(disk) == []
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

@@ -41,13 +41,6 @@ def test_bundled_and_generated_sets_are_the_registered_ones():
         assert tuple(np.bincount(dataset.labels)) == REGISTRY[name].class_counts, name
 
 
-def test_unknown_sets_are_named():
-    with pytest.raises(
-        DataError, match=r"unknown data set 'wines'\. Did you mean 'wine'\? Allowed: .*, wine, .* more\.$"
-    ):
-        load_dataset("wines")
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -75,19 +75,14 @@ def test_faulty_tables_are_refused(tmp_path, text, options, words):
         parsers.table(write(tmp_path, text), names=2, **options)
 
 
-def test_labels_in_own_files_are_codes_or_rows_with_a_one(tmp_path):
-    features = write(tmp_path, "1,2\n3,4\n5,6\n", "features")
-    codes, one_hot = write(tmp_path, "2.0000\n10\n2\n", "codes"), write(tmp_path, "0,1\n1,0\n0,1\n", "one-hot")
-    parsed = parsers.table_and_labels(features, codes, one_hot, labellings=["second"])
+def test_labels_in_own_files_are_codes(tmp_path):
+    features, codes = write(tmp_path, "1,2\n3,4\n5,6\n", "features"), write(tmp_path, "2.0000\n10\n2\n", "codes")
+    parsed = parsers.table_and_labels(features, codes, classes={"2": "x", "10": "y"})
     assert parsed.features.tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert parsed.feature_names == ["x1", "x2"]
-    assert parsed.labels == [2, 10, 2]
-    assert parsed.labellings == {"second": [1, 0, 1]}
-    assert parsers.table_and_labels(features).labels == []
-    assert parsers.table_and_labels(features, codes, classes={"2": "x", "10": "y"}).labels == ["x", "y", "x"]
-    for text in ("1\n2\n", "1\n2\n2.5\n", "1,0\n1,1\n0,1\n", "1,0\n0,0\n0,1\n"):
-        with pytest.raises(DataError, match="wrong does not hold 3 labels, each a whole number or a row with a single"):
-            parsers.table_and_labels(features, write(tmp_path, text, "wrong"))
+    assert (parsed.feature_names, parsed.labels) == (["x1", "x2"], ["x", "y", "x"])
+    for text in ("1\n2\n", "1\n2\n2.5\n", "1,0\n1,1\n0,1\n"):
+        with pytest.raises(DataError, match="wrong does not hold 3 labels, each a whole number"):
+            parsers.table_and_labels(features, write(tmp_path, text, "wrong"), classes={})
 
 
 def idx(magic, sizes, content):
@@ -194,7 +189,7 @@ def test_faces_are_read_unscaled_in_the_order_of_their_names(tmp_path):
 
 def test_the_registry_is_sound():
     registry = load_registry()
-    assert len(registry) == 60
+    assert len(registry) == 50
     for name, entry in registry.items():
         assert name == entry.name
         assert entry.parser in parsers.PARSERS

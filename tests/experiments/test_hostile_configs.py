@@ -2,7 +2,6 @@
 
 import re
 from datetime import date
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from kdrbench.errors import ConfigError
 from kdrbench.suite.cli import main
 from kdrbench.suite.experiments.config import RESERVED_EXPERIMENTS, checked
 from kdrbench.suite.experiments.config_file import read_config_file
-from kdrbench.suite.experiments.workflow import check_files, listed
+from kdrbench.suite.experiments.workflow import check_files, grid_of
 from kdrbench.suite.reports import outputs
 from support.configs import ROOT, changed_config, table_4_config, whole_config
 from support.products import by_section
@@ -131,15 +130,15 @@ def test_the_names_of_rules_and_overall_reports_are_reserved():
     assert left <= RESERVED_EXPERIMENTS
 
 
-def test_long_words_are_passed_by_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    planned, made = SimpleNamespace(dryrun=True), SimpleNamespace(dryrun=False)
-    assert listed(["short", "a b"], planned) == "short 'a b'"
-    # Snakemake would print all of it, twice, where it has changed.
-    long = "x" * 100_000
-    word = listed([long], planned)
-    assert word.startswith("@results/.workspace/words/")
-    assert not Path(word[1:]).exists()
-    assert listed([long], made) == word
-    assert Path(word[1:]).read_text() == long
-    assert listed([f"{long}x"], made) != word
+def test_braces_are_text():
+    grid = grid_of(
+        changed_config("experiments.table4_supervised.title", "{x} {wildcards} {{"),
+        SimpleNamespace(
+            modifier=SimpleNamespace(is_main_snakefile=lambda: True),
+            deployment_settings=SimpleNamespace(deployment_method=set()),
+            dryrun=True,
+            config_settings=SimpleNamespace(configfiles=[]),
+        ),
+        ROOT,
+    )
+    assert grid.config["experiments"]["table4_supervised"]["title"] == "{x} {wildcards} {{"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from kdrbench.estimators.fitting import solver_of
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
 from kdrbench.suite.cli import main
-from kdrbench.suite.commands.cell import cell_config
 from kdrbench.suite.commands.experiment import new_experiment
 from kdrbench.suite.commands.options import read_configs
+from kdrbench.suite.commands.run import cell_config
 from kdrbench.suite.experiments.config import check_part, load_grid
 from kdrbench.suite.experiments.config_file import read_config_file
 from kdrbench.suite.reports.tables.labels import method_label
@@ -26,9 +27,9 @@ SETTINGS = dict.fromkeys(["components", "time_limit", "memory_limit", "folds", "
 SETTINGS |= {"unsupervised": False, "seed": 0, "options": {}, "kernel_options": {}}
 
 
-def run(name, resolved):
+def run(name, resolved=MappingProxyType({})):
     """The definition and the row's name of the solver that `kdrbench run` makes of a name."""
-    ((row, definition),) = cell_config(resolved, "wine", "gaussian", name, SETTINGS)["solvers"].items()
+    ((row, definition),) = cell_config("wine", "gaussian", name, SETTINGS, resolved)["solvers"].items()
     return row, definition
 
 
@@ -79,7 +80,7 @@ def test_the_default_of_the_library_has_one_name():
 )
 def test_any_other_name_is_refused_with_those_that_are_near(name, message):
     for asked in (
-        lambda: run(name, {}),
+        lambda: run(name),
         lambda: InterpretableKDR(1, solver=name).fit([[0.0], [1.0], [0.0]], [0, 1, 0]),
         lambda: load_grid(changed_config("experiments.table4_supervised.solvers", [name])),
     ):

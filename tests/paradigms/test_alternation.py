@@ -26,6 +26,15 @@ from kdrbench.solvers import IterationMonitor, Status, build_solver, make_start
 from support.helpers import KERNELS, random_samples
 
 
+def independent_labellings(n_samples, rng, separations=(9.0, 8.0, 7.0), spread=1.0):
+    """Independent two-class labellings (n x m): the i-th pair of columns has two groups, ``separations[i]`` apart."""
+    n_labellings = len(separations)
+    codes = rng.permutation(np.arange(n_samples) % 2**n_labellings)
+    labels = (codes[:, None] >> np.arange(n_labellings)) & 1
+    centres = (labels - 0.5) * np.array(separations) / np.sqrt(2.0)
+    return np.repeat(centres, 2, axis=1) + spread * rng.standard_normal((n_samples, 2 * n_labellings)), labels
+
+
 def standardised(features):
     return Standardiser.fit(features).transform(features)
 
@@ -59,7 +68,7 @@ def kernel_on(features, name):
     ],
 )
 def test_clusters_differ_from_each_of_several_given_labellings(kernel, given, expected):
-    features, labels = synthetic.independent_labellings(240, np.random.default_rng(0))
+    features, labels = independent_labellings(240, np.random.default_rng(0))
     features = features - features.mean(axis=0)
     found = clustered(features, kernel_on(features, kernel), 2, 2, [given_labellings(labels[:, given])])
     overlaps = [agreement(found.labels, column) for column in labels.T]
@@ -195,9 +204,7 @@ def test_many_samples_never_make_an_array_of_all_pairs(kernel):
 
 def test_expert_scores_move_the_clusters():
     # Two labellings; alone the wider one is found, with scores about the other one that.
-    features, labels = synthetic.independent_labellings(
-        120, np.random.default_rng(1), separations=(5.0, 4.5), spread=0.5
-    )
+    features, labels = independent_labellings(120, np.random.default_rng(1), separations=(5.0, 4.5), spread=0.5)
     features = features - features.mean(axis=0)
     kernel = Gaussian(median_distance(features))
     scores = np.where(np.random.default_rng(2).uniform(size=120) < 0.5, labels[:, 1], np.nan)

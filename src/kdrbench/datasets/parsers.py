@@ -87,17 +87,13 @@ def table(
     return Parsed(_numbers(values, paths[0]), _class_names(labels, classes, paths[0]), feature_names)
 
 
-def table_and_labels(
-    path: Path, *label_paths: Path, labellings: Sequence[str] = (), classes: Mapping[str, str] | None = None
-) -> Parsed:
-    """Read a table of numbers and, from files of their own, its labels: whole numbers or rows with a single 1.
-
-    The first label file is the primary one, ``labellings`` names the others.
-    """
-    values = _numbers(_fields(path, ","), path)
-    codings = [_codes(label_path, len(values)) for label_path in label_paths] or [[]]
-    primary = _class_names(list(map(str, codings[0])), classes, label_paths[0]) if classes else codings[0]
-    return Parsed(values, primary, _numbered(values.shape[1]), dict(zip(labellings, codings[1:], strict=True)))
+def table_and_labels(path: Path, label_path: Path, *, classes: Mapping[str, str]) -> Parsed:
+    """Read a table of numbers and, from a file of their own, its labels: whole numbers, named by ``classes``."""
+    values, codes = (_numbers(_fields(part, ","), part) for part in (path, label_path))
+    if codes.shape != (len(values), 1) or (codes != np.round(codes)).any():
+        raise DataError(f"{label_path} does not hold {len(values)} labels, each a whole number")
+    labels = [str(int(code)) for code in codes[:, 0]]
+    return Parsed(values, _class_names(labels, classes, label_path), _numbered(values.shape[1]))
 
 
 def held_out_rows(path: Path, others: Path, *, names: Sequence[str], label: str) -> Parsed:
@@ -146,16 +142,6 @@ def _class_names(labels: list[str], classes: Mapping[str, str] | None, path: Pat
     if unknown := sorted(set(labels) - set(classes)):
         raise DataError(f"{path}: the class is {unknown[0]!r}; it must be one of {', '.join(classes)}")
     return [classes[label] for label in labels]
-
-
-def _codes(path: Path, n_samples: int) -> list[int]:
-    values = _numbers(_fields(path, ","), path)
-    one_hot = values.shape[1] > 1
-    codes = values.argmax(axis=1) if one_hot else values[:, 0]
-    sound = (values.sum(axis=1) == 1) & (values.max(axis=1) == 1) if one_hot else codes == np.round(codes)
-    if len(codes) != n_samples or not sound.all():
-        raise DataError(f"{path} does not hold {n_samples} labels, each a whole number or a row with a single 1")
-    return [int(code) for code in codes]
 
 
 def read_unpacked(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Text files of tables, read by pandas: encoding, packing, delimiter, and whether the first line names the columns."""
+"""Text files of tables: encoding, packing, delimiter, whether the first line names the columns, notation of numbers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kdrbench.datasets.numerals import ABSENT, looks_numeric
 from kdrbench.datasets.parsers import read_unpacked
 from kdrbench.errors import InputError, in_words
 from kdrbench.extras import needed_for
+from kdrbench.kernels.family import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,15 @@ _DELIMITERS = ("\t", ";", "|", ",")
 _SAMPLE = 200
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_TEXT = {b"PK\x03\x04": "a workbook or zip archive", b"PAR1": "a Parquet file", b"\xd0\xcf\x11\xe0": "a workbook"}
+
+# Missing in any column, and in a column of numbers only: "none" and "NA" may be classes or categories.
+ABSENT = ("", "?", "nan")
+_ABSENT_NUMBERS = (*ABSENT, "na", "n/a", "null", "none", "-", "#n/a")
+_TRUTH = {"true": 1.0, "false": 0.0}
+_NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,'\u2019 \u00a0\u202f]*(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+# Blanks and apostrophes between groups of three digits mean nothing else.
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?")
+_BLANKS = re.compile(r"[ \u00a0\u202f'\u2019]")
 
 
 def read_text(path: Path, encoding: str = "") -> str:
@@ -159,3 +170,82 @@ def has_header(path: Path, fields: pd.DataFrame) -> bool:
 def is_row_numbers(words: Sequence[str]) -> bool:
     """Whether the words count the rows, 0, 1, 2, ... or 1, 2, 3, ..."""
     return words[0] in ("0", "1") and list(words) == [str(int(words[0]) + row) for row in range(len(words))]
+
+
+def looks_numeric(word: str) -> bool:
+    """Whether a field may be a number or a missing one, in any notation."""
+    return word.casefold() in _ABSENT_NUMBERS or _NUMERAL.fullmatch(word) is not None
+
+
+def numbers_of(
+    fields: Mapping[str, NDArray[Any]], where: str, decimal: str = "", thousands: str = ""
+) -> Mapping[str, FloatArray]:
+    """Return the columns that hold numbers; missing values are NaN.
+
+    All columns are read alike: as plain numbers unless ``decimal`` or ``thousands`` say otherwise, or only decimal
+    commas, or only thousands commas, make numbers of more columns. Raises ``InputError`` where both do, as for 1,234.
+    """
+    if decimal or thousands:
+        return _read(fields, decimal or ".", thousands)
+    plain = _read(fields, ".", "")
+    if len(plain) == len(fields):
+        return plain
+    american, european = _read(fields, ".", ","), _read(fields, ",", ".")
+    more = (american.keys() | european.keys()) - plain.keys()
+    if not more:
+        return plain
+    if not (american.keys() > european.keys() or european.keys() > american.keys()):
+        name = next(name for name in fields if name in more)
+        word = next(word for word in fields[name] if "," in word)
+        raise InputError(
+            f"{where}: column {name!r} holds {word!r}; is the comma that of decimals or of thousands? Write decimal: "
+            '"," or thousands: "," (--data-option decimal=,)'
+        )
+    return american if len(american) > len(european) else european
+
+
+def first_fault(words: NDArray[Any], decimal: str = "", thousands: str = "") -> int:
+    """Return the place of the first word that is no number; 0 where all are."""
+    number = _reader(decimal or ".", thousands)
+    for place, word in enumerate(words):
+        try:
+            number(word)
+        except ValueError:
+            return place
+    return 0
+
+
+def _read(fields: Mapping[str, NDArray[Any]], decimal: str, thousands: str) -> dict[str, FloatArray]:
+    """Return the columns all of whose words are numbers with these marks of decimals and of thousands, or missing."""
+    import pandas as pd
+
+    number, columns = _reader(decimal, thousands), {}
+    for name, words in fields.items():
+        codes, distinct = pd.factorize(words)
+        with suppress(ValueError):
+            columns[name] = np.array([number(word) for word in distinct], dtype=np.float64)[codes]
+    return columns
+
+
+def _reader(decimal: str, thousands: str) -> Callable[[str], float]:
+    """Return the function from a word to its number, NaN for a missing one; it raises ``ValueError``."""
+    point, group = re.escape(decimal), re.escape(thousands)
+    grouped = rf"\d{{1,3}}(?:{group}\d{{3}})+|" if group else ""
+    form = re.compile(rf"[+-]?(?:(?:{grouped}\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?")
+
+    def number(word: str) -> float:
+        folded = word.casefold()
+        if folded in _ABSENT_NUMBERS:
+            return np.nan
+        if folded in _TRUTH:
+            return _TRUTH[folded]
+        if _GROUPED.fullmatch(word):
+            word = _BLANKS.sub("", word)
+        if (decimal, thousands) != (".", "") and form.fullmatch(word):
+            word = word.replace(thousands, "").replace(decimal, ".")
+        # Python would take digits with underscores for a number.
+        elif "_" in word or (decimal != "." and not word.lstrip("+-").isalpha()):
+            raise ValueError(word)
+        return float(word)
+
+    return number

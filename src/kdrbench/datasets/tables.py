@@ -21,9 +21,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.datasets.numerals import ABSENT, first_fault, looks_numeric, numbers_of
 from kdrbench.datasets.registry import load_registry
-from kdrbench.datasets.table_text import has_header, is_row_numbers, read_text, split_fields
+from kdrbench.datasets.table_text import (
+    ABSENT,
+    first_fault,
+    has_header,
+    is_row_numbers,
+    looks_numeric,
+    numbers_of,
+    read_text,
+    split_fields,
+)
 from kdrbench.errors import InputError, counted, unknown_name
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import Instance, OneOf
@@ -44,8 +52,6 @@ _NUMBERED = ": the first line holds values, so columns have numbers"
 _ATTRIBUTE = r"""(?im)^\s*@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s"""
 Words = dict[str, NDArray[Any]]
 _Columns = Instance((list, tuple), "a list of columns")
-# The command with short options for tables; all options are of `kdrbench run`, too.
-_NEW = "kdrbench new experiment"
 
 
 def table_of(word: str) -> tuple[str, dict[str, str]] | None:
@@ -168,7 +174,7 @@ class CsvTable:
             elif len(words) >= _MANY and is_row_numbers(words):
                 _warn(
                     f"{self.path}: column {name!r} counts the rows, which tells the class in a sorted file; if it is "
-                    f"no measurement, leave it out with drop: [{name}] ({_NEW}: --drop {shlex.quote(name)})"
+                    f"no measurement, leave it out with drop: [{name}] ({_option('drop', name)})"
                 )
         if len(kept) < 2:
             raise InputError(f"{self.path} has no column beside {target!r}; features are the other columns")
@@ -180,7 +186,7 @@ class CsvTable:
         columns = ", ".join(f"{name} ({rows.sum()})" for name, rows in absent.items() if rows.any())
         return [
             f"values are missing in {counted(int((~kept).sum()), 'row')}, in columns {columns}; fill them in, drop "
-            f"these columns, or leave the rows out with missing: drop ({_NEW}: --drop-missing)"
+            "these columns, or leave the rows out with missing: drop (--data-option missing=drop)"
         ]
 
     def _text_fault(self, words: Words, rows: NDArray[np.intp]) -> list[str]:
@@ -191,11 +197,10 @@ class CsvTable:
         for name in words:
             place = first_fault(words[name], self.decimal, self.thousands)
             shown.append(f"column {name!r} holds {words[name][place]!r} in row {rows[place] + 1}")
-        options = " ".join(f"--drop {shlex.quote(name)}" for name in words)
         listed = ", ".join(words)
         return [
             f"{', '.join(shown)}, which is no number; code words by one_hot: [{listed}] (--data-option one_hot=true), "
-            f"leave it out with drop: [{listed}] ({_NEW}: {options}), or is it the target?"
+            f"leave it out with drop: [{listed}] ({_option('drop', listed)}), or is it the target?"
         ]
 
     def _indicators(self, name: str, words: NDArray[Any]) -> dict[str, FloatArray]:
@@ -204,7 +209,7 @@ class CsvTable:
         if len(categories) == len(words) > 2 or len(categories) > _MANY:
             raise InputError(
                 f"{self.path}: one_hot: column {name!r} has {len(categories)} categories in {len(words)} rows; leave "
-                f"it out with drop: [{name}] ({_NEW}: --drop {shlex.quote(name)}), or join some: at most {_MANY}"
+                f"it out with drop: [{name}] ({_option('drop', name)}), or join some: at most {_MANY}"
             )
         chosen = categories[1:] if len(categories) == 2 else categories
         return {f"{name}={category}": (words == category).astype(np.float64) for category in chosen}
@@ -260,6 +265,11 @@ def _are_names(words: list[str]) -> bool:
 
 def _is_absent(words: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isin(words, [word for word in set(words) if word.casefold() in ABSENT])
+
+
+def _option(option: str, columns: str) -> str:
+    """Return what names these columns on the command line."""
+    return f"--data-option {shlex.quote(f'{option}=[{columns}]')}"
 
 
 def _warn(message: str) -> None:

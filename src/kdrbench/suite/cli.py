@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ _SECTIONS = {
     "Read": {
         "compare": ("compare", "Compare two solvers run by run, or all solvers."),
         "report": ("report", "Make all tables, figures and pages of a record, or a site of several."),
-        "show": ("show", "Show the record of a run, or how runs ended and where their reports are."),
+        "show": ("show", "Show the record of a run: status, result, time, calls, provenance, trace."),
     },
     "Ship": {
         "pack": ("packing", "Pack the runs of a record, or write them as an RO-Crate."),
@@ -132,7 +131,4 @@ def main() -> None:
     papers, picture, prepare, reports and summary.
 
     Exit codes: 0, all is well; 1, the answer is bad; 2, something has to be corrected; one sentence says what.
-    Colours are for terminals; NO_COLOR turns them off.
     """
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        click.get_current_context().color = False

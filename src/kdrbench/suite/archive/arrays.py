@@ -36,12 +36,10 @@ _PLACEHOLDER = re.compile(rf"(?P<cell>.*/){NOT_STORED}_(?P<run>[0-9]+)")
 
 @dataclass
 class ArrayWriter:
-    """The arrays of one experiment beside those in ``places``; ``whole`` keeps all of them as they are."""
+    """The arrays of one experiment beside those in ``places``."""
 
     experiment: str
     places: Places
-    whole: bool = False
-    most_of_a_cell: int = MOST_OF_A_CELL
     n_left_out: int = 0
     _lines: list[tuple[Any, ...]] = field(default_factory=list)
     _values: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
@@ -52,7 +50,7 @@ class ArrayWriter:
         """Add the arrays of a job; those of a cell come in the order of its runs."""
         for name, array in arrays.items():
             projection, placeholder = _PROJECTION.fullmatch(name), _PLACEHOLDER.fullmatch(name)
-            if projection and array.dtype == np.float64 and not self.whole:
+            if projection and array.dtype == np.float64:
                 array = array.astype(np.float32)
             if placeholder:
                 name = f"{placeholder['cell']}{array.item()}_{placeholder['run']}"
@@ -64,11 +62,11 @@ class ArrayWriter:
 
     def _is_too_much(self, name: re.Match[str], array: NDArray[Any]) -> bool:
         """Return whether a projection of IKDR is too much for its cell; tables of a league are made of its others."""
-        if self.whole or name["kind"] != "projection":
+        if name["kind"] != "projection":
             return False
         before = self._of_cells[name["cell"]]
         self._of_cells[name["cell"]] += array.nbytes
-        return before > 0 and before + array.nbytes > self.most_of_a_cell
+        return before > 0 and before + array.nbytes > MOST_OF_A_CELL
 
     def _store(self, array: NDArray[Any]) -> tuple[str, str, int, str]:
         """Return the type of the values, their shape, and where they begin in the file of another, if not in ours."""

@@ -22,7 +22,6 @@ from rocrate.rocrate import ROCrate
 from kdrbench.datasets.registry import load_registry
 from kdrbench.errors import InputError, counted
 from kdrbench.files import replacing, replacing_folder
-from kdrbench.licences import address_of
 from kdrbench.status import BY_METHODS
 from kdrbench.suite.engine.provenance import checkout
 from kdrbench.suite.experiments.results import CONFIG, MERGED, Results, read_results
@@ -134,7 +133,7 @@ class _Description:
             "name": f"Runs of kdrbench: {', '.join(self.results.records)}",
             "description": f"{summary}, and how they were made.{left_out if self.results.left_out else ''}",
             "datePublished": published.isoformat(),
-            "license": self.entity(address_of(licence), "CreativeWork", name=licence),
+            "license": self.entity(f"https://spdx.org/licenses/{licence}", "CreativeWork", name=licence),
             "author": self.authors,
             "conformsTo": self.entity(_PROFILE, "CreativeWork", name="Process Run Crate", version="0.5"),
             "mentions": actions,

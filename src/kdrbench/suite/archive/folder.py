@@ -50,11 +50,6 @@ class PackedFolder:
             raise DamagedError(f"{path} is no manifest of a packed record ({in_words(error)})") from error
         return manifest
 
-    @property
-    def dropped(self) -> list[str]:
-        """What a layer drops of those below (:mod:`kdrbench.suite.archive.layers`)."""
-        return list(self.manifest.get("dropped", []))
-
     def check_texts(self) -> None:
         """Raise ``DamagedError`` unless README and LICENSE are those of the manifest; a layer has none."""
         for name, sha256 in self.manifest.get("plain", {}).items():

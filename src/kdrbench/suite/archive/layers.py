@@ -2,15 +2,14 @@
 
 A layer holds the runs whose rows were measured after those below, and the files that changed. It is never written
 again: of each run the rows of the newest layer count, and with them its points and arrays. What a layer's manifest says
-of an experiment holds for the record as of that layer. Its list ``dropped`` names what of those below the configuration
-no longer asks for: experiments, and runs as EXPERIMENT/CELL/RUN.
+of an experiment holds for the record as of that layer.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -92,7 +91,7 @@ def read_rows(packed: PackedFolder, name: str, system: str) -> list[Record]:
     return list(read_merged(packed.place / table, build_system(system).record, packed.content(table)))
 
 
-def _read_jobs(packed: PackedFolder, experiment: str, system: str) -> Jobs:
+def _read_jobs(packed: PackedFolder, experiment: str, system: str, *, rows_alone: bool) -> Jobs:
     """Return by path the jobs of an experiment in a folder."""
     jobs: Jobs = {}
     for record in read_rows(packed, experiment, system):
@@ -101,9 +100,10 @@ def _read_jobs(packed: PackedFolder, experiment: str, system: str) -> Jobs:
             name = visible(record.provenance.trace_file[:100])
             raise DamagedError(f"a row of {experiment} names the trace {name!r}, which is no job's")
         jobs.setdefault(trace[1], Job()).records.append(record)
-    lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
-    for path, job in jobs.items():
-        job.lines, job.arrays = lines.get(path, []), arrays.get(path, {})
+    if not rows_alone:
+        lines, arrays = read_traces(packed, experiment), read_arrays(packed, experiment)
+        for path, job in jobs.items():
+            job.lines, job.arrays = lines.get(path, []), arrays.get(path, {})
     return jobs
 
 
@@ -121,16 +121,12 @@ class PackedRecord:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the record says of itself: whether it is complete and whole, and the counts of each experiment."""
-        experiments: dict[str, Any] = {}
-        for part in self.parts:
-            kept = {name: counts for name, counts in experiments.items() if name not in part.dropped}
-            experiments = kept | part.manifest["experiments"]
+        """What the record says of itself: whether it is complete, and the counts of each experiment."""
+        experiments = {name: one for part in self.parts for name, one in part.manifest["experiments"].items()}
         for name in experiments:
             if not any(f"{name}.csv" in part.names(ROWS) for part in self.parts):
                 raise DamagedError(f"{self.place / MANIFEST} has no rows of the experiment {name}")
-        complete = self.parts[-1].manifest.get("complete")
-        return {"complete": complete, "whole": self.base.manifest.get("whole"), "experiments": experiments}
+        return {"complete": self.parts[-1].manifest.get("complete"), "experiments": experiments}
 
     @cached_property
     def config(self) -> Config:
@@ -162,39 +158,21 @@ class PackedRecord:
 
     def rows(self, experiment: str, system: str) -> list[Record]:
         """Return the newest row of each run of an experiment; ``RecordError`` or ``DamagedError`` for a fault."""
-        rows: list[Record] = []
-        for folder in self.parts:
-            newer = read_rows(folder, experiment, system)
-            gone = _superseded(folder, experiment, newer)
-            rows = [] if experiment in folder.dropped else [row for row in rows if run_of(row) not in gone]
-            rows += newer
-        return rows
+        return rows_of(self.jobs(experiment, system, rows_alone=True))
 
-    def jobs(self, experiment: str, system: str) -> Jobs:
+    def jobs(self, experiment: str, system: str, *, rows_alone: bool = False) -> Jobs:
         """Return by path the jobs of an experiment: of each run the newest rows.
 
-        The points and arrays of a run are those of the job that its rows name. Raises ``RecordError`` or
-        ``DamagedError`` for a fault in rows, traces or arrays.
+        The points and arrays of a run are those of the job that its rows name; with ``rows_alone`` they are not read.
+        Raises ``RecordError`` or ``DamagedError`` for a fault in rows, traces or arrays.
         """
         jobs: Jobs = {}
         for folder in self.parts:
-            newer = _read_jobs(folder, experiment, system)
-            gone = _superseded(folder, experiment, rows_of(newer)) if jobs else set()
-            jobs = {} if experiment in folder.dropped else without(jobs, gone)
+            newer = _read_jobs(folder, experiment, system, rows_alone=rows_alone)
+            jobs = without(jobs, set(map(run_of, rows_of(newer))))
             for path, job in newer.items():
                 jobs[path] = jobs.get(path, Job()).joined(job)
         return {path: job for path, job in jobs.items() if job.records}
-
-
-def _superseded(folder: PackedFolder, experiment: str, newer: Iterable[Record]) -> set[Run]:
-    """Return the runs of those below a folder that do not count: it drops them, or has newer rows."""
-    gone = set(map(run_of, newer))
-    for name in folder.dropped:
-        first, _, run = name.partition("/")
-        if first == experiment and run:
-            cell, _, number = run.rpartition("/")
-            gone.add((cell, int(number)))
-    return gone
 
 
 def record_at(place: Path) -> PackedRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,11 +10,10 @@ from typing import Any
 
 from kdrbench import __version__
 from kdrbench.errors import DamagedError, InputError, counted, in_words
-from kdrbench.licences import DEFAULT, licence_text
 from kdrbench.suite.archive.arrays import MOST_OF_A_CELL, ArrayWriter, Places
 from kdrbench.suite.archive.folder import CHARTS, CONFIGURATION, LICENCE, OTHERS, README, ROWS, Writer
 from kdrbench.suite.archive.layers import Jobs, PackedRecord, arrays_of, read_rows, rows_of, without
-from kdrbench.suite.archive.traces import BestKnown, Points, Run, run_of, write_traces
+from kdrbench.suite.archive.traces import BestKnown, Points, run_of, write_traces
 from kdrbench.suite.csv_files import csv_text
 from kdrbench.suite.engine.batch import Bundle
 from kdrbench.suite.engine.grid import Grid
@@ -32,8 +32,8 @@ _README = """\
 
 {size:.1f} MB, made by `kdrbench pack` of kdrbench {version}; written by no hand. {state}
 
-`rows/`, `traces/` and `arrays/` hold what runs left{thinned}, `charts/` figures that show samples of data sets, and
-`manifest.json` the SHA-256 of each file.
+`rows/`, `traces/` and `arrays/` hold what runs left, thinned, `charts/` figures that show samples of data sets, and
+`manifest.json` the SHA-256 of each file, and the counts of rows, jobs and projections of each experiment.
 
 All files are compressed by xz. `xz -d`, pandas and Python's standard library read them.
 
@@ -41,32 +41,31 @@ All files are compressed by xz. `xz -d`, pandas and Python's standard library re
     kdrbench verify DIR                          every stored result computed again, from data
     kdrbench unpack DIR --out results            a folder of results, from which the workflow goes on
 
-{rules}
-Of timed rows, those are marked as disturbed whose cores changed their speed, or worked for others too. Uncommitted rows
-were made in a checkout with changes that no commit holds.
-
-| experiment | rows | jobs | jobs missing | projections not stored | timed rows | disturbed | uncommitted |
-|---|---|---|---|---|---|---|---|
-{table}
-
-The licence is {licence}, see LICENSE.
-"""
-_RULES = """\
 Projections are in float32. Of each cell (data set, kernel, method) those of the first runs are stored, as long as they
 take at most {most:.0f} KiB together; that of the first run always is. Traces keep the points that draw the same curves
 to half a percent, and those that decide a number in a table. All other numbers are as they were measured.
+
+The licence is {licence}, see LICENSE.
 """
-_WHOLE = "Everything is as it was measured: nothing is thinned, rounded or left out.\n"
-_COLUMNS = ("rows", "jobs", "jobs_missing", "projections_not_stored", "timed", "disturbed", "uncommitted")
+_LICENCE = """\
+SPDX-License-Identifier: {word}
+
+The files of this folder may be used under the licence {word} of the SPDX list.
+Its text is at https://spdx.org/licenses/{word}.html.
+They come without any warranty.
+
+Figures of samples (charts/) show values of data sets. These keep the licences of the data sets, which kdrbench's page
+on data names.
+"""
+_ANOTHER = "pack another record: name a folder for it with --out, without --layer"
 
 
 @dataclass
 class _Experiment:
-    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, runs ``dropped`` of them, counts."""
+    """What is packed of an experiment: its ``fresh`` runs by job, jobs ``below``, counts."""
 
     fresh: dict[str, list[Record]]
     below: Jobs
-    dropped: list[Run]
     counts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -80,18 +79,15 @@ class Packing:
     """What is packed: the ``results`` of a ``grid``, and how.
 
     ``known`` gives the best cost known of a problem. ``charts`` are the figures, as JSON by name, that could not be
-    drawn from the record alone. ``whole`` thins nothing and leaves nothing out, for a record that is still made.
-    ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a layer over it is packed, of
-    what it lacks.
+    drawn from the record alone. ``licence`` is that of the record, a word of the SPDX list. With a record ``below``, a
+    layer over it is packed, of what it lacks.
     """
 
     grid: Grid
     results: Path
     known: BestKnown
     charts: Mapping[str, str] = field(default_factory=dict)
-    whole: bool = False
-    most_of_a_cell: int = MOST_OF_A_CELL
-    licence: str = DEFAULT
+    licence: str = ""
     below: PackedRecord | None = None
 
     def write(self, place: Path) -> dict[str, Any]:
@@ -119,20 +115,20 @@ class Packing:
         about: dict[str, Any] = {"kdrbench_version": __version__, "complete": complete, "experiments": counts}
         if self.below is not None:
             return writer.finish(about | self._of_layer(writer, self.below, made), {})
-        about |= {"licence": self.licence, "whole": self.whole, "most_of_a_cell": self.most_of_a_cell}
-        return writer.finish(about, {README: _readme(about, writer.n_bytes), LICENCE: licence_text(self.licence)})
+        about["licence"] = self.licence
+        texts = {README: _readme(about, writer.n_bytes), LICENCE: _LICENCE.format(word=self.licence)}
+        return writer.finish(about, texts)
 
     def _of_layer(self, writer: Writer, below: PackedRecord, made: Mapping[str, _Experiment]) -> dict[str, Any]:
         """Return what the manifest of a layer says beside that of a record."""
         there = below.manifest["experiments"]
-        dropped = [name for name in there if name not in made]
-        dropped += [f"{name}/{cell}/{run}" for name, experiment in made.items() for cell, run in experiment.dropped]
-        if not (writer.n_bytes or dropped):
+        if lost := [name for name in there if name not in made]:
+            raise InputError(f"{below.place} has rows of {lost[0]}, which the configuration does not run; {_ANOTHER}")
+        if not writer.n_bytes:
             raise InputError(f"{self.results} holds nothing that {below.place} lacks; no layer is written")
         return {
             "rows": sum(len(experiment.fresh_rows) for experiment in made.values()),
             "jobs": sum(len(experiment.fresh) for experiment in made.values()),
-            "dropped": dropped,
             "experiments": {name: one.counts for name, one in made.items() if one.counts != there.get(name)},
         }
 
@@ -170,29 +166,30 @@ class Packing:
         """Return the runs of ended jobs that are not below, and the jobs below without the runs that they supersede."""
         ended = {bundle.path: records for bundle, records in self._ended(bundles)}
         if self.below is None or name not in self.below.manifest["experiments"]:
-            return _Experiment(ended, {}, [])
+            return _Experiment(ended, {})
         system, wanted = self.grid.config["experiments"][name]["system"], self.grid.expected([name])
         jobs = self.below.jobs(name, system)
-        gone = {run_of(row): None for row in rows_of(jobs) if wanted.get(row.axes) != row.provenance.definition_sha256}
         there = {row.axes for row in rows_of(jobs)}
         # A row that a layer has superseded is no newer one where it is still in the results.
         known = {_measured(row) for part in self.below.parts for row in read_rows(part, name, system)}
         rows = [row for records in ended.values() for row in records]
         newer = {run_of(row) for row in rows if row.axes not in there or _measured(row) not in known}
         fresh = {path: [row for row in records if run_of(row) in newer] for path, records in ended.items()}
-        fresh = {path: records for path, records in fresh.items() if records}
-        return _Experiment(fresh, without(jobs, newer | set(gone)), [run for run in gone if run not in newer])
+        below = without(jobs, newer)
+        if any(wanted.get(row.axes) != row.provenance.definition_sha256 for row in rows_of(below)):
+            raise InputError(f"{self.below.place} has runs of {name} that are no longer asked for; {_ANOTHER}")
+        return _Experiment({path: records for path, records in fresh.items() if records}, below)
 
     def _write_runs(self, writer: Writer, name: str, made: _Experiment, places: Places) -> int:
         """Write the traces and arrays of the fresh jobs, and return how many projections are not stored."""
-        arrays, jobs = ArrayWriter(name, places, self.whole, self.most_of_a_cell), {}
+        arrays, jobs = ArrayWriter(name, places), {}
         for path, records in made.fresh.items():
             files, runs = JobFiles.of(self.results, path), set(map(run_of, records))
             jobs[path] = records, {run: points for run, points in _points(files.traces).items() if run in runs}
             arrays.add(path, arrays_of(arrays_in(files.findings) or {}, runs))
         beside = {path: (job.records, job.points) for path, job in made.below.items()}
         drawn = not is_redrawn(self.grid.config["experiments"][name])
-        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn, whole=self.whole)
+        write_traces(writer, name, jobs, self.known, beside=beside, drawn=drawn)
         arrays.write(writer)
         return arrays.n_left_out
 
@@ -206,6 +203,12 @@ class Packing:
             wanted = {axes: batch.definition_sha256 for batch in bundle.batches for axes in batch.axes}
             if {record.axes: record.provenance.definition_sha256 for record in records} == wanted:
                 yield bundle, records
+
+
+def check_licence(word: str) -> None:
+    """Raise ``InputError`` unless the word can be one of the SPDX list, which has new ones each year."""
+    if not re.fullmatch(r"[A-Za-z0-9.+-]{1,64}", word):
+        raise InputError(f"--licence is {word!r}; it must be a word of the SPDX list, such as CC-BY-4.0 or CC0-1.0")
 
 
 def _counts(rows: Sequence[Record], lines: Sequence[Mapping[str, Any]], bundles: Sequence[Bundle]) -> dict[str, Any]:
@@ -237,16 +240,12 @@ def _points(path: Path) -> Points:
 
 def _readme(manifest: Mapping[str, Any], n_bytes: int) -> str:
     """Return the README of a record with this manifest and ``n_bytes`` of files."""
-    whole, experiments = manifest["whole"], manifest["experiments"]
-    missing = sum(counts["jobs_missing"] for counts in experiments.values())
+    missing = sum(counts["jobs_missing"] for counts in manifest["experiments"].values())
     not_complete = f"It is not complete: {counted(missing, 'job')} of its experiments, or others of them, are missing."
-    cells = {name: " | ".join(str(counts[column]) for column in _COLUMNS) for name, counts in experiments.items()}
     return _README.format(
         size=n_bytes / 1e6,
         version=manifest["kdrbench_version"],
         state="It is complete." if manifest["complete"] else not_complete,
         licence=manifest["licence"],
-        thinned="" if whole else ", thinned",
-        rules=_WHOLE if whole else _RULES.format(most=manifest["most_of_a_cell"] / 1024),
-        table="\n".join(f"| {name} | {words} |" for name, words in cells.items()),
+        most=MOST_OF_A_CELL / 1024,
     )

@@ -124,22 +124,18 @@ def write_traces(
     *,
     beside: Mapping[str, Made],
     drawn: bool,
-    whole: bool,
 ) -> None:
-    """Write the traces of an experiment's jobs, thinned unless ``whole``; ``drawn`` says whether figures show them.
+    """Write the thinned traces of an experiment's jobs; ``drawn`` says whether figures show them.
 
     Jobs ``beside`` them solve the same problems, and are written elsewhere.
     """
     if not any(points for _, points in jobs.values()):
         return
-    lowest = {} if whole else _lowest([*jobs.values(), *beside.values()], known)
+    lowest = _lowest([*jobs.values(), *beside.values()], known)
     lines: list[tuple[Any, ...]] = []
     for job, (rows, by_run) in jobs.items():
         row_of = {run_of(row): row for row in rows}
         for run, points in by_run.items():
-            if whole:
-                lines += [(job, *run, *(point.get(name) for name in _COLUMNS[3:])) for point in points]
-                continue
             kept = Trace.of(points).thinned(lowest[_problem(run, row_of.get(run))], drawn=drawn)
             columns = (kept.time.tolist(), kept.cost.tolist(), kept.stationarity.tolist(), kept.calls.tolist())
             for *numbers, calls in zip(*columns, strict=True):

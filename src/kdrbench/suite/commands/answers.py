@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,10 @@ import click
 from kdrbench.errors import InputError, unknown_name, visible
 
 if TYPE_CHECKING:
-    from kdrbench.suite.commands.included import Runs
+    from kdrbench.suite.commands.options import Runs
     from kdrbench.suite.findings.answers import Answer
     from kdrbench.suite.findings.pairwise import Matrix, Standing
 
-GOOD, BAD = "green", "red"
-_OF_WORDS = {"converged": GOOD, "confirmed": GOOD, "failed": BAD, "contradicted": BAD}
-_COUNTED = re.compile(rf"(?<![\w/-])\d+ ({'|'.join(_OF_WORDS)})(?![\w/-])")
 _TITLES = ("solver", "best in", "time to 1e-2", "to 1e-6", "above best", "wins", "ties", "losses", "differ in")
 
 
@@ -51,9 +47,9 @@ def merged_answers(runs: Runs, experiment: str | None = None) -> list[Answer]:
 
 
 def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:
-    """Print the answers, in colour on a terminal; with ``matrices`` how the solvers of each compare."""
+    """Print the answers; with ``matrices`` how the solvers of each compare."""
     for answer in answers:
-        click.echo(f"\n{click.style(visible(answer.question), bold=True)} ({visible(answer.experiment)})")
+        click.echo(f"\n{visible(answer.question)} ({visible(answer.experiment)})")
         click.echo(f"  {visible(answer.text)}")
         if matrices and answer.matrix:
             click.echo("\n".join(_matrix_lines(answer.matrix)))
@@ -61,44 +57,25 @@ def echo_answers(answers: Iterable[Answer], *, matrices: bool) -> None:
 
 def _matrix_lines(matrix: Matrix) -> Iterator[str]:
     """Yield a line for each solver, best first: over all data sets and kernels."""
-    from kdrbench.suite.reports.tables.labels import method_label
-
-    rows: list[Sequence[str]] = [_TITLES]
-    rows += [(visible(method_label(one.solver)), *_numbers(one, _cells(matrix, one.solver))) for one in matrix.overall]
-    head, *lines = aligned(rows, 1)
-    yield f"  {head}"
-    for one, line in zip(matrix.overall, lines, strict=True):
-        lost = any(cell.differs and cell.losses > cell.wins for cell in _cells(matrix, one.solver))
-        yield f"  {tinted(line, GOOD if one.solver == matrix.reference else BAD if lost else None)}"
+    rows = [_TITLES, *(_row(one, matrix) for one in matrix.overall)]
+    yield from (f"  {line}" for line in aligned(rows, 1))
     if matrix.disturbed:
         yield "  Times were disturbed: their ratios are an indication."
     if matrix.untimed_note:
         yield f"  {visible(matrix.untimed_note)}"
 
 
-def _cells(matrix: Matrix, solver: str) -> list[Standing]:
-    return [cell for cell in matrix.cells if cell.solver == solver]
-
-
-def _numbers(one: Standing, cells: list[Standing]) -> tuple[str, ...]:
-    """Return the numbers of a line; final costs are compared within each data set and kernel, and counted over all."""
+def _row(one: Standing, matrix: Matrix) -> tuple[str, ...]:
+    """Return a line's cells; final costs are compared within each data set and kernel, and counted over all."""
     from kdrbench.suite.findings.pairwise import factor
+    from kdrbench.suite.reports.tables.labels import method_label
 
+    cells = [cell for cell in matrix.cells if cell.solver == one.solver]
     ratios = ["-" if ratio is None else factor(ratio) for ratio in (one.coarse_ratio, one.fine_ratio)]
     gap = "-" if one.gap is None else f"{one.gap:.1e}"
-    compared = [sum(getattr(cell, name) for cell in cells) for name in ("wins", "ties", "losses")]
-    differ = sum(cell.differs for cell in cells)
-    return f"{one.fine} of {one.runs}", *ratios, gap, *map(str, compared), f"{differ} of {len(cells)}"
-
-
-def tinted(line: str, colour: str | None) -> str:
-    """Return a line in a colour, or as it is."""
-    return click.style(line, fg=colour) if colour else line
-
-
-def tinted_counts(line: str) -> str:
-    """Return a line in which counts of good and of bad ends and decisions have their colours: "7 converged"."""
-    return _COUNTED.sub(lambda found: tinted(found[0], _OF_WORDS[found[1]]), line)
+    compared = [str(sum(getattr(cell, name) for cell in cells)) for name in ("wins", "ties", "losses")]
+    differ = f"{sum(cell.differs for cell in cells)} of {len(cells)}"
+    return visible(method_label(one.solver)), f"{one.fine} of {one.runs}", *ratios, gap, *compared, differ
 
 
 def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
@@ -108,6 +85,6 @@ def aligned(rows: Sequence[Sequence[str]], n_labels: int) -> list[str]:
         "  ".join(
             cell.ljust(width) if place < n_labels else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        ).rstrip()
         for row in rows
     ]

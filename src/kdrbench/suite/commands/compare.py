@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import BAD, GOOD, aligned, echo_answers, merged_answers, tinted
-from kdrbench.suite.commands.included import Runs, runs_of, with_included
-from kdrbench.suite.commands.options import (
-    as_json,
-    configuration_name,
-    results_folder,
-    root_and_name,
-)
+from kdrbench.suite.commands.answers import aligned, echo_answers, merged_answers
+from kdrbench.suite.commands.options import as_json, configuration_name, results_folder, runs_of, with_included
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +49,7 @@ def compare(
     """
     if len(methods) not in (0, 2):
         raise InputError(f"{counted(len(methods), 'solver')} given; name two to compare, or none for all")
-    runs = click.get_current_context().with_resource(with_included(_merged(results, name, bool(methods)), reference))
+    runs = click.get_current_context().with_resource(with_included(runs_of(results, name), reference))
     if methods:
         pairs = _two_solvers((methods[0], methods[1]), _rows(runs.merged, experiment), as_json=as_json)
         sys.exit(0 if pairs else 1)
@@ -65,16 +59,6 @@ def compare(
     else:
         echo_answers(answers, matrices=True)
     sys.exit(0 if answers else 1)
-
-
-def _merged(results: Path, name: str, by_table: bool) -> Runs:
-    """Return the results that are meant; ``by_table`` a folder with a table of ikdr needs no configuration."""
-    results, name = root_and_name(results, name)
-    folder = results / name
-    is_bare = not (folder / "config.json").is_file()
-    if by_table and is_bare and (name or (folder / "ikdr.csv").is_file() or not any(results.glob("*/config.json"))):
-        return Runs({}, folder, results)
-    return runs_of(results, name)
 
 
 def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) -> list[Pair]:
@@ -93,8 +77,7 @@ def _two_solvers(chosen: tuple[str, str], runs: pd.DataFrame, *, as_json: bool) 
     if as_json:
         click.echo(json.dumps([asdict(pair) for pair in pairs]))
     elif pairs:
-        head, *lines = aligned([_TITLES, *map(_row, pairs)], 2)
-        click.echo("\n".join([head, *(tinted(line, _colour(pair)) for line, pair in zip(lines, pairs, strict=True))]))
+        click.echo("\n".join(aligned([_TITLES, *map(_row, pairs)], 2)))
     if without:
         left = "left out" if pairs else "nothing can be compared"
         click.echo(f"kdrbench: {left}: {'; '.join(without)}; `kdrbench show` says why, run by run", err=True)
@@ -131,15 +114,6 @@ def _rows(folder: Path, experiment: str | None) -> pd.DataFrame:
             raise InputError(unknown_name("experiment", experiment, sorted(map(str, runs["experiment"].unique()))))
         runs = runs[runs["experiment"] == experiment]
     return runs
-
-
-def _colour(pair: Pair) -> str | None:
-    """Return the colour of what A significantly wins or loses."""
-    from kdrbench.suite.reports.tables.significance import SIGNIFICANT
-
-    if pair.holm is None or pair.holm > SIGNIFICANT or pair.wins == pair.losses:
-        return None
-    return GOOD if pair.wins > pair.losses else BAD
 
 
 def _row(pair: Pair) -> tuple[str, ...]:

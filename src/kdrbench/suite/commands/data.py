@@ -10,6 +10,7 @@ from kdrbench.datasets.fetch import Sources
 from kdrbench.datasets.load import find_entry, read_entry
 from kdrbench.datasets.registry import DatasetEntry, load_registry
 from kdrbench.errors import DataError
+from kdrbench.suite.commands.answers import aligned
 
 _TITLES = ("name", "n", "d", "classes", "where", "licence")
 _mirror = click.option("--mirror", default="", help="Folder or http(s) URL asked first; KDRBENCH_MIRROR overrides it.")
@@ -27,9 +28,7 @@ def list_command(mirror: str) -> None:
     """List all sets: size, classes, where their files are, licence."""
     sources = Sources(mirror)
     rows = [_TITLES, *(_row(entry, sources) for entry in load_registry().values())]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
+    click.echo("\n".join(aligned(rows, len(_TITLES))))
 
 
 def _row(entry: DatasetEntry, sources: Sources) -> tuple[str, ...]:

@@ -7,15 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import click
 
-from kdrbench.errors import counted
+from kdrbench.errors import InputError, counted
 from kdrbench.extras import EXTRAS, MissingPackageError
 from kdrbench.suite.commands.options import as_json
 
@@ -35,8 +35,7 @@ _PROGRAMS = {
 }
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """One part of the environment: what was found, and what to do if it does not work.
 
     ``needed`` says whether anything of kdrbench's own stops without it; the rest is for some of its work.
@@ -48,16 +47,11 @@ class Answer:
     to_do: str = ""
     needed: bool = False
 
-    def __str__(self) -> str:
-        """Return lines for a terminal."""
-        mark = "well   " if self.works else ("BROKEN " if self.needed else "without")
-        return f"{mark}  {self.what}: {self.found}" + (f"\n         {self.to_do}" if not self.works else "")
-
 
 @click.command()
 @as_json
 def doctor(as_json: bool) -> None:
-    """Look at the environment, threads, BLAS, data, Slurm, TeX, browser and conda: what works and what to do.
+    """Look at the environment, threads, BLAS, data, Slurm, browser and conda: what works and what to do.
 
     Exit code 1 if something is broken without which nothing runs.
     """
@@ -66,9 +60,11 @@ def doctor(as_json: bool) -> None:
         for answer in ask():
             answers.append(answer)
             if not as_json:
-                click.echo(str(answer))
+                mark = "well   " if answer.works else "BROKEN " if answer.needed else "without"
+                to_do = "" if answer.works else f"\n         {answer.to_do}"
+                click.echo(f"{mark}  {answer.what}: {answer.found}{to_do}")
     if as_json:
-        click.echo(json.dumps([asdict(answer) for answer in answers]))
+        click.echo(json.dumps([answer._asdict() for answer in answers]))
     sys.exit(1 if any(answer.needed and not answer.works for answer in answers) else 0)
 
 
@@ -76,16 +72,14 @@ def _python() -> Iterator[Answer]:
     release = ".".join(map(str, sys.version_info[:3]))
     is_new = sys.version_info >= (3, 11)
     yield Answer("Python", is_new, f"{release} at {sys.executable}", "install Python 3.11", needed=True)
-    yield _packages("packages of the library", _LIBRARY, "kdrbench", needed=True)
-    for extra, packages in EXTRAS.items():
-        yield _packages(f"packages of the extra {extra}", packages, f"kdrbench[{extra}]")
-
-
-def _packages(what: str, modules: Sequence[str], install: str, *, needed: bool = False) -> Answer:
-    missing = [name for name in modules if not _is_there(name)]
-    named = dict.fromkeys(name for module in modules for name in packages_distributions().get(module, [module]))
-    found = [f"{name} {version(name)}" for name in named] if not missing else [f"not there: {', '.join(missing)}"]
-    return Answer(what, not missing, ", ".join(found), f"pip install '{install}'", needed=needed)
+    groups = {"library": _LIBRARY, **{f"extra {extra}": packages for extra, packages in EXTRAS.items()}}
+    for group, modules in groups.items():
+        missing = [name for name in modules if not _is_there(name)]
+        named = dict.fromkeys(name for module in modules for name in packages_distributions().get(module, [module]))
+        found = f"not there: {', '.join(missing)}" if missing else ", ".join(f"{one} {version(one)}" for one in named)
+        of_library = group == "library"
+        install = "kdrbench" if of_library else f"kdrbench[{group.removeprefix('extra ')}]"
+        yield Answer(f"packages of the {group}", not missing, found, f"pip install '{install}'", needed=of_library)
 
 
 def _is_there(module: str) -> bool:
@@ -110,15 +104,12 @@ def _threads() -> Iterator[Answer]:
 def _data() -> Iterator[Answer]:
     from kdrbench.datasets.fetch import MIRROR_VARIABLE, Sources
 
-    sources, to_do = Sources(), f"without a network set {MIRROR_VARIABLE} to a folder; bundled sets need neither"
-    if mirror := sources.mirror_name:
-        folder = sources.mirror_folder
-        works = folder is None or folder.is_dir()
-        place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
-        to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or unset it"
-        yield Answer("mirror", works, place, to_do, needed=True)
-    else:
-        yield Answer("mirror", False, "none named", to_do)
+    sources = Sources()
+    folder, mirror = sources.mirror_folder, sources.mirror_name
+    works = bool(mirror) and (folder is None or folder.is_dir())
+    place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
+    to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or unset it; bundled sets and a network need none"
+    yield Answer("mirror", works, place if mirror else "none named", to_do, needed=bool(mirror))
     try:
         cache = sources.cache_folder
     except MissingPackageError as error:
@@ -131,14 +122,13 @@ def _data() -> Iterator[Answer]:
 
 def _plugins() -> Iterator[Answer]:
     from kdrbench import plugins
-    from kdrbench.errors import InputError
 
     faults, names = [], []
     for kind in plugins.GROUPS:
-        for name in plugins.declared_names(kind):
+        for name, place in plugins.declared_places(kind).items():
             names.append(f"{kind} {name}")
             try:
-                plugins.load_class(kind, plugins.entry_point_of(kind, name) or "", ())
+                plugins.load_class(kind, place, ())
             except InputError as error:
                 faults.append(str(error))
     found = "; ".join(faults) or ", ".join(names) or "none"
@@ -147,17 +137,17 @@ def _plugins() -> Iterator[Answer]:
 
 def _programs() -> Iterator[Answer]:
     for what, (names, option, to_do) in _PROGRAMS.items():
-        name = next(filter(shutil.which, names.split()), None)
-        if name is None:
-            yield Answer(what, False, f"no {names.split()[0]} on the PATH", to_do)
-            continue
-        try:
-            done = subprocess.run([name, option], capture_output=True, text=True, check=False, timeout=_ANSWER_S)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            yield Answer(what, False, f"{name} does not answer: {error}", to_do)
-            continue
-        first = next(iter((done.stdout or done.stderr).strip().splitlines()), "no words")
-        yield Answer(what, done.returncode == 0, first, to_do)
+        name = next(filter(shutil.which, names.split()), "")
+        works, found = False, f"no {names.split()[0]} on the PATH"
+        if name:
+            try:
+                done = subprocess.run([name, option], capture_output=True, text=True, check=False, timeout=_ANSWER_S)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                found = f"{name} does not answer: {error}"
+            else:
+                works = done.returncode == 0
+                found = next(iter((done.stdout or done.stderr).strip().splitlines()), "no words")
+        yield Answer(what, works, found, to_do)
 
 
 QUESTIONS: tuple[Callable[[], Iterator[Answer]], ...] = (_python, _threads, _data, _plugins, _programs)

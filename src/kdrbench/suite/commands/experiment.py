@@ -17,8 +17,8 @@ from kdrbench.datasets.registry import load_registry
 from kdrbench.datasets.tables import table_of
 from kdrbench.errors import InputError, unknown_name
 from kdrbench.solvers.registry import CONTROLS, NAMED, SOLVERS, unknown_solver
-from kdrbench.suite.commands.cell import usual_components
 from kdrbench.suite.commands.options import CHECKOUT
+from kdrbench.suite.commands.run import usual_components
 from kdrbench.suite.conformance.subject import find_subject, try_apart
 from kdrbench.suite.findings.claim_rows import FOLDS, TABLE_4
 from kdrbench.suite.reports.protocol import printed_components
@@ -43,8 +43,10 @@ def new_experiment(
     """Return by name the file to write, and its text: an overlay that runs the files ``parts`` under the name of each.
 
     A part may be the name of a registered data set, solver or control, which needs no definition. ``options`` are those
-    of the user's own data. ``published`` names the printed numbers to compare with, as paper:table:setting. Raises
-    ``InputError`` for a name that is none, and for a part that is no solver, kernel, data set or table.
+    of the user's own data. ``published`` names the printed numbers to compare with, as paper:table:setting.
+
+    Raises ``InputError`` for a name that is none, for a part that is no solver, kernel, data set or table, and for
+    numbers that no paper prints.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise InputError(f"an experiment is named by letters, digits, '-' and '_'; got {name!r}")
@@ -106,7 +108,7 @@ def is_own_data(part: str) -> bool:
 
 def _printed(published: str) -> dict[str, str]:
     """Return the key ``published`` of an experiment; ``InputError`` where no paper prints such numbers."""
-    printed = dict(zip(_AXES, published.split(":"), strict=False))
+    printed = dict(zip(_AXES, published.split(":", len(_AXES) - 1), strict=False))
     if not published_numbers(**printed):
         tables = list(dict.fromkeys(":".join(number[axis] for axis in _AXES) for number in published_numbers()))
         raise InputError(f"--published: {unknown_name('printed numbers', published, tables)}")

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from kdrbench.errors import KdrbenchError
+from kdrbench.suite.commands.answers import aligned
 from kdrbench.suite.commands.options import FILE, NearChoice, as_json, read_configs
 
 _KINDS = ("solvers", "controls", "kernels", "datasets", "baselines", "metric-learners", "experiments")
@@ -32,15 +33,14 @@ def list_names(kinds: tuple[str, ...], configs: tuple[Path, ...], as_json: bool)
         click.echo(json.dumps(names_by_kind))
         return
     for kind, names in names_by_kind.items():
-        click.echo(f"{kind}:")
-        width = max((len(name) for name in names), default=0)
-        click.echo("\n".join(f"  {name:<{width}}  {line}".rstrip() for name, line in names.items()) or "  none")
+        lines = [f"  {line}" for line in aligned([*names.items()] or [("none", "")], 2)]
+        click.echo("\n".join([f"{kind}:", *lines]))
 
 
 def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     """Return the names of a kind with a line on each."""
     from kdrbench.datasets import load_registry
-    from kdrbench.plugins import declared_names
+    from kdrbench.plugins import declared_places
     from kdrbench.solvers import CONTROLS
     from kdrbench.solvers.registry import NAMED, in_words
     from kdrbench.suite.conformance.subject import registered_names
@@ -56,7 +56,7 @@ def names_of(kind: str, configs: tuple[Path, ...]) -> dict[str, str]:
     if kind in ("solvers", "controls"):
         chosen = {name: one for name, one in NAMED.items() if (one["method"] in CONTROLS) == (kind == "controls")}
         named = {name: f"{in_words(one)}: {_summary('solver', one['method'])}" for name, one in chosen.items()}
-        own = declared_names("solver") if kind == "solvers" else ()
+        own = declared_places("solver") if kind == "solvers" else ()
         return named | {name: _summary("solver", name) for name in own}
     return {name: _summary(kind.removesuffix("s"), name) for name in registered_names(kind.removesuffix("s"))}
 

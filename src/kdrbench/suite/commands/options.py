@@ -1,22 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they name: results, configurations, grids."""
 
 from __future__ import annotations
 
 import json
 import math
-import shlex
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.suite.archive import check_there, is_packed
+from kdrbench.suite.archive import check_there, is_packed, shown
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
+    from kdrbench.suite.engine.system import Config
 
 FILE = click.Path(path_type=Path)
 # Where Snakefile and config.yaml are, if this is a checkout.
@@ -120,6 +120,44 @@ def named_record(results: Path, name: str) -> tuple[Path, str]:
     return root, "" if folder == root else folder.name
 
 
+class Runs(NamedTuple):
+    """A configuration, the folder of its merged tables, and that of traces, findings and data."""
+
+    config: Config
+    merged: Path
+    store: Path
+
+
+def runs_of(results: Path, name: str = "") -> Runs:
+    """Return the runs of the configuration with this name; errors as of :func:`frozen_configuration`."""
+    from kdrbench.suite.experiments.results import read_frozen
+
+    root, name = root_and_name(results, name)
+    frozen = frozen_configuration(root, name)
+    return Runs(read_frozen(frozen), frozen.parent, root)
+
+
+@contextmanager
+def with_included(runs: Runs, reference: str | None = None) -> Iterator[Runs]:
+    """Give the runs with the record beside them that ``reference`` or else the key ``include`` names, if one does.
+
+    The reference ``none`` leaves out the record that the key names. Says on standard error which rows of the record are
+    left out, and why.
+    """
+    reference = reference or runs.config.get("include")
+    if not reference or reference == "none":
+        yield runs
+        return
+    from kdrbench.suite.archive.beside import opened_beside
+    from kdrbench.suite.experiments.results import read_frozen
+
+    with opened_beside(runs.merged, runs.store, reference) as (both, left_out):
+        for reason in shown(left_out):
+            click.echo(f"kdrbench: of the reference is left out: {reason}", err=True)
+        # Reports stay those of the configuration's name.
+        yield Runs({**read_frozen(both / "config.json"), "name": runs.config.get("name", "")}, both, both)
+
+
 def checked_grid(config: Mapping[str, Any]) -> Grid:
     """Return the grid of a configuration; plug-ins that it names are tried in another process first."""
     from kdrbench.suite.conformance.subject import places_in, try_apart
@@ -194,21 +232,3 @@ def read_configs(paths: tuple[Path, ...]) -> dict[str, Any]:
             raise InputError(f"there is no configuration {path}")
         config = lay_over(config, read_config_file(path))
     return config
-
-
-def read_paths(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return paths, with those of the file that ``@file`` names in its place, written as a shell reads them."""
-    expanded: list[str] = []
-    for word in map(str, paths):
-        expanded += shlex.split(read_word(ctx, param, word)) if word.startswith("@") else [word]
-    return tuple(map(Path, expanded))
-
-
-def read_word(_: click.Context, __: click.Parameter, word: str) -> str:
-    """Return a word, or the text of the file that ``@file`` names."""
-    if not word.startswith("@"):
-        return word
-    try:
-        return Path(word[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file of {word} cannot be read: {error}; start the workflow again") from error

@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, counted
-from kdrbench.licences import DEFAULT, check_licence
-from kdrbench.suite.archive import PAPERS, is_packed, parts_of, shown
-from kdrbench.suite.commands.options import (
-    FILE,
-    Whole,
-    configuration_name,
-    frozen_configuration,
-    grid_of,
-    root_and_name,
-)
+from kdrbench.suite.archive import PAPERS, is_packed, parts_of
+from kdrbench.suite.commands.options import FILE, configuration_name, frozen_configuration, grid_of, root_and_name
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.grid import Grid
 
-# By these files a folder is known as made by its command, which may then replace it.
-_PACKED, _MERGED = ".kdrbench-packed", ".kdrbench-merged"
+# By this file a folder is known as made by `kdrbench pack`, which may then replace it.
+_PACKED = ".kdrbench-packed"
+# Of a record whose makers give none.
+_LICENCE = "CC-BY-4.0"
 
 
 @click.command()
@@ -33,16 +27,9 @@ _PACKED, _MERGED = ".kdrbench-packed", ".kdrbench-merged"
 @click.option("--out", type=FILE, default=PAPERS, show_default=True, help="The folder to write, or to replace.")
 @click.option("--crate", is_flag=True, help="Write an RO-Crate for an archive, into --out: FILE.zip or a folder.")
 @click.option("--layer", help="Add to the record --out what it lacks, as a layer of this name, such as 2026-12-01.")
-@click.option("--whole", is_flag=True, help="Thin, round and leave out nothing: for a record that is still made.")
-@click.option(
-    "--cell-kib",
-    type=Whole(0),
-    help="Extra projections to store per cell, beside that of its first run (default budget: 28 KiB).",
-)
 @click.option(
     "--licence",
-    callback=lambda _, __, word: word and check_licence(word),
-    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {DEFAULT}).",
+    help=f"The record's licence, as a word of SPDX (default: that of a packed record, otherwise {_LICENCE}).",
 )
 @click.option(
     "--author", "authors", multiple=True, help="Who made the record, for --crate; may be given several times."
@@ -54,8 +41,6 @@ def pack(
     out: Path,
     crate: bool,
     layer: str | None,
-    whole: bool,
-    cell_kib: int | None,
     licence: str | None,
     authors: tuple[str, ...],
     source: Path | None,
@@ -72,20 +57,21 @@ def pack(
     workflow, and says in JSON-LD what made each file (profile Process Run Crate): software, machine, parameters, data
     with their hashes, and the runs that failed or were stopped, with the reason.
     """
-    if crate:
-        if layer or whole or cell_kib is not None or out == PAPERS:
-            raise InputError("--crate needs --out (FILE.zip or a folder), without --layer, --whole and --cell-kib")
-        _write_crate(results / name if name else results, out, licence, authors, source)
-        return
     from kdrbench.files import replacing_folder
-    from kdrbench.suite.archive.pack import Packing
+    from kdrbench.suite.archive.pack import Packing, check_licence
     from kdrbench.suite.reports.making import charts_to_store
     from kdrbench.suite.systems.atlas.optima import BestKnown
 
+    check_licence(licence or _LICENCE)
+    if crate:
+        if layer or out == PAPERS:
+            raise InputError("--crate needs --out (FILE.zip or a folder), without --layer")
+        _write_crate(results / name if name else results, out, licence, authors, source)
+        return
     results, name = root_and_name(results, name)
     frozen = frozen_configuration(results, name)
     grid = grid_of(frozen)
-    place, how = _how(out, layer, grid, whole, cell_kib, licence or DEFAULT)
+    place, how = _how(out, layer, grid, licence or _LICENCE)
     charts, missing = charts_to_store(grid.config, frozen.parent, results)
     with replacing_folder(place, _PACKED) as folder:
         known = BestKnown.of(results, grid.config).best
@@ -94,17 +80,14 @@ def pack(
     for line in missing:
         click.echo(f"kdrbench: {line}", err=True)
     if layer:
-        held = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}"
-        rest = f"no longer asked for: {', '.join(shown(packed['dropped']))}" if packed["dropped"] else ""
+        held, rest = f"{counted(packed['rows'], 'row')} of {counted(packed['jobs'], 'job')}", ""
     else:
         experiments = packed["experiments"].values()
         rows, left_out = (sum(one[key] for one in experiments) for key in ("rows", "projections_not_stored"))
         jobs = sum(len(grid.bundles(one)) for one in grid.experiments) - sum(one["jobs"] for one in experiments)
         held = f"{counted(rows, 'row')} of {counted(len(experiments), 'experiment')}"
         rest = f"not there yet: {counted(jobs, 'job')}; not stored: {counted(left_out, 'projection')}"
-    click.echo(f"{held}, {size / 1e6:.2f} MB -> {place}")
-    if rest:
-        click.echo(rest)
+    click.echo("\n".join(filter(None, [f"{held}, {size / 1e6:.2f} MB -> {place}", rest])))
 
 
 def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[str, ...], source: Path | None) -> None:
@@ -117,7 +100,7 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
         raise InputError(
             f"{results} is under {own}, not {licence}: leave --licence out, or pack its results under {licence}"
         )
-    word, today = own or licence or DEFAULT, datetime.now(UTC).date()
+    word, today = own or licence or _LICENCE, datetime.now(UTC).date()
     with opened(results) as folder:
         read, n_files = write_crate(folder, out, source=source, licence=word, authors=authors, published=today)
     for name in read.left_out:
@@ -127,30 +110,25 @@ def _write_crate(results: Path, out: Path, licence: str | None, authors: tuple[s
     click.echo(f"{counted(n_rows, 'row')} of {experiments}, {counted(n_files, 'file')} -> {out}")
 
 
-def _how(
-    out: Path, layer: str | None, grid: Grid, whole: bool, cell_kib: int | None, licence: str
-) -> tuple[Path, dict[str, Any]]:
-    """Return the folder that is written, and how: alone, or as a layer over its base, as that was packed.
+def _how(out: Path, layer: str | None, grid: Grid, licence: str) -> tuple[Path, dict[str, Any]]:
+    """Return the folder that is written, and how: alone, or as a layer over its base.
 
-    Raises ``InputError`` where a record would replace that of the papers, or one with layers.
+    Raises ``InputError`` where a record would replace that of the papers or one with layers, or an earlier state.
     """
-    from kdrbench.suite.archive.arrays import MOST_OF_A_CELL
     from kdrbench.suite.archive.layers import new_layer, record_at
 
+    if (base := parts_of(out)[0]) != out:
+        raise InputError(f"{out} is an earlier state of a record, which is not written again; name the record: {base}")
     if not layer:
         if parts_of(out)[1:] or (out.absolute() == PAPERS.absolute() and is_packed(out)):
             raise InputError(
                 f"{out} is not packed over: add what it lacks with --layer, or name another folder with --out"
             )
-        most = MOST_OF_A_CELL if cell_kib is None else cell_kib * 1024
-        return out, {"whole": whole, "most_of_a_cell": most, "licence": licence}
+        return out, {"licence": licence}
     below = record_at(out)
-    if whole or cell_kib is not None:
-        raise InputError("a layer is packed as its base was: leave out --whole and --cell-kib")
     if (known := str(below.config.get("name", ""))) != grid.name:
         raise InputError(f"{out} is of the configuration {known!r}, and these results of {grid.name!r}; see --name")
-    base = below.base.manifest
-    return new_layer(below, layer), {"whole": base["whole"], "most_of_a_cell": base["most_of_a_cell"], "below": below}
+    return new_layer(below, layer), {"below": below}
 
 
 @click.command()

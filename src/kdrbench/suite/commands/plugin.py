@@ -34,8 +34,6 @@ _AROUND = ("scipy", "pymanopt", "program")
 @click.argument("name")
 @click.argument("parts", nargs=-1)
 @click.option("--around", type=NearChoice(_AROUND), help="Write the solver around an optimiser that is there already.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out this column of tables; may be repeated.")
-@click.option("--drop-missing", is_flag=True, help="Leave out rows of tables that lack a value.")
 @data_options
 @click.option("--published", default="", metavar="PAPER[:TABLE[:SETTING]]", help="Put these printed numbers beside.")
 @click.option("--into", type=FILE, default=Path(), show_default=True, help="Folder to write to.")
@@ -44,8 +42,6 @@ def new(
     name: str,
     parts: tuple[str, ...],
     around: str | None,
-    drop: tuple[str, ...],
-    drop_missing: bool,
     data_options: tuple[str, ...],
     published: str,
     into: Path,
@@ -58,22 +54,20 @@ def new(
     cancer, face, mnist), folds and components are the paper's, so that `include: reference` has rows beside yours.
     Other data have five folds, and components by their classes.
     """
-    chosen = {"--drop": drop, "--drop-missing": drop_missing, "--data-option": data_options, "--published": published}
-    given = [word for word, value in chosen.items() if value]
     if kind == _EXPERIMENT:
         from kdrbench.suite.commands.experiment import command_of, is_own_data, new_experiment
 
-        options = {**({"drop": list(drop)} if drop else {}), **({"missing": "drop"} if drop_missing else {})}
-        options |= read_options(data_options)
+        options = read_options(data_options)
         if options and not any(map(is_own_data, parts)):
-            raise InputError(f"{given[0]} is for tables of data, and none is among the parts; leave it out")
+            raise InputError("--data-option is for tables of data, and none is among the parts; leave it out")
         (path,) = _write(into, new_experiment(name, parts, into, options, published))
         click.echo(f"run it:  {command_of(path)}")
         if not Path("Snakefile").is_file():
             click.echo("There is no Snakefile here: run it in a checkout of kdrbench, with your files in it.", err=True)
         return
-    if given:
-        raise InputError(f"{given[0]} is for an experiment with tables of data; this is a {kind}")
+    if data_options or published:
+        option = "--data-option" if data_options else "--published"
+        raise InputError(f"{option} is for an experiment; this is a {kind}")
     if parts:
         raise InputError(f"only an experiment is made of parts; got {', '.join(parts)}")
     if around and kind != "solver":

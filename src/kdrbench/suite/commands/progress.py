@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.answers import echo_answers, merged_answers, tinted_counts
-from kdrbench.suite.commands.included import Runs, with_included
+from kdrbench.suite.commands.answers import echo_answers, merged_answers
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
-    Number,
+    Runs,
     configuration_name,
     frozen_configuration,
     grid_of,
     present_grid,
     root_and_name,
+    with_included,
 )
 
 if TYPE_CHECKING:
@@ -33,15 +32,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--results", type=RECORD, default=Path("results"), show_default=True, help="Folder of all results.")
 @configuration_name
-@click.option("--watch", type=Number(0.1), help="Repeat after this many seconds, until all has ended.")
-def status(results: Path, name: str, watch: float | None) -> None:
+def status(results: Path, name: str) -> None:
     """Say how far the workflow has come: runs that ended, how, those under way; what loses to random; the claims.
 
     Runs that are out of date are those that the configuration, as its files are now, asks for in another way.
-    Then what the experiments whose tables are merged have answered, as the dashboard says it; with --watch at the end.
+    Then what the experiments whose tables are merged have answered, as the dashboard says it.
     """
-    import time
-
     from kdrbench.suite.engine.progress import progress_of
     from kdrbench.suite.experiments.results import read_frozen
     from kdrbench.suite.reports.progress import claim_lines, losing_lines, progress_lines
@@ -50,18 +46,11 @@ def status(results: Path, name: str, watch: float | None) -> None:
     results, name = root_and_name(results, name)
     grid, frozen = present_grid(results, name)
     claims = results.parent / "reports" / frozen.parent.relative_to(results) / "claims.json"
-    while True:
-        progress = progress_of(grid, results)
-        if watch and sys.stdout.isatty():
-            click.clear()
-        rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
-        losing = losing_cells(rows, grid.config)
-        lines = [*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]
-        click.echo("\n".join(map(tinted_counts, lines)))
-        if not watch or not any(one.left for one in progress):
-            echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
-            return
-        time.sleep(watch)
+    progress = progress_of(grid, results)
+    rows = (row for one in progress if one.batch.system == "ikdr" for row in one.ended)
+    losing = losing_cells(rows, grid.config)
+    click.echo("\n".join([*progress_lines(progress), *losing_lines(losing), *claim_lines(claims)]))
+    echo_answers(_answers(Runs(read_frozen(frozen), frozen.parent, results)), matrices=False)
 
 
 def _answers(runs: Runs) -> list[Answer]:

@@ -15,12 +15,14 @@ import click
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
 from kdrbench.suite.archive import PAPERS
-from kdrbench.suite.commands.included import Runs, runs_of, with_included
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
+    Runs,
     configuration_name,
     processes,
+    runs_of,
+    with_included,
 )
 from kdrbench.suite.commands.reports import make_report, reports_of, write_dashboard
 from kdrbench.suite.commands.reports import write_page as page_written
@@ -124,13 +126,7 @@ def _report(runs: Runs, out: Path, name: str, made: tuple[Page | None, tuple[str
 
 def _dashboard(runs: Runs, out: Path, answers: list[Answer]) -> None:
     """Write the dashboard, of all that is written before; its answers are others where it includes a record."""
-    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
-
-    parts = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
-    parts = [path for path in parts if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
-    known = None if runs.config.get("include") else answers
-    with redirect_stdout(StringIO()):
-        write_dashboard(runs, tuple(parts), out / "published_vs_ours.csv", out / "dashboard.html", known)
+    write_dashboard(runs, out, None if runs.config.get("include") else answers)
 
 
 @dataclass

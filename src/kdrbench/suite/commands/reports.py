@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import traceback
 from collections.abc import Callable
 from functools import wraps
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdrbench.errors import InputError, KdrbenchError, counted, refusal
-from kdrbench.suite.commands.included import Runs, with_included
-from kdrbench.suite.commands.options import FILE, RECORD, frozen_configuration, read_paths, root_and_name
+from kdrbench.suite.commands.options import FILE, Runs, configuration_name, results_folder, runs_of, with_included
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.system import Config
@@ -22,51 +19,24 @@ if TYPE_CHECKING:
     from kdrbench.suite.findings.source import Source
     from kdrbench.suite.reports.making import Page
 
-_RESULTS, _NAME = Path("results"), re.compile(r"[A-Za-z0-9_-]*")
+_RESULTS = Path("results")
 
 
 def step(function: Callable[..., None]) -> click.Command:
     """Return the command of a function that makes reports of ``runs`` in the folder ``out``."""
 
-    @click.option("--name", "configuration", default="", help="Name of the configuration; see --config.")
-    @click.option("--config", type=FILE, help="The frozen configuration (default: that of --results).")
-    @click.option("--results", type=RECORD, help="Results, or a packed record (default: results/).")
-    @click.option("--store", type=FILE, help="Folder of traces, findings and data (default: that of --results).")
+    @configuration_name
+    @results_folder
     @click.option("--out", type=FILE, help="Where to write (default: the configuration's reports, or reports/RECORD).")
     @wraps(function)
-    def command(
-        configuration: str,
-        config: Path | None,
-        results: Path | None,
-        store: Path | None,
-        out: Path | None,
-        **options: Any,
-    ) -> None:
-        if config and configuration:
-            raise InputError(f"--config {config} and --name {configuration} both say which; leave one out")
-        root, name = root_and_name(results or _RESULTS, configuration)
-        frozen = config or frozen_configuration(root, name)
-        values = _read(frozen)
-        merged = frozen.parent if config is None else results or _RESULTS / values.get("name", "")
-        if store is None:
-            store = root if config is None or (root / "traces").is_dir() else _RESULTS
+    def command(name: str, results: Path, out: Path | None, **options: Any) -> None:
+        runs = runs_of(results, name)
         if out is None:
-            out = reports_of(root, values)
+            out = reports_of(runs.store, runs.config)
             click.echo(f"kdrbench: writing to {out}", err=True)
-        function(Runs(values, merged, store), out, **options)
+        function(runs, out, **options)
 
     return click.command()(command)
-
-
-def _read(path: Path) -> Config:
-    """Return a frozen configuration, which may be of a stranger: reports are written to a folder with its name."""
-    try:
-        config: Config = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict) or not _NAME.fullmatch(str(config.get("name", ""))):
-            raise ValueError("it is no mapping, or its name is not one of letters, digits, - and _")
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no frozen configuration ({error}); start the workflow, which writes it") from error
-    return config
 
 
 def reports_of(root: Path, config: Config) -> Path:
@@ -198,29 +168,30 @@ def summary(runs: Runs, out: Path, address: str) -> None:
 
 
 @step
-@click.argument("parts", type=FILE, nargs=-1, callback=read_paths)
-@click.option("--published", type=FILE, required=True, help="The published numbers and ours, as .csv.")
-def dashboard(runs: Runs, out: Path, parts: tuple[Path, ...], published: Path) -> None:
-    """Write the page --out with all runs and with the PARTS: JSON of figures, tables, claims, findings of plug-ins."""
-    size = write_dashboard(runs, parts, published, out)
-    click.echo(f"{size / 1e6:.1f} MB -> {out}")
+def dashboard(runs: Runs, out: Path) -> None:
+    """Write dashboard.html with all runs, tables, figures, claims and findings of plug-ins, which come before."""
+    click.echo(f"{write_dashboard(runs, out) / 1e6:.1f} MB -> {out / 'dashboard.html'}")
 
 
-def write_dashboard(
-    runs: Runs, parts: tuple[Path, ...], published: Path, out: Path, answers: list[Answer] | None = None
-) -> int:
-    """Write the page and return its size; with ``answers`` that were found before, those are shown."""
+def write_dashboard(runs: Runs, out: Path, answers: list[Answer] | None = None) -> int:
+    """Write the page, of all that is in the folder ``out``, and return its size.
+
+    With ``answers`` that were found before, those are shown.
+    """
     from kdrbench.files import write_text
     from kdrbench.suite.findings.ledger import comparisons_from_csv
     from kdrbench.suite.reports.dashboard.page import read_parts, render_dashboard
     from kdrbench.suite.reports.dashboard.runs import all_runs
+    from kdrbench.suite.reports.outputs import dashboard_parts, report_folder
     from kdrbench.suite.reports.records import read_runs, systems_of, table_of
 
+    paths = [out / Path(path).relative_to(report_folder(runs.config)) for path in dashboard_parts(runs.config)]
+    parts = [path for path in paths if path.is_file()] + sorted((runs.store / "checks").glob("*.json"))
+    comparisons = comparisons_from_csv((out / "published_vs_ours.csv").read_text(encoding="utf-8"))
     with with_included(runs) as (config, merged, store):
-        comparisons = comparisons_from_csv(published.read_text(encoding="utf-8"))
         tables = {system: read_runs(merged / f"{table_of(system)}.csv") for system in systems_of(config)}
         page = render_dashboard(all_runs(tables), config, store / "traces", comparisons, read_parts(parts), answers)
-        write_text(out, page)
+        write_text(out / "dashboard.html", page)
     return len(page)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdrbench.errors import ConfigError, InputError, counted
+from kdrbench.errors import ConfigError, InputError, counted, unknown_name
 from kdrbench.progress import ProgressLine
-from kdrbench.suite.commands.cell import REPEAT_FOR_S, by_options, cell_config
 from kdrbench.suite.commands.options import (
     FILE,
     NearChoice,
@@ -30,13 +31,25 @@ from kdrbench.suite.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from kdrbench.datasets import Dataset
+    from kdrbench.datasets import Dataset, DatasetEntry
     from kdrbench.suite.engine.batch import Batch
     from kdrbench.suite.engine.grid import Grid
     from kdrbench.suite.engine.publish import JobFiles
     from kdrbench.suite.engine.record import Record
     from kdrbench.suite.engine.workspace import Workspace
 
+EXPERIMENT = "run"
+# Seconds for which a short solve is repeated, so that its warm time is shown beside that of the first.
+REPEAT_FOR_S = 0.1
+# By their places in the configuration of a cell: the words of `kdrbench run`.
+_WORDS = {rf"experiments\.{EXPERIMENT}\.{key}": f"--{key}" for key in ("folds", "components", "start")}
+_WORDS |= {r"limits\.time_s": "--time-limit", r"limits\.memory_mib": "--memory-limit"}
+_WORDS |= {r"kernels\.[\w-]+(?=: (unknown|kernel) option)": "--kernel-option"}
+_WORDS |= {r"solvers\.[\w-]+(?=: (unknown|solver) option)": "--option"}
+_WORDS |= {rf"({kind}s\.[\w-]+|experiments\.{EXPERIMENT}\.{kind}s)": kind.upper() for kind in ("kernel", "solver")}
+_WORDS |= {rf"(datasets\.[\w-]+|experiments\.{EXPERIMENT}\.datasets)": "DATASET"}
+# By key of the limits, the option that sets it, and the limit where neither that nor a configuration does.
+_LIMITS = {"time_s": ("time_limit", 60.0), "memory_mib": ("memory_limit", 4096)}
 _LOOK_S = 0.1
 # Where the line cannot be written over, one is enough now and then.
 _PLAIN_S = 1.0
@@ -94,17 +107,16 @@ def run(
     settings |= {"options": read_options(options), "kernel_options": read_options(kernel_options)}
     settings["data_options"] = read_options(data_options)
     code = [word for word in (dataset, kernel, solver) if word != dataset or not table_of(word)]
-    places = [*places_of(code).values(), *places_in(resolved)]
 
     def configured() -> tuple[dict[str, Any], Grid]:
         check_part(resolved)
-        config = cell_config(resolved, dataset, kernel, solver, settings)
+        config = cell_config(dataset, kernel, solver, settings, resolved)
         try:
             return config, load_grid(config)
         except ConfigError as fault:
-            raise by_options(fault, resolved, dataset, kernel, solver, settings) from fault
+            raise by_options(fault) from fault
 
-    try_apart(configured, places)
+    try_apart(configured, [*places_of(code).values(), *places_in(resolved)])
     config, grid = configured()
     (batch,) = grid.batches()
     leave_when_told()
@@ -118,6 +130,101 @@ def run(
     for row in rows:
         click.echo(json.dumps(row) if as_json else _in_words(row))
     sys.exit(0 if all(row["cost"] is not None and row["status"] != "failed" for row in rows) else 1)
+
+
+def cell_config(
+    dataset: str,
+    kernel: str,
+    solver: str,
+    settings: Mapping[str, Any],
+    resolved: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the configuration of an experiment with one cell; names mean first what they mean in ``resolved``.
+
+    So do limits that no option sets.
+    """
+    if settings["unsupervised"] and settings["folds"]:
+        raise InputError(
+            "--folds and --unsupervised exclude each other: clusters say nothing of test rows; leave one out"
+        )
+    from kdrbench.solvers.registry import definition_of
+
+    defined = definition_of(solver, resolved.get("solvers", {})) | settings["options"]
+    if settings["start"]:
+        defined["start"] = settings["start"]
+    data_name, definitions = _data(dataset, resolved.get("datasets", {}), settings.get("data_options", {}))
+    experiment: dict[str, Any] = {
+        "title": "one cell",
+        "paradigm": "unsupervised" if settings["unsupervised"] else "supervised",
+        "start": "surrogate",
+        "datasets": [data_name],
+        "kernels": [_short(kernel)],
+        "solvers": [_short(solver)],
+        "components": {data_name: settings["components"] or _usual(data_name, definitions)},
+        "split": "folds" if settings["folds"] else "none",
+    }
+    if settings["folds"]:
+        experiment |= {"folds": settings["folds"], "runs_per_job": settings["folds"]}
+    family, limits = resolved.get("kernels", {}).get(kernel, {"family": kernel}), resolved.get("limits", {})
+    return {
+        "seed": settings["seed"],
+        "run": [EXPERIMENT],
+        "data": {"mirror": ""},
+        "limits": {key: settings[name] or limits.get(key, usual) for key, (name, usual) in _LIMITS.items()},
+        "timing": {"repeat_for_s": REPEAT_FOR_S, "threads": 1},
+        "datasets": definitions,
+        "kernels": {_short(kernel): {**family, **settings["kernel_options"]}},
+        "solvers": {_short(solver): defined},
+        "experiments": {EXPERIMENT: experiment},
+    }
+
+
+def _data(name: str, definitions: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the short name of a data set, and its definition with ``options`` if it is the user's own."""
+    from kdrbench.datasets.tables import table_of
+    from kdrbench.methods import is_own
+
+    if name in definitions:
+        short, definition = name, definitions[name]
+    elif table := table_of(name):
+        short, definition = table
+    elif is_own("data set", name, ()):
+        short, definition = _short(name), {"loader": name}
+    elif options:
+        raise InputError(f"--data-option is for data of your own, not for {name!r}; leave it out")
+    else:
+        return name, {}
+    return short, {short: {**definition, **options}}
+
+
+def _short(place: str) -> str:
+    """Return a name for files and tables: that of the file, or of the class."""
+    name = place.rpartition(":")[2] if ":" in place else Path(place).stem
+    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)
+
+
+def _usual(name: str, definitions: Mapping[str, Any]) -> int:
+    from kdrbench.datasets import registry_of
+
+    if name not in (registry := registry_of({"datasets": definitions})):
+        raise InputError(f"{unknown_name('data set', name, sorted(registry))} One of your own is named path/to/file.py")
+    return usual_components(registry[name])
+
+
+def usual_components(entry: DatasetEntry) -> int:
+    """Return q where it is not given: the number of classes, but less than that of features.
+
+    With as many components as features W only rotates the samples: kernels do not see that, and all solvers tie.
+    """
+    return max(1, min(len(entry.class_counts), entry.n_features - 1))
+
+
+def by_options(fault: ConfigError) -> ConfigError:
+    """Return a fault of the configuration of a cell in the words of the command that asked for it."""
+    text = str(fault)
+    for place, word in _WORDS.items():
+        text = re.sub(rf"^config: {place}(\.[\w-]+)?(?=[ :])", word, text)
+    return ConfigError(text)
 
 
 def run_batch(

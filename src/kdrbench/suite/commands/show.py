@@ -1,23 +1,15 @@
-"""`kdrbench show`: what is recorded of a run, or how all runs ended and where their tables and figures are."""
+"""`kdrbench show`: what is recorded of a run."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kdrbench.errors import InputError, counted, unknown_name
-from kdrbench.suite.commands.options import (
-    as_json,
-    configuration_name,
-    frozen_configuration,
-    results_folder,
-    root_and_name,
-)
+from kdrbench.suite.commands.options import Runs, as_json, configuration_name, results_folder, runs_of
 
 if TYPE_CHECKING:
     from kdrbench.suite.engine.record import Record
@@ -33,29 +25,21 @@ _GROUPS = {
     "provenance": "started_at git_commit git_dirty kdrbench_version python_version numpy_version scipy_version blas "
     "blas_threads processor machine seed data_sha256 batch_sha256 lock_sha256",
 }
-# What the rows of one run have in common.
-_RUN = ("experiment", "batch_sha256", "trace_file", "run")
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run")
 @results_folder
 @configuration_name
 @as_json
-def show(run: str | None, results: Path, name: str, as_json: bool) -> None:
-    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run.
-
-    Without RUN: how the merged runs ended, and where tables, figures and the dashboard are.
-    """
-    results, name = root_and_name(results, name)
-    if run is None:
-        _show_all(results, frozen_configuration(results, name).parent)
-        return
+def show(run: str, results: Path, name: str, as_json: bool) -> None:
+    """Show the record of RUN of any system, named by its axes: of ikdr experiment/dataset/kernel/method/run."""
     from kdrbench.suite.engine.record import flat
     from kdrbench.suite.systems.ikdr.scores import ending_in_words
 
-    record = find_record(results, run, name)
-    trace, values = _trace(results, record), flat(record)
+    runs = runs_of(results, name)
+    record = find_record(runs, run)
+    trace, values = _trace(runs.store, record), flat(record)
     if as_json:
         click.echo(json.dumps({**values, "trace": trace}))
         return
@@ -68,43 +52,6 @@ def show(run: str | None, results: Path, name: str, as_json: bool) -> None:
     click.echo(_trace_in_words(trace))
 
 
-def _show_all(root: Path, folder: Path) -> None:
-    """Say how the merged runs of a configuration's ``folder`` ended, and where its reports are."""
-    from kdrbench.suite.csv_files import read_csv
-    from kdrbench.suite.reports.progress import claim_lines
-
-    tables = sorted(folder.glob("merged/*.csv")) or sorted(folder.glob("*.csv"))
-    if not tables:
-        raise InputError(f"{folder} has no merged tables yet: run the workflow first, or wait for its first table")
-    reports = root.parent / "reports" / folder.relative_to(root)
-    # Those of another's record are written into the folder of work.
-    reports = reports if reports.is_dir() else Path("reports", folder.name)
-    for line in (*_endings([row for path in tables for row in read_csv(path)]), *claim_lines(reports / "claims.json")):
-        click.echo(line)
-    page = reports / "dashboard.html"
-    for kind, place in (("table", reports), ("figure", reports / "figures")):
-        endings: dict[Path, list[str]] = {}
-        for path in sorted(path for path in place.glob("*.*") if path != page):
-            endings.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
-        for stem, found in endings.items():
-            several = ",".join(found)
-            click.echo(f"{kind}: {stem}.{several if len(found) == 1 else f'{{{several}}}'}")
-    if page.is_file():
-        click.echo(f"all of it on one page: {page}")
-    if not reports.is_dir():
-        click.echo(f"no reports: {reports} is not there")
-
-
-def _endings(rows: list[dict[str, str]]) -> Iterator[str]:
-    """Yield how many runs there are, how they ended, and how many cannot be compared by time."""
-    endings = Counter(row["status"] for row in rows)
-    runs = len({tuple(row.get(name) for name in _RUN) for row in rows})
-    several = f" with {counted(len(rows), 'row')}" if runs != len(rows) else ""
-    yield f"{counted(runs, 'run')}{several}: {', '.join(f'{n} {name}' for name, n in sorted(endings.items()))}"
-    if drifted := sum(row["drifted"] == "True" for row in rows):
-        yield f"{counted(drifted, 'row')} timed on cores not as fast (10 %) as for other methods on the problem: marked"
-
-
 def _result_columns(record: Record) -> list[str]:
     """Return the columns of the record's system that say what came out: those of no other group, and no axes."""
     from kdrbench.suite.engine.record import Record, column_types
@@ -113,13 +60,22 @@ def _result_columns(record: Record) -> list[str]:
     return [name for name in column_types(type(record)) if name not in others]  # type: ignore[arg-type]
 
 
-def find_record(results: Path, run: str, name: str = "") -> Record:
-    """Return the record of a run by its axes, joined by slashes, of an experiment of the configuration with this name.
+def find_record(runs: Runs, run: str) -> Record:
+    """Return the record of a run by its axes, joined by slashes.
 
     Raises ``InputError`` for words that name no run, saying how far they do.
     """
-    experiment, *rest = run.split("/")
-    left = _records(results, experiment, name)
+    from kdrbench.suite.engine.record import read_records
+    from kdrbench.suite.systems import system_of
+
+    (experiment, *rest), defined = run.split("/"), runs.config["experiments"]
+    if experiment not in defined:
+        raise InputError(unknown_name("experiment", experiment, sorted(defined)))
+    kind, folder = system_of(defined[experiment]).record, runs.store / "runs" / experiment
+    # A job's file is in the folder of its data set, or below that.
+    left = [record for path in sorted(folder.rglob("*.jsonl")) for record in read_records(path, kind)]
+    if not left:
+        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
     axes, example = left[0].axis_names(), "/".join(map(str, left[0].axes))
     if len(rest) != len(axes) - 1:
         raise InputError(f"a run of {experiment!r} is named {'/'.join(axes)}, for instance {example}; got {run!r}")
@@ -127,50 +83,9 @@ def find_record(results: Path, run: str, name: str = "") -> Record:
         names = list(dict.fromkeys(str(record.axes[place]) for record in left))
         left = [record for record in left if str(record.axes[place]) == word]
         if not left:
-            raise InputError(f"{results / 'runs'} holds no such run: {unknown_name(axes[place], word, names)}")
+            raise InputError(f"{folder.parent} holds no such run: {unknown_name(axes[place], word, names)}")
     # Files of an earlier configuration, which shared jobs in another way, may be there too.
     return max(left, key=lambda record: record.provenance.started_at)
-
-
-def _records(results: Path, experiment: str, name: str) -> list[Record]:
-    """Return all records of an experiment, read as those of its system; ``InputError`` where there are none.
-
-    Its system is that of the frozen configuration with the ``name``, or of another one; otherwise each is tried.
-    """
-    from kdrbench.suite.engine.record import RecordError, read_records
-    from kdrbench.suite.systems import SYSTEMS, build_system, system_of
-
-    frozen = {path.parent.name: _experiments(path) for path in sorted(results.glob("*/config.json"))}
-    if name and name not in frozen:
-        path = results / name / "config.json"
-        raise InputError(f"{path} is not there: {unknown_name('configuration', name, sorted(frozen))}")
-    if name and experiment not in frozen[name]:
-        path = results / name / "config.json"
-        raise InputError(f"in {path}: {unknown_name('experiment', experiment, sorted(frozen[name]))}")
-    names = sorted(path.name for path in (results / "runs").glob("*/"))
-    if experiment not in names:
-        raise InputError(f"{results / 'runs'} holds no such run: {unknown_name('experiment', experiment, names)}")
-    # A job's file is in the folder of its data set, or below that.
-    paths = sorted((results / "runs" / experiment).rglob("*.jsonl"))
-    if not any(path.stat().st_size for path in paths):
-        raise InputError(f"{experiment!r} has no rows yet: no job of it has ended")
-    defined = [frozen.get(name, {}), _experiments(results / "config.json"), *frozen.values()]
-    systems = [system_of(one[experiment]) for one in defined if experiment in one]
-    faults = []
-    for system in (*systems, *map(build_system, SYSTEMS)):
-        try:
-            return [record for path in paths for record in read_records(path, system.record)]
-        except RecordError as fault:
-            faults.append(fault)
-    raise faults[0]
-
-
-def _experiments(path: Path) -> Mapping[str, Any]:
-    try:
-        experiments: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["experiments"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return experiments
 
 
 def _trace(results: Path, record: Record) -> list[dict[str, float]]:

@@ -13,6 +13,7 @@ import click
 
 from kdrbench.errors import InputError, counted
 from kdrbench.progress import ProgressLine
+from kdrbench.suite.archive import is_packed, parts_of
 from kdrbench.suite.commands.options import (
     FILE,
     RECORD,
@@ -157,8 +158,6 @@ def _rerun(record: Record, attestations: Path | None, as_json: bool, **options: 
 
 def attested_folder(results: Path, name: str) -> Path:
     """Return the folder whose attestations are read: the base of a packed record, or that of all results."""
-    from kdrbench.suite.archive import is_packed, parts_of
-
     return parts_of(results)[0] if is_packed(results) else root_and_name(results, name)[0]
 
 

@@ -66,7 +66,7 @@ def registered_names(kind: str) -> list[str]:
         "baseline": sorted(BASELINES),
         "metric-learner": LEARNERS,
     }
-    return [*registered[kind], *plugins.declared_names(KINDS[kind].word)]
+    return [*registered[kind], *plugins.declared_places(KINDS[kind].word)]
 
 
 def find_subject(place: str, kind: str | None = None, options: Mapping[str, Any] | None = None) -> Subject:

@@ -39,7 +39,6 @@ _SECTIONS = {
     "baselines": ("baseline", "method"),
 }
 _MOST_LETTERS = 60
-_LONGEST_WORD, _LONG_WORDS = 2048, _RESULTS / ".workspace" / "words"
 
 
 def check_files(workflow: Any, home: Path) -> None:
@@ -147,21 +146,6 @@ def be_found_by_jobs() -> None:
     os.environ[SCHEDULER_VARIABLE] = str(os.getpid())
 
 
-def listed(paths: Iterable[str], workflow: Any) -> str:
-    """Return paths as words of a command, or, where these are long, ``@`` and the file that holds them.
-
-    Linux allows 128 KiB for a whole command, and Snakemake prints words that have changed. The file is called by the
-    hash of the text, so that another text is another word; a dry run does not write it.
-    """
-    text = shlex.join(map(str, paths))
-    if len(text) <= _LONGEST_WORD:
-        return text
-    path = _LONG_WORDS / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
-    if not workflow.dryrun and not path.exists():
-        write_text(path, text)
-    return f"@{path}"
-
-
 def start(workflow: Any, grid: Grid, home: Path, folder: str) -> frozenset[str]:
     """Say which jobs are out of date, and why; return them. Write the orders of all jobs, and the frozen configuration.
 
@@ -229,7 +213,8 @@ def closing_line(results: str, reports: str) -> str:
     if not Path(reports).is_dir():
         return ""
     all_of_it = f"{page} shows all of it, and " if page.is_file() else ""
-    return f"kdrbench: {all_of_it}tables and figures are in {reports}: `kdrbench show --results {results}` lists them."
+    where = f"tables and figures are in {reports}; `kdrbench status --results {results}` sums them up."
+    return f"kdrbench: {all_of_it}{where}"
 
 
 def kept_line(grid: Grid) -> str:

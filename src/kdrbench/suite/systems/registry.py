@@ -45,7 +45,7 @@ def build_system(name: str) -> System:
     Raises ``InputError`` when there is none of this name, or when its class is no :class:`.System`.
     """
     place = SYSTEMS.get(name) or (name if ":" in name or plugins.is_file_name(name) else None)
-    place = place or plugins.entry_point_of("system", name)
+    place = place or plugins.declared_places("system").get(name)
     if place is None:
         raise InputError(unknown_method("system", "system", name, SYSTEMS))
     kind = plugins.load_class("system", place, _CONTRACT)
