@@ -42,6 +42,33 @@ def test_the_trace_on_disk_ends_at_the_result(tmp_path):
     assert result.trace[-1].cost == pytest.approx(-problem.value(result.projection), rel=1e-12)
 
 
+def test_the_clock_is_paused_while_the_referee_evaluates(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    class Slow:
+        n_features = 6
+
+        def __init__(self, problem):
+            self.gradient, self._problem = problem.gradient, problem
+
+        def fresh(self):
+            return self
+
+        def value(self, projection):
+            now[0] += 100.0
+            return self._problem.value(projection)
+
+    monitor = monitor_for(Slow(small_problem()), tmp_path)
+    monitor.begin()
+    for _ in range(5):
+        now[0] += 1.0
+        monitor.keep_going(random_projection())
+    monitor.end()
+    assert monitor.clock.wall_s == 5.0
+    assert now[0] >= 505.0
+
+
 def test_later_iterates_are_evaluated_rarely(tmp_path):
     monitor = monitor_for(small_problem(), tmp_path)
     projection = random_projection()
