@@ -17,7 +17,7 @@ from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
 from kdrbench.displays.loadings import principal_rows
 from kdrbench.errors import InputError
 from kdrbench.estimators import NCA, InterpretableKDR, InterpretableKDRCV
-from kdrbench.inference.refits import turned_to
+from kdrbench.inference.resampling import turned_to
 
 mpl.use("Agg")
 WINE = load_wine(as_frame=True)
@@ -40,8 +40,10 @@ class Turned(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         rng = np.random.default_rng(np.asarray(X).view(np.uint64)[0] % 2**32)
         self.components_ = orthogonal(rng, 2) @ orthogonal(np.random.default_rng(0), 5)[:2]
-        self.n_features_in_ = 5
         return self
+
+    def transform(self, X):
+        return X @ self.components_.T
 
 
 def test_alignment_undoes_rotations():
@@ -111,7 +113,7 @@ def test_what_a_search_has_chosen_is_shown():
     display = LoadingsDisplay.from_estimator(search, X, Y, n_resamples=2, random_state=0, components=[1])
     np.testing.assert_array_equal(display.loadings, search.components_)
     assert display.feature_names == X.columns.tolist()
-    assert LoadingsDisplay.from_estimator(search, n_resamples=0).ax_.get_xlabel() == "loading"
+    assert LoadingsDisplay.from_estimator(search, X, n_resamples=0).ax_.get_xlabel() == "loading"
     learned = LoadingsDisplay.from_estimator(NCA(max_iter=2), X.to_numpy(), Y, n_resamples=0)
     assert learned.feature_names[:2] == ["x0", "x1"]
 
@@ -143,7 +145,7 @@ def test_an_embedding_of_a_pipeline_is_what_its_classifier_sees():
     search = GridSearchCV(model, {"kneighborsclassifier__n_neighbors": [3]}, cv=2).fit(X, Y)
     shown = EmbeddingDisplay.from_estimator(search, X, Y).embedding
     np.testing.assert_array_equal(shown, search.best_estimator_[:-1].transform(X))
-    with pytest.raises(InputError, match="KNeighborsClassifier maps no samples: an embedding is that of a transformer"):
+    with pytest.raises(InputError, match="KNeighborsClassifier maps no samples: give a transformer"):
         EmbeddingDisplay.from_estimator(KNeighborsClassifier().fit(X, Y), X)
 
 
@@ -181,7 +183,7 @@ def test_ten_classes_have_colours_of_their_own_and_their_names():
     [
         (
             lambda: LoadingsDisplay.from_estimator(KNeighborsClassifier(), X, Y),
-            "KNeighborsClassifier has no components_",
+            "KNeighborsClassifier maps no samples",
         ),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, n_resamples=-1), "n_resamples must be an integer >= 0"),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, resampling="jackknife"), "unknown resampling 'jackknife'"),

@@ -59,11 +59,10 @@ def test_kernels_have_scikit_learns_names_and_parameters(plain, kernel):
         ({"kernel": "poly", "sigma": 2.0}, "sigma does not belong to kernel 'poly', which takes degree, gamma, coef0"),
         ({"sigma": 1.0, "kernel_params": {"sigma": 1.0}}, r"sigma and kernel_params\['sigma'\] set the same"),
         ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
-        ({"kernel": "gausian", "gamma": 2.0}, "unknown kernel family 'gausian'.* Did you mean 'gaussian'"),
-        ({"kernel": "cosine"}, r"kernel 'cosine' is not in this family: it divides by .* choose kernel='linear'"),
-        ({"sigma": "meidan"}, r"unknown sigma 'meidan'\. Did you mean 'median'\? .*search\. A number > 0 is"),
+        ({"kernel": "gausian", "gamma": 2.0}, "unknown kernel 'gausian'.* Did you mean 'gaussian'"),
+        ({"sigma": "meidan"}, r"unknown sigma 'meidan'\. Did you mean 'median'\? .*projected\. A number > 0 is"),
         ({"kernel_params": {"sigma": "0,1 median"}}, r"unknown sigma '0,1 median'\. Did you mean '0.1 median'\?"),
-        ({"kernel": "precomputed"}, "W projects features, which a kernel matrix has not; .* choose KPCATrick"),
+        ({"kernel": "precomputed"}, "unknown kernel 'precomputed'; allowed: combination, gaussian"),
         ({"gamma": -1.0}, "gamma must be None or a finite number > 0, got -1.0"),
         ({"paradigm": "unsupervisd"}, "unknown paradigm 'unsupervisd'.* Did you mean 'unsupervised'"),
         ({"mu": 1.0}, "unknown parameter of paradigm 'supervised': 'mu'"),
@@ -250,7 +249,6 @@ def test_the_trick_has_plain_parameters_of_its_kernel(plain, kernel):
         ({"kernel": "rbf", "sigma": 1.0, "gamma": 0.5}, r"sigma and gamma = 1 / \(2 sigma\^2\) both set the width"),
         ({"kernel": Gaussian(1.0), "gamma": 2.0}, "gamma belongs to a kernel family; a kernel object has its own"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma must be None or a finite number > 0, got -1"),
-        ({"kernel": "rbf", "sigma": "search"}, "sigma 'search' is for clusters of InterpretableKDR, and .* finds none"),
         ({"kernel": "rbf_relative"}, "needs a kernel with a value for any two samples"),
     ],
 )
@@ -293,5 +291,5 @@ def test_a_precomputed_kernel_equals_the_kernel_itself():
     for bad, message in ((X, "a kernel must be a square array"), (gram - 0.5, "is not positive semidefinite")):
         with pytest.raises(InputError, match=message):
             LowRankKernelLearner(kernel="precomputed").fit(bad, Y)
-    with pytest.raises(InputError, match="gamma is of a kernel that is computed; leave it out where kernel is 'prec"):
+    with pytest.raises(InputError, match="gamma is of a kernel that is computed; leave it out where it is 'prec"):
         LowRankKernelLearner(kernel="precomputed", gamma=1.0).fit(gram, Y)

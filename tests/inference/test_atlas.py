@@ -5,7 +5,7 @@ from sklearn.decomposition import PCA
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR
 from kdrbench.inference import atlas
-from kdrbench.inference.atlas import rank_correlation
+from kdrbench.inference.atlas import place_of, rank_correlation
 from kdrbench.paradigms.task import supervised_problem
 
 RNG = np.random.default_rng(0)
@@ -40,8 +40,9 @@ def test_the_optima_are_the_local_maxima_of_a_scan():
         assert optimum.certificate.curvature > 0.0
     assert found.shares.sum() == pytest.approx(1.0)
     assert [np.sum(found.reached == place) for place in range(len(angles))] == [one.n_reached for one in found.optima]
-    assert found.place_of(found.optima[2].projection) == 2
-    assert found.place_of(found.optima[2].projection[::-1]) == -1
+    projections = [one.projection for one in found.optima]
+    assert place_of(projections[2], projections, 1.0) == 2
+    assert place_of(projections[2][::-1], projections, 1.0) == -1
 
 
 def test_safeguarded_ism_finds_the_best_maximum():

@@ -168,7 +168,7 @@ def test_what_cannot_be_learned_from_is_refused(estimator):
     fails("n_components must be None or an integer >= 1, got 0", n_components=0)
     fails("labels must name at least 2 classes, got 1 class", labels=np.zeros(50, dtype=int))
     fails("all 50 samples coincide", samples=np.ones((50, 4)))
-    fails("differ by .*e-160 at most, whose squares underflow", samples=1e-160 * X)
+    fails("differ by .*e-160 at most, so their squares underflow", samples=1e-160 * X)
     fails("their squared distances overflow", samples=1e160 * X)
     fails("Input X contains NaN", samples=np.where(X[3, 1] == X, np.nan, X))
     fails("inconsistent numbers of samples", labels=Y[:49])

@@ -93,7 +93,7 @@ class EmbeddingDisplay:
         ``InputError`` for an estimator that maps no samples.
         """
         check_is_fitted(estimator)
-        embedding = _mapping(estimator).transform(X)
+        embedding = mapping_of(estimator).transform(X)
         embedding = embedding.to_numpy() if hasattr(embedding, "to_numpy") else embedding
         return cls(embedding=embedding, y=y).plot(ax, **options)
 
@@ -136,14 +136,17 @@ class EmbeddingDisplay:
         return self
 
 
-def _mapping(fitted: Any) -> Any:
-    """Return a fitted transformer, or the steps of a pipeline before its predictor."""
+def mapping_of(fitted: Any) -> Any:
+    """Return a fitted transformer, or the steps of a pipeline before its predictor; of a search those it has chosen.
+
+    Raises ``InputError`` for an estimator that maps no samples.
+    """
     chosen = fitted if hasattr(fitted, "transform") else getattr(fitted, "best_estimator_", fitted)
     if hasattr(chosen, "transform"):
         return chosen
     if len(getattr(chosen, "steps", ())) > 1:
         return chosen[:-1]
     raise InputError(
-        f"{type(fitted).__name__} maps no samples: an embedding is that of a transformer, or of a pipeline's steps "
-        "before its predictor; give one of these"
+        f"{type(fitted).__name__} maps no samples: give a transformer, or a pipeline, whose steps before its predictor "
+        "do"
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels import (
     EXACT_SAMPLES,
     FAMILIES,
@@ -25,11 +25,10 @@ from kdrbench.kernels import (
     Gaussian,
     Kernel,
     RelativeGaussian,
-    check_definition,
     resolve_kernel,
 )
 from kdrbench.kernels.family import FloatArray, Pairing
-from kdrbench.kernels.registry import check_sigma
+from kdrbench.methods import is_own, unknown_method
 from kdrbench.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -42,8 +41,8 @@ from kdrbench.parameters import (
 
 # X is the kernel itself.
 PRECOMPUTED = "precomputed"
-# The default rule for a bandwidth where there are labels or targets, and one for clusters.
-PROJECTED, SEARCH = "projected", "search"
+# The default rule for a bandwidth where there are labels or targets.
+PROJECTED = "projected"
 _OF_DIFFERENCES = ("gaussian", "squared", "multiquadric", "rbf_relative")
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
 # Which option of a family a parameter sets.
@@ -51,15 +50,7 @@ _OPTIONS: dict[str, dict[str, str]] = {
     "gaussian": {"sigma": "sigma", "gamma": "sigma"},
     "polynomial": {"degree": "degree", "gamma": "scale", "coef0": "offset"},
 }
-# What is asked for by name, and why no kernel of the family is it.
-_ELSEWHERE = {
-    "cosine": "it divides by the lengths of projected samples, and here a kernel is a function of x'WW'y alone; "
-    "choose kernel='linear', on samples of length one (sklearn.preprocessing.Normalizer) if that is what is wanted",
-    "precomputed": "W projects features, which a kernel matrix has not; give the features, or choose KPCATrick or "
-    "LowRankKernelLearner",
-    "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
-}
-_BANDWIDTH = Instance((str,), "'projected', 'median', a share such as '0.1 median', or 'search'")
+_BANDWIDTH = Instance((str,), "'projected', 'median', or a share such as '0.1 median'")
 # Types of the parameters of kernels and paradigms, with what is allowed.
 Bandwidth = Annotated[float | str | None, optional(Either((POSITIVE, _BANDWIDTH)))]
 Positive = Annotated[float | None, optional(POSITIVE)]
@@ -93,11 +84,6 @@ class Definitions:
     def sigma(self) -> Any:
         """A Gaussian's bandwidth as it is given, a rule or a number; ``None`` for other kernels."""
         return self.kernel.get("sigma", "median") if self.family == "gaussian" else None
-
-    @property
-    def searches(self) -> bool:
-        """Whether the bandwidth is to be searched."""
-        return isinstance(self.sigma, str) and self.sigma == SEARCH
 
     @property
     def is_of_differences(self) -> bool:
@@ -137,10 +123,7 @@ def definitions_of(estimator: Any) -> Definitions:
     kernel = kernel_definition(estimator)
     if estimator.paradigm == "supervised" and isinstance(kernel, Mapping):
         kernel = _with_projected_bandwidth(kernel)
-    definitions = Definitions(kernel, estimator.paradigm, settings)
-    if definitions.family == "gaussian":
-        check_sigma(definitions.sigma, SEARCH)
-    return definitions
+    return Definitions(kernel, estimator.paradigm, settings)
 
 
 def _with_projected_bandwidth(kernel: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,15 +150,10 @@ def kernel_definition(estimator: Any) -> Any:
             belongs = "belong" if name == "kernel_params" else "belongs"
             raise InputError(f"{name} {belongs} to a kernel family; a kernel object has its own")
         return kernel
-    if kernel in _ELSEWHERE:
-        raise InputError(f"kernel {kernel!r} is not in this family: {_ELSEWHERE[kernel]}")
-    known = {*KERNEL_ALIASES, *FAMILIES}
-    if kernel not in known and kernel.casefold() in known:
-        raise InputError(unknown_name("kernel", kernel, sorted(known)))
     family = KERNEL_ALIASES.get(kernel, kernel)
     definition: dict[str, Any] = {"family": family, **(options or {})}
-    if given and family not in FAMILIES:
-        check_definition(definition)
+    if not is_own("kernel", family, FAMILIES) and family not in FAMILIES:
+        raise InputError(unknown_method("kernel", "kernel", kernel, {*KERNEL_ALIASES, *FAMILIES}))
     if family == "gaussian" and {"sigma", "gamma"} <= set(given):
         raise InputError("sigma and gamma = 1 / (2 sigma^2) both set the width of the kernel; give one of them")
     taken = _OPTIONS.get(family, {})
@@ -198,11 +176,6 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
 
     Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
     """
-    if isinstance(definition, Mapping) and str(definition.get("sigma")) == SEARCH:
-        raise InputError(
-            f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
-            "'median', a share of it such as '0.1 median', or a number"
-        )
     kernel = resolve_kernel(definition, features, n_components or features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(

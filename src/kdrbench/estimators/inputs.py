@@ -115,7 +115,7 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
             raise InputError("sparse samples can be learned from with class labels only; give X.toarray()")
         return Known(SparseSamples(features), known, weights, dtype)
     features = features.astype(np.float64, copy=False)
-    check_spread(estimator, features)
+    check_spread(features)
     return Known(features, known, weights, dtype, continuous)
 
 

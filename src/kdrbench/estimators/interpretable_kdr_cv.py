@@ -268,7 +268,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if estimator.paradigm != "supervised":
             raise InputError(
                 f"{type(self).__name__} scores predictions of y, so its estimator must have paradigm 'supervised', got "
-                f"{estimator.paradigm!r}; a bandwidth for clusters is chosen by sigma = 'search'"
+                f"{estimator.paradigm!r}"
             )
         return estimator
 

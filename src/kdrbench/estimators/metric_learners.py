@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,59 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, Samples, mapped_back
+from kdrbench.estimators.common import LabelledTransformer, mapped_back
 from kdrbench.estimators.definitions import Count, Positive
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.neighbours import entries_of_block
 from kdrbench.parameters import COUNT, NOT_NEGATIVE
-
-_FLOAT = 8
-# Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
-_LEARNERS: dict[type, tuple[float, float, float]] = {
-    metric_learning.NCA: (3.0, 8.0, 4.0),
-    metric_learning.LMNN: (6.0, 7.0, 30.0),
-    metric_learning.DNE: (6.0, 4.0, 60.0),
-}
-# Blocks for each base kernel of an alignment, and one more for the target.
-_ALIGNED = 3.8
-
-
-def of_learner(learner: object, samples: Samples) -> float:
-    """Return the bytes of a metric learner of kdrbench; 0 for another's, of which nothing is known."""
-    blocks, arrays, numbers = _LEARNERS.get(type(learner), (0.0, 0.0, 0.0))
-    n_samples, n_features = samples
-    width = n_features if isinstance(learner, metric_learning.NCA) else 1
-    entries = blocks * entries_of_block(n_samples, width) + arrays * n_samples * n_features + numbers * n_samples
-    return _FLOAT * entries
-
-
-def of_alignment(n_kernels: int, samples: Samples) -> float:
-    """Return the bytes of an alignment of kernels."""
-    return _FLOAT * _ALIGNED * (n_kernels + 1) * entries_of_block(samples.n_samples)
 
 
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
-    _keeps_samples: ClassVar[bool] = False
-
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
-
-    def _needed(self, samples: Samples) -> float:
-        return of_learner(self._learner(), samples)
-
-    def _mapped(self, features: FloatArray) -> FloatArray:
-        return np.asarray(features @ self.components_.T)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return the shortest samples that are mapped to these."""
         check_is_fitted(self)
         return mapped_back(X, self.components_)
-
-    @abstractmethod
-    def _learner(self) -> metric_learning.Learner:
-        """Return the learner with its options."""
 
     @abstractmethod
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
@@ -118,11 +81,9 @@ class NCA(_LinearMetricLearner):
     max_iter: Annotated[int, COUNT] = 50
     tol: Positive = None
 
-    def _learner(self) -> metric_learning.NCA:
-        return metric_learning.NCA(self.max_iter, self.n_components)
-
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5)
+        learner = metric_learning.NCA(self.max_iter, self.n_components)
+        projection, self.n_iter_ = learner.descend(features, labels, self.tol or 1e-5)
         if self.tol is not None and self.n_iter_ >= self.max_iter:
             warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
         return projection
@@ -184,13 +145,10 @@ class LMNN(_LinearMetricLearner):
     max_iter: Annotated[int, COUNT] = 20
     tol: Positive = None
 
-    def _learner(self) -> metric_learning.LMNN:
-        options = (self.push, self.regularization, self.max_iter, self.n_components)
-        return metric_learning.LMNN(self.n_neighbors, *options)
-
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         self.__dict__.pop("relative_gap_", None)
-        learner = self._learner()
+        options = (self.push, self.regularization, self.max_iter, self.n_components)
+        learner = metric_learning.LMNN(self.n_neighbors, *options)
         if self.tol is None:
             early, self.n_iter_ = learner.descend(features, labels)
             return early
@@ -242,8 +200,5 @@ class DNE(_LinearMetricLearner):
     _: KW_ONLY
     n_neighbors: Annotated[int, COUNT] = 3
 
-    def _learner(self) -> metric_learning.DNE:
-        return metric_learning.DNE(self.n_neighbors, self.n_components)
-
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        return metric_learning.learn_map(self._learner(), features, labels)
+        return metric_learning.learn_map(metric_learning.DNE(self.n_neighbors, self.n_components), features, labels)

@@ -27,7 +27,7 @@ class PermutationTest:
     """A p-value, the ``statistic`` of the data, and ``null``, its values on permutations, in the order drawn.
 
     ``exceedances`` of them are at least the statistic. ``n_permutations`` were allowed; fewer were drawn where the test
-    ``stopped_early``, since it was hopeless.
+    stopped early, since it was hopeless.
     """
 
     p_value: float
@@ -35,11 +35,6 @@ class PermutationTest:
     null: FloatArray = field(repr=False)
     exceedances: int
     n_permutations: int
-
-    @property
-    def stopped_early(self) -> bool:
-        """Whether fewer permutations were drawn than allowed."""
-        return len(self.null) < self.n_permutations
 
 
 def permutation_test(
