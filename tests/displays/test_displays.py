@@ -82,17 +82,6 @@ def test_a_metric_is_shown_by_its_principal_axes():
     assert np.all(np.diff(lengths) < 0)
 
 
-@pytest.mark.parametrize("resampling", ["bootstrap", "half"])
-def test_the_spread_over_resamples_is_the_standard_error(resampling):
-    # The leading direction of a Gaussian in the plane with variances 9 and 1: the variance of its small angle is
-    # 9 / (n 8^2) (Anderson 1963). A spread over 400 resamples is within 4 / sqrt(800) = 14 % of that of resampling,
-    # which differs from the true one by moments of 1000 samples: 4 sqrt(2 / 1000) = 18 %.
-    features = np.random.default_rng(0).standard_normal((1000, 2)) * [3.0, 1.0]
-    display = LoadingsDisplay.from_estimator(PCA(1), features, n_resamples=400, resampling=resampling, random_state=0)
-    spread = display.resampled[:, 0, 1].std()
-    assert spread == pytest.approx(np.sqrt(9.0 / 1000) / 8.0, rel=0.33)
-
-
 def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
@@ -166,16 +155,10 @@ def test_the_feature_of_a_component_that_explains_nothing_is_not_the_heaviest():
     assert [label.get_text() for label in alone.ax_.get_yticklabels()] == ["x0", "x1"]
 
 
-def test_ten_classes_have_colours_of_their_own_and_their_names():
-    rng = np.random.default_rng(0)
+def test_ten_classes_have_colours_of_their_own():
     labels = np.repeat(np.arange(10), 5)
-    display = EmbeddingDisplay(embedding=rng.standard_normal((50, 2)) + 5.0 * labels[:, None], y=labels).plot()
+    display = EmbeddingDisplay(embedding=np.random.default_rng(0).standard_normal((50, 2)), y=labels).plot()
     assert len({tuple(points.get_facecolor()[0]) for points in display.ax_.collections}) == 10
-    assert [text.get_text() for text in display.ax_.texts] == [str(name) for name in range(10)]
-    centres = np.array([np.median(display.embedding[labels == name], axis=0) for name in range(10)])
-    np.testing.assert_allclose([text.xy for text in display.ax_.texts], centres)
-    few = EmbeddingDisplay(embedding=display.embedding, y=labels // 5).plot()
-    assert not few.ax_.texts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench import estimators
 from kdrbench.estimators import KPCATrick
@@ -28,24 +27,6 @@ class BentALittle(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return X + 3e-5 * X**2
-
-
-@parametrize_with_checks([KPCATrick()])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        KPCATrick("nca"),
-        KPCATrick(estimators.DNE(), selection=None, n_components=3),
-    ],
-    ids=str,
-)
-def test_scikit_learns_own_checks_of_other_options(estimator):
-    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize(("name", "learner"), [("nca", NCA()), ("lmnn", LMNN()), ("dne", DNE())])
@@ -104,23 +85,20 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
             {"learner": KNeighborsClassifier()},
             "KNeighborsClassifier does not transform samples; .* comes after KPCATrick",
         ),
-        ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         (
             {"learner_params": {"k": 3}},
             "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations",
         ),
-        ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
         ({"selection": "align"}, "unknown selection 'align'. Did you mean 'alignment'.*Also allowed: None"),
         ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'"),
         (
             {"kernel_params": {"sigma": 1}},
-            "kernel_params belongs to one kernel, and selection",
+            "kernel_params are those of one kernel, and selection",
         ),
-        ({"kernel": Polynomial(2), "kernel_params": {"degree": 1}, "selection": None}, "a kernel object has its own"),
         ({"kernel": Polynomial(2)}, "selection needs candidates where the kernel is Polynomial"),
         ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
         ({"candidates": []}, "alignment needs at least one kernel"),

@@ -5,7 +5,6 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
@@ -13,26 +12,6 @@ from kdrbench.estimators import DNE, LMNN, NCA
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]
-
-
-@parametrize_with_checks([LMNN()])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        NCA(),
-        DNE(),
-        # Not with `tol`, which proves an optimum over all maps: these checks set n_components themselves.
-        pytest.param(LMNN(max_iter=500), marks=pytest.mark.whole),
-        pytest.param(DNE(n_components=1), marks=pytest.mark.whole),
-    ],
-    ids=str,
-)
-def test_scikit_learns_own_checks_in_one(estimator):
-    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,3 @@ def test_what_has_no_certificate_is_no_optimum():
 def test_errors(change, message):
     with pytest.raises(InputError, match=message):
         atlas(**{"estimator": MODEL, "X": X, "y": Y, **change})
-
-
-@pytest.mark.whole
-def test_an_atlas_is_the_same_on_any_number_of_processes():
-    alone, both = (atlas(MODEL, X, Y, n_starts=8, random_state=0, n_jobs=count) for count in (None, 2))
-    np.testing.assert_array_equal(alone.reached, both.reached)
-    for one, other in zip(alone.optima, both.optima, strict=True):
-        np.testing.assert_array_equal(one.projection, other.projection)

@@ -18,10 +18,6 @@ from kdrbench.parameters import check_value, whole
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _COLOURS = (*COLOURS, "#8C8C8C", "#6A3D9A", "#8B4513", "#A6D854")
 _SIZE = (6.0, 4.4)
-# Readable upper limit of a legend within the axes.
-_MOST_INSIDE = 6
-# The frame of a class's name among its points.
-_NAME = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "0.3", "alpha": 0.85}
 _BINS = 30
 _LINES = ("-", "--", ":", "-.")
 
@@ -123,16 +119,11 @@ class EmbeddingDisplay:
         for number, (name, chosen) in enumerate(zip(names, classes, strict=True)):
             if count > 1:
                 self.ax_.scatter(across[chosen], up[chosen], label=name, **{**looks(number), **options})
-                if len(names) > len(COLOURS):
-                    # More classes than colours that colour-blind readers can tell apart: names say which is which.
-                    centre = np.median(across[chosen]), np.median(up[chosen])
-                    self.ax_.annotate(str(name), centre, ha="center", va="center", bbox=_NAME)
             else:
                 line = {"color": looks(number)["color"], "linestyle": _LINES[number % len(_LINES)], "linewidth": 1.8}
                 self.ax_.hist(across[chosen], edges, histtype="step", label=name, **line)
         if self.y is not None:
-            outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(names) > _MOST_INSIDE else {}
-            self.ax_.legend(frameon=False, **outside)
+            self.ax_.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return self
 
 

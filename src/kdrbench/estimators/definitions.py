@@ -58,7 +58,7 @@ Count = Annotated[int | None, optional(COUNT)]
 Offset = Annotated[float | None, optional(NOT_NEGATIVE)]
 Options = Annotated[Mapping[str, Any] | None, optional(OPTIONS)]
 # Parameters that set options of a kernel, and of a paradigm.
-_OF_KERNEL = ("sigma", "gamma", "degree", "coef0")
+OF_KERNEL = ("sigma", "gamma", "degree", "coef0")
 _OF_PARADIGM = ("n_clusters", "mu")
 
 
@@ -144,29 +144,21 @@ def kernel_definition(estimator: Any) -> Any:
     what is given twice.
     """
     kernel, options = estimator.kernel, estimator.kernel_params
-    given = _given(estimator, _OF_KERNEL)
+    given = _given(estimator, OF_KERNEL)
     if not isinstance(kernel, str):
-        for name in ("kernel_params",) if options else tuple(given):
-            belongs = "belong" if name == "kernel_params" else "belongs"
-            raise InputError(f"{name} {belongs} to a kernel family; a kernel object has its own")
+        if names := [*given, *(["kernel_params"] if options else [])]:
+            raise InputError(f"{names[0]}: a kernel object has options of its own; leave it out, or name a family")
         return kernel
     family = KERNEL_ALIASES.get(kernel, kernel)
-    definition: dict[str, Any] = {"family": family, **(options or {})}
     if not is_own("kernel", family, FAMILIES) and family not in FAMILIES:
         raise InputError(unknown_method("kernel", "kernel", kernel, {*KERNEL_ALIASES, *FAMILIES}))
-    if family == "gaussian" and {"sigma", "gamma"} <= set(given):
-        raise InputError("sigma and gamma = 1 / (2 sigma^2) both set the width of the kernel; give one of them")
-    taken = _OPTIONS.get(family, {})
+    definition, taken = {"family": family, **(options or {})}, _OPTIONS.get(family, {})
     for name, value in given.items():
         if name not in taken:
-            takes = f"takes {', '.join(taken)}" if taken else "takes none of these parameters"
-            others = " or ".join(repr(other) for other, known in _OPTIONS.items() if name in known)
-            raise InputError(
-                f"{name} does not belong to kernel {kernel!r}, which {takes}; leave it out, or choose {others}"
-            )
-        option = taken[name]
-        if option in (options or {}):
-            raise InputError(f"{name} and kernel_params[{option!r}] set the same; leave out one of them")
+            takes = ", ".join(taken) or "none of these parameters"
+            raise InputError(f"{name} does not belong to kernel {kernel!r}, which takes {takes}; leave it out")
+        if (option := taken[name]) in definition:
+            raise InputError(f"{name} sets the kernel's {option}, which is given already; leave out one of them")
         definition[option] = sqrt(0.5 / value) if option == "sigma" and name == "gamma" else value
     return definition
 
@@ -183,11 +175,6 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
             "rbf_relative"
         )
     return kernel
-
-
-def given_options(estimator: Any) -> str | None:
-    """Return the name of the first parameter that says something of the kernel's options; ``None`` without one."""
-    return next(iter(_given(estimator, _OF_KERNEL)), "kernel_params" if estimator.kernel_params else None)
 
 
 def _given(estimator: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -16,12 +16,7 @@ from kdrbench.estimators.common import LabelledTransformer, TransformerMap
 from kdrbench.estimators.definitions import (
     KERNEL_ALIASES,
     PRECOMPUTED,
-    Bandwidth,
-    Count,
-    Offset,
     Options,
-    Positive,
-    given_options,
     kernel_definition,
     pairwise_kernel,
 )
@@ -65,14 +60,11 @@ class KPCATrick(LabelledTransformer):
         Options of a named learner, for instance ``{"n_neighbors": 5}``.
     kernel : str, kernel or callable
         ``gaussian`` (``rbf``) is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (``poly``)
-        (gamma x'y + coef0)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
+        (scale x'y + offset)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
         between samples and the training samples. A function takes two arrays of samples and returns their kernel.
-    sigma, gamma, degree, coef0 : float, float, int, float or None
-        Of a named kernel that is taken as it is (``selection=None``). sigma (1.0) is in units of the root of
-        n_features, as in the paper; gamma is scikit-learn's of ``rbf``, exp(-gamma |x - y|^2). Of a polynomial degree,
-        gamma and coef0 are 2, 1 and 1.
     kernel_params : dict or None
-        The same by the family's names, ``sigma``, or ``degree``, ``offset``, ``scale``.
+        Options of a named kernel that is taken as it is (``selection=None``): ``sigma`` (1.0) in units of the root of
+        n_features, as in the paper; or ``degree`` (2), ``offset`` (1) and ``scale`` (1).
     selection : {"centred_alignment", "alignment"} or None
         How the kernel is chosen from the labels: as the combination of ``candidates`` that is most aligned with them
         (one quadratic program; the paper's), or the same with kernels centred first (the default: about as accurate,
@@ -119,10 +111,6 @@ class KPCATrick(LabelledTransformer):
     _: KW_ONLY
     learner_params: Options = None
     kernel: str | AnyKernel = "gaussian"
-    sigma: Bandwidth = None
-    gamma: Positive = None
-    degree: Count = None
-    coef0: Offset = None
     kernel_params: Options = None
     selection: Annotated[str | None, optional(OneOf(_SELECTIONS))] = "centred_alignment"
     candidates: Annotated[Sequence[AnyKernel] | None, optional(Instance((list, tuple), "a list of kernels"))] = None
@@ -138,7 +126,7 @@ class KPCATrick(LabelledTransformer):
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.selection_: Any = None
         if self._is_precomputed:
-            if self.selection is not None or self.candidates is not None or given_options(self):
+            if self.selection is not None or self.candidates is not None or self.kernel_params:
                 raise InputError(
                     "a precomputed kernel leaves nothing to select: set selection=None, without candidates or "
                     "parameters of a kernel"
@@ -172,14 +160,14 @@ class KPCATrick(LabelledTransformer):
         if not isinstance(definition, Mapping):
             return cast("AnyKernel", definition)
         family = definition["family"]
-        if family == "gaussian" and self.gamma is None and not isinstance(definition.get("sigma", 1.0), str):
+        if family == "gaussian" and not isinstance(definition.get("sigma", 1.0), str):
             check_names("option of kernel 'gaussian':", definition, ("family", "sigma"))
             return scaled_gaussian(definition.get("sigma", 1.0), features.shape[1])
         return pairwise_kernel(self, {**_DEFAULTS.get(family, {}), **definition}, features)
 
     def _selected(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
-        if given := given_options(self):
-            raise InputError(f"{given} belongs to one kernel, and selection chooses it; set selection=None")
+        if self.kernel_params:
+            raise InputError("kernel_params are those of one kernel, and selection chooses it; set selection=None")
         candidates = check_single_kernels(self._candidates(features.shape[1]))
         centred = self.selection == "centred_alignment"
         return aligned_kernel(candidates, SamplePairs(features, features), labels, centred=centred)

@@ -17,12 +17,8 @@ from kdrbench.errors import InputError
 from kdrbench.estimators.common import LEAST_SPREAD, LabelledTransformer
 from kdrbench.estimators.definitions import (
     PRECOMPUTED,
-    Bandwidth,
     Count,
-    Offset,
     Options,
-    Positive,
-    given_options,
     kernel_definition,
     pairwise_kernel,
 )
@@ -58,8 +54,8 @@ class LowRankKernelLearner(LabelledTransformer):
         K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
         :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``. With
         ``precomputed``, X is the kernel between samples and the training samples, n_samples x n_training_samples.
-    sigma, gamma, degree, coef0, kernel_params :
-        Of the kernel, as in :class:`kdrbench.estimators.InterpretableKDR`.
+    kernel_params : dict or None
+        Options of the family, as in :class:`kdrbench.estimators.InterpretableKDR`.
     divergence : {"burg", "von_neumann"}
         Which D.
     solver : {"newton", "cyclic"}
@@ -104,10 +100,6 @@ class LowRankKernelLearner(LabelledTransformer):
     n_components: Count = None
     _: KW_ONLY
     kernel: str | Kernel = "linear"
-    sigma: Bandwidth = None
-    gamma: Positive = None
-    degree: Count = None
-    coef0: Offset = None
     kernel_params: Options = None
     divergence: Annotated[str, OneOf(tuple(sorted(lowrank.DIVERGENCES)))] = "burg"
     solver: Annotated[str, OneOf(tuple(sorted(lowrank.SOLVERS)))] = "newton"
@@ -160,8 +152,8 @@ class LowRankKernelLearner(LabelledTransformer):
         self._kernel: Kernel | None = None
         self._basis: FloatArray | None = None
         if self._is_precomputed:
-            if given := given_options(self):
-                raise InputError(f"{given} is of a kernel that is computed; leave it out where it is {PRECOMPUTED!r}")
+            if self.kernel_params:
+                raise InputError(f"kernel_params are of a kernel that is computed; leave them out of {PRECOMPUTED!r}")
             return self._factor_of(features)
         definition = kernel_definition(self)
         if definition != {"family": "linear"}:
