@@ -25,7 +25,6 @@ OTHERS = [
     KPCATrick(DNE(), selection=None, n_components=3),
     LowRankKernelLearner(divergence="von_neumann", solver="cyclic", n_constraints=5),
     LowRankKernelLearner(kernel="gaussian"),
-    # Not with `tol`, which proves an optimum over all maps: these checks set n_components themselves.
     LMNN(max_iter=500),
     DNE(n_components=1),
 ]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench import metric_learning
-from kdrbench.errors import InputError
 from kdrbench.estimators.common import LabelledTransformer, mapped_back
-from kdrbench.estimators.definitions import Count, Positive
+from kdrbench.estimators.definitions import Count
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, NOT_NEGATIVE
 
@@ -50,10 +47,7 @@ class NCA(_LinearMetricLearner):
         Columns d of A; ``None``: as many as there are features. Fewer are found directly, from principal axes.
     max_iter : int
         Iterations of L-BFGS. Stopping early is a part of the method as it is used here: reaching ``max_iter`` is no
-        failure unless ``tol`` is given.
-    tol : float or None
-        ``None``: 1e-5, and nothing is said if it is not met. A number: that tolerance, and a ``ConvergenceWarning``
-        where ``max_iter`` ends the search first.
+        failure.
 
     Attributes
     ----------
@@ -79,13 +73,10 @@ class NCA(_LinearMetricLearner):
     n_components: Count = None
     _: KW_ONLY
     max_iter: Annotated[int, COUNT] = 50
-    tol: Positive = None
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
         learner = metric_learning.NCA(self.max_iter, self.n_components)
-        projection, self.n_iter_ = learner.descend(features, labels, self.tol or 1e-5)
-        if self.tol is not None and self.n_iter_ >= self.max_iter:
-            warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
+        projection, self.n_iter_ = learner.descend(features, labels)
         return projection
 
 
@@ -108,20 +99,15 @@ class LMNN(_LinearMetricLearner):
     regularization : float
         Weight of the squared Frobenius norm of A, >= 0.
     max_iter : int
-        Iterations of L-BFGS (with ``tol``: of each descent). Without ``tol`` stopping early is a part of the method:
-        more steps fit training samples and classify others worse.
-    tol : float or None
-        A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``; it
-        needs all components.
+        Iterations of L-BFGS. Stopping early is a part of the method: more steps fit training samples and classify
+        others worse (:func:`kdrbench.metric_learning.lmnn_optimum` proves an optimum).
 
     Attributes
     ----------
     components_ : ndarray of shape (d, n_features)
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
-        Iterations of L-BFGS, over all descents.
-    relative_gap_ : float
-        How far the objective is from its minimum at most, as a share of it; only with ``tol``.
+        Iterations taken.
     classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
@@ -133,8 +119,8 @@ class LMNN(_LinearMetricLearner):
     >>> from sklearn.datasets import load_iris
     >>> from kdrbench.estimators import LMNN
     >>> X, y = load_iris(return_X_y=True)
-    >>> bool(LMNN(tol=1e-3).fit(X, y).relative_gap_ <= 1e-3)
-    True
+    >>> LMNN().fit_transform(X, y).shape
+    (150, 4)
     """
 
     n_components: Count = None
@@ -143,24 +129,11 @@ class LMNN(_LinearMetricLearner):
     push: Annotated[float, NOT_NEGATIVE] = 1.0
     regularization: Annotated[float, NOT_NEGATIVE] = 0.0
     max_iter: Annotated[int, COUNT] = 20
-    tol: Positive = None
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        self.__dict__.pop("relative_gap_", None)
         options = (self.push, self.regularization, self.max_iter, self.n_components)
-        learner = metric_learning.LMNN(self.n_neighbors, *options)
-        if self.tol is None:
-            early, self.n_iter_ = learner.descend(features, labels)
-            return early
-        if self.n_components is not None:
-            raise InputError("tol proves an optimum over all maps; leave out n_components, or tol")
-        objective, scale = learner.scaled_objective(features, labels)
-        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
-        self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
-        if self.relative_gap_ > self.tol:
-            message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
-            warnings.warn(message, ConvergenceWarning, 4)
-        return np.asarray(scale * optimum.projection)
+        projection, self.n_iter_ = metric_learning.LMNN(self.n_neighbors, *options).descend(features, labels)
+        return projection
 
 
 @dataclass(repr=False, eq=False)

@@ -1,4 +1,4 @@
-"""How many components are real: a sequence of permutation tests, with the eigengap beside it."""
+"""How many components are real: a sequence of permutation tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import build_problem
 from kdrbench.inference.permutation import (
     PermutationTest,
     check_limits,
@@ -29,12 +28,9 @@ from kdrbench.inference.refits import (
     seeded,
 )
 from kdrbench.inference.resampling import encoded, is_numeric, projection_of
-from kdrbench.inference.statistics import gamma_of, rms_distance, statistic_of
-from kdrbench.kernels import Gaussian
+from kdrbench.inference.statistics import statistic_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value, optional, whole
-from kdrbench.problems import TraceObjective
-from kdrbench.solvers import eigengap_components
 
 # Directions whose variance is a smaller share of the largest are constant.
 _RANK = 1e-10
@@ -42,14 +38,12 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TestedComponents:
-    """The number of components that are significant, the test of each next one, and what the eigengap says.
+    """The number of components that are significant, and the test of each next one.
 
-    ``tests[q]`` tests whether there are more than q components; all but the last one reject at ``alpha``, and that one
-    as well where ``n_components`` is the most that were tested. ``eigengap`` is the q of the largest gap in the
-    spectrum of Phi_0 (ISM+, Eq. 50), of a Gaussian kernel whose bandwidth is the root mean square distance.
-
-    Beyond q = 0 the null hypothesis is that the rest of x is independent of (W'x, y); as W is an estimate, the level is
-    approximate. The chance of too many components is about alpha or less, since the first wrong step must reject.
+    ``tests[q]`` tests whether there are more than q components; all but the last one reject at alpha, and that one as
+    well where ``n_components`` is the most that were tested. Beyond q = 0 the null hypothesis is that the rest of x is
+    independent of (W'x, y); as W is an estimate, the level is approximate. The chance of too many components is about
+    alpha or less, since the first wrong step must reject.
     """
 
     # Not a test, whatever its name begins with.
@@ -57,8 +51,6 @@ class TestedComponents:
 
     n_components: int
     tests: tuple[PermutationTest, ...]
-    alpha: float
-    eigengap: int
 
 
 def choose_n_components(
@@ -121,9 +113,7 @@ def choose_n_components(
         if tests[-1].p_value > alpha:
             break
         kept = projection_of(model, features)
-    problem = build_problem(TraceObjective(features, Gaussian(rms_distance(features)), gamma_of(known)))
-    significant = sum(test.p_value <= alpha for test in tests)
-    return TestedComponents(significant, tuple(tests), alpha, eigengap_components(problem.initial_surrogate()))
+    return TestedComponents(sum(test.p_value <= alpha for test in tests), tuple(tests))
 
 
 def _check_limits(alpha: float, n_permutations: int, max_exceedances: int | None) -> None:
