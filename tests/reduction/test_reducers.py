@@ -159,7 +159,7 @@ def test_what_cannot_be_learned_from_is_refused(estimator):
         with pytest.raises(ValueError, match=match):
             clone(estimator).set_params(**parameters).fit(samples, labels)
 
-    fails("n_components must be an integer between 1 and the 4 features, got 5", n_components=5)
+    fails("n_components must be None or an integer between 1 and the 4 features, got 5", n_components=5)
     fails("n_components must be None or an integer >= 1, got 0", n_components=0)
     fails("labels must name at least 2 classes, got 1 class", labels=np.zeros(50, dtype=int))
     fails("all 50 samples coincide", samples=np.ones((50, 4)))

@@ -123,10 +123,8 @@ class LoadingsDisplay:
             features as they leave the first steps that take columns one by one: scaled, or as indicators. All are
             fitted again on each resample. Of a search, what it has chosen is fitted again, without choosing again each
             time: intervals leave out how far the choice itself is due to chance.
-        X, y :
-            Samples.
-        n_resamples : int
-            Number of resamples; 0 for none.
+        X, y, n_resamples :
+            Samples, and the number of resamples; 0 for none.
         resampling, random_state, n_jobs :
             ``scheme`` and others of :func:`kdrbench.inference.bootstrap_angles`, whose resamples are the same.
         ax, options :

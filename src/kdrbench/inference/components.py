@@ -78,11 +78,10 @@ def choose_n_components(
     estimator : estimator
         Anything linear with a parameter ``n_components``, or a pipeline whose last step has it.
     X, y :
-        Features n x d, and labels or targets. Of a frame that holds more than numbers, features are what the first
-        steps of the pipeline make of it which take columns one by one; these steps are fitted once.
+        Features n x d, and labels or targets. Of a mixed frame the first steps of the pipeline, which take columns one
+        by one, make the features; they are fitted once.
     max_components : int or None
-        The most components that are tested, less than d; ``None`` is d - 1. Linear discriminant analysis, for instance,
-        has at most (number of classes) - 1.
+        The most components that are tested, less than d; ``None`` is d - 1. LDA has at most (number of classes) - 1.
     alpha : float
         Level of each test, at least 1 / (n_permutations + 1).
     n_permutations, statistic, max_exceedances, random_state, n_jobs :

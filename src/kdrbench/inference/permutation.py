@@ -67,10 +67,8 @@ def permutation_test(
         Anything with ``fit(X, y)`` and ``transform`` (or ``embedding_``), such as ``InterpretableKDR``,
         ``LinearDiscriminantAnalysis``, ``NeighborhoodComponentsAnalysis``, or a pipeline. It is cloned, and each
         ``random_state`` of ``None`` gets one seed for all fits.
-    X : array or DataFrame of n_samples rows
-        What ``fit`` takes.
-    y : array of shape (n_samples,) or (n_samples, n_columns)
-        Labels or targets; rows of several columns are permuted together.
+    X, y : array or DataFrame of n_samples rows, array of shape (n_samples,) or (n_samples, n_columns)
+        What ``fit`` takes, and labels or targets; rows of several columns are permuted together.
     n_permutations : int
         B, the most permutations. The smallest p-value is 1 / (B + 1).
     statistic : {"auto", "objective", "hsic", "accuracy"} or callable

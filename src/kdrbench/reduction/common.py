@@ -100,7 +100,9 @@ class Reducer(LabelledTransformer):
         response = response_of(labels, getattr(self, "target", AUTO if self._continuous else CLASSES))
         if response.classes is not None:
             self.classes_ = response.classes
-        count = n_components_of(self.n_components, features.shape[1], response)
+        n_features = features.shape[1]
+        check_value("n_components", self.n_components, optional(whole(1, n_features, f"the {n_features} features")))
+        count = self.n_components or min(max(1, response.n_classes - 1), n_features)
         centred = centred_features(features, squared=True)
         # Rounding leaves this much of the differences of equal rows.
         if np.abs(centred).max() <= 1e-14 * np.abs(features).max():
@@ -176,11 +178,3 @@ def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, forced: 
     if shrinkage == "auto" or (shrinkage is None and forced):
         return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
     return 0.0 if shrinkage is None else float(shrinkage)
-
-
-def n_components_of(asked: int | None, n_features: int, response: Response) -> int:
-    """Return the number of components; ``None``: one less than the number of classes, or 1, at most n_features."""
-    if asked is None:
-        return min(max(1, response.n_classes - 1), n_features)
-    check_value("n_components", asked, whole(1, n_features, f"the {n_features} features"))
-    return int(asked)
