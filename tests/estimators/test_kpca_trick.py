@@ -71,6 +71,18 @@ def test_alignment_is_the_librarys():
     assert len(few.selection_.weights) == 2
 
 
+def test_cross_validation_selects_among_candidates_and_is_seeded():
+    options = {"selection": "cross_validation", "candidates": [scaled(1e-3, 4), scaled(1.0, 4)]}
+    model = KPCATrick("dne", random_state=0, **options).fit(X, Y)
+    # At 1e-3 all samples are as far from each other.
+    assert model.kernel_ == scaled(1.0, 4)
+    assert model.selection_.shape == (2, 5)
+    again = KPCATrick("dne", random_state=0, **options).fit(X, Y)
+    np.testing.assert_array_equal(again.selection_, model.selection_)
+    degrees = KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=3).fit(X, Y)
+    assert degrees.selection_.shape == (5, 3)
+
+
 def test_folds_split_the_columns_of_a_kernel_with_its_rows():
     model = make_pipeline(KPCATrick("dne", kernel="precomputed", selection=None), KNeighborsClassifier(1))
     assert GridSearchCV(model, {"kpcatrick__n_components": [1, 3]}, cv=3).fit(X @ X.T, Y).best_score_ > 0.85
@@ -103,6 +115,7 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
         ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
         ({"candidates": []}, "alignment needs at least one kernel"),
         ({"kernel": "precomputed"}, "a precomputed kernel leaves nothing to select: set selection=None"),
+        ({"selection": "cross_validation", "n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
         ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
     ],
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,13 +15,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter, validate_data
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import VERBOSE
-from kdrbench.estimators.definitions import OF_KERNEL, definitions_of
+from kdrbench.estimators.definitions import OF_KERNEL, PROJECTED, definitions_of
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
@@ -39,6 +42,11 @@ _SIGMAS = {"sigma": ["0.5 projected", "projected", "2 projected"]}
 _DEGREES = {"degree": [1, 2, 3]}
 _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DEGREES, "poly": _DEGREES}
 _FOLDS = 5
+# How candidates of the default grid are fitted where the estimator leaves it open; what is chosen is fitted fully.
+_OPEN = ("tol", "max_iter", "evaluation")
+_TRIAL = {"max_iter": 10, "evaluation": {"tolerance": 1e-3}}
+# A share of a bandwidth, and the rule that it is a share of.
+_SHARE = re.compile(rf"(?:(\d*\.?\d+) )?(median|{PROJECTED})")
 _COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
 _GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
 
@@ -57,6 +65,9 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
     ``best_score_`` is the highest of many and so too high: judge the choice by cross validation around this estimator.
 
+    A ``UserWarning`` says where the best of several values of a parameter is the smallest or largest of them, and
+    scikit-learn's ``FitFailedWarning`` which candidates failed, why, and that they are left out.
+
     Parameters
     ----------
     n_components : int, list of int or None
@@ -66,7 +77,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     param_grid : dict, list of dicts or None
         Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
         ``None``: sigma of a Gaussian (1/2, 1, 2 times "projected"), the degree of a polynomial (1 to 3), nothing for
-        other kernels; what ``estimator`` sets itself is kept.
+        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 10 iterations, unless
+        ``estimator`` has a ``tol``, ``max_iter`` or ``evaluation``, and what is chosen until it converges.
     scaler : {"standard", "passthrough"}, transformer or None
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
         make them dense), nothing (or ``None``), or a transformer, such as a ``ColumnTransformer`` of a frame with text.
@@ -135,8 +147,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         the scaler and the final estimator are fitted with them if they take any. Scores weigh test samples alike, as
         those of ``GridSearchCV`` do. ``groups`` are for ``cv``.
 
-        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, or fewer than two classes;
-        warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
+        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, fewer than two classes,
+        or if all candidates fail; warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
         """
         check_parameters(self)
         # Metadata have been routed to this ``fit`` and go to steps by name; steps exchange arrays.
@@ -155,6 +167,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         reduction = self.predictor_["reduction"]
         self.components_, self.kernel_ = reduction.components_, reduction.kernel_
         self.n_components_ = len(self.components_)
+        for message in best_at_an_end(self.best_params_, self.cv_results_["params"], self.n_features_in_):
+            warnings.warn(message, UserWarning, 2)
         return self
 
     def _searched(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
@@ -164,19 +178,35 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         rng = check_random_state(self.random_state)
         features, known, weights = self._checked(X, y, sample_weight)
         pipeline = self._pipeline(issparse(features), rng)
+        candidates = self._candidates(pipeline, features, known)
+        is_trial = self.param_grid is None and all(getattr(pipeline["reduction"], name) is None for name in _OPEN)
+        trial = {f"{_PREFIX}{name}": value for name, value in _TRIAL.items()} if is_trial else {}
         search = GridSearchCV(
-            pipeline,
-            self._candidates(pipeline, features, known),
+            clone(pipeline).set_params(**trial),
+            candidates,
             scoring=self.scoring,
             cv=self._splitter(pipeline, rng),
             refit=partial(chosen_row, self.selection),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-            error_score="raise",
         )
         weighted = [name for name, step in pipeline.steps if has_fit_parameter(step, "sample_weight")]
         options = {} if weights is None else {f"{name}__sample_weight": weights for name in weighted}
-        return search.fit(features, known, groups=groups, **options)
+        try:
+            with warnings.catch_warnings():
+                if is_trial:
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                search.fit(features, known, groups=groups, **options)
+        except ValueError as error:
+            if "fits failed" in str(error):
+                # Raise the error of a fit alone.
+                first = {name: values[0] for name, values in candidates[0].items()}
+                clone(pipeline).set_params(**first).fit(features, known, **options)
+            raise
+        if is_trial:
+            search.best_estimator_ = clone(pipeline).set_params(**search.best_params_)
+            search.best_estimator_.fit(features, known, **options)
+        return search
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
@@ -311,6 +341,33 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         estimator = self.estimator if isinstance(self.estimator, InterpretableKDR) else InterpretableKDR()
         tags.input_tags.sparse = accepts_sparse(estimator)
         return tags
+
+
+def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], n_features: int) -> Iterator[str]:
+    """Yield a sentence for each parameter whose best value is the smallest or largest of several.
+
+    Compared are numbers, and shares of a bandwidth by one rule. Whole numbers end at 1, components at ``n_features``.
+    """
+    for name, value in best.items():
+        rule, size = _rule_and_size(value)
+        others = {_rule_and_size(params[name]) for params in tried if name in params}
+        sizes = [other for kind, other in others if kind == rule]
+        if not rule or len(sizes) < 2 or size not in (min(sizes), max(sizes)):
+            continue
+        largest = size == max(sizes)
+        if (isinstance(value, Integral) and not largest and size == 1) or (name, size) == ("n_components", n_features):
+            continue
+        which, more = ("largest", "larger") if largest else ("smallest", "smaller")
+        grid = "n_components=[...]" if name == "n_components" else f"param_grid={{{name!r}: [...]}}"
+        yield f"the best {name}, {value!r}, is the {which} of its candidates; try {more} ones by {grid}"
+
+
+def _rule_and_size(value: Any) -> tuple[str, float]:
+    """Return "number" and a number, or the rule of a bandwidth and its share; no rule for others."""
+    if isinstance(value, Real):
+        return "number", float(value)
+    share = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    return (share[2], float(share[1] or 1.0)) if share else ("", 0.0)
 
 
 def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:

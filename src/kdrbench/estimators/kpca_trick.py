@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
@@ -27,15 +28,16 @@ from kdrbench.metric_learning import (
     SamplePairs,
     aligned_kernel,
     build_learner,
+    cross_validated_kernel,
     gaussian_grid,
     polynomial_grid,
     scaled_gaussian,
 )
 from kdrbench.metric_learning.alignment import check_single_kernels
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
-from kdrbench.parameters import Instance, OneOf, check_names, optional
+from kdrbench.parameters import Instance, OneOf, check_names, optional, whole
 
-_SELECTIONS = ("centred_alignment", "alignment")
+_SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
 # Arrays of n x n that KPCA and the learner hold at once, for some components and for all.
 _SOME_COMPONENTS, _ALL_COMPONENTS = 4.5, 12.0
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
@@ -65,17 +67,21 @@ class KPCATrick(LabelledTransformer):
     kernel_params : dict or None
         Options of a named kernel that is taken as it is (``selection=None``): ``sigma`` (1.0) in units of the root of
         n_features, as in the paper; or ``degree`` (2), ``offset`` (1) and ``scale`` (1).
-    selection : {"centred_alignment", "alignment"} or None
-        How the kernel is chosen from the labels: as the combination of ``candidates`` that is most aligned with them
-        (one quadratic program; the paper's), or the same with kernels centred first (the default: about as accurate,
-        and better where classes have many clusters). ``None`` takes ``kernel`` as it is; a search over its parameters,
-        such as ``GridSearchCV``, then chooses by accuracy.
+    selection : {"centred_alignment", "alignment", "cross_validation"} or None
+        How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
+        them (one quadratic program; the paper's), the same with kernels centred first (the default: about as accurate,
+        and better where classes have many clusters), or as the one with the best accuracy of the nearest neighbour
+        (slower by the number of candidates times ``n_folds``). ``None`` takes ``kernel`` as it is.
     candidates : list of kernels or None
         ``None``: 21 Gaussians with sigma from 0.01 to 1000, or polynomials of degree 1 to 5, as ``kernel`` says.
     n_components : int, "auto" or None
         Number of largest KPCA components to learn on. ``None`` keeps all, ``auto`` all for at most 1000 samples; beyond
         those that hold 99 % of the variance in the feature space, and at most 100. Fewer are quicker, with another
         result; ``explained_`` says what they hold.
+    n_folds : int
+        Folds of the cross validation.
+    random_state : int, RandomState or None
+        Shuffles samples before they are dealt to folds; used for nothing else.
 
     Attributes
     ----------
@@ -87,7 +93,7 @@ class KPCATrick(LabelledTransformer):
         Share of the variance of feature vectors that the components hold; 1 where all are kept.
     classes_ : the labels seen.
     selection_ :
-        :class:`kdrbench.metric_learning.Alignment`; ``None`` without selection.
+        :class:`kdrbench.metric_learning.Alignment`, or accuracies (candidates x folds); ``None`` without selection.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
@@ -115,15 +121,20 @@ class KPCATrick(LabelledTransformer):
     selection: Annotated[str | None, optional(OneOf(_SELECTIONS))] = "centred_alignment"
     candidates: Annotated[Sequence[AnyKernel] | None, optional(Instance((list, tuple), "a list of kernels"))] = None
     n_components: Annotated[int | str | None, COMPONENTS] = "auto"
+    n_folds: Annotated[int, whole(2)] = 5
+    random_state: Any = None
 
     _takes_matrices: ClassVar[bool] = True
     _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
 
     def _needed(self, n_samples: int, n_features: int) -> float:
         kept = components_kept(n_samples, self.n_components)
-        return 8.0 * n_samples**2 * (_ALL_COMPONENTS if kept is None else _SOME_COMPONENTS)
+        arrays = _ALL_COMPONENTS if kept is None else _SOME_COMPONENTS
+        # Distances, or products, are shared by the kernels of a cross validation.
+        return 8.0 * n_samples**2 * (arrays + (self.selection == "cross_validation"))
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        learner = self._learner()
         self.selection_: Any = None
         if self._is_precomputed:
             if self.selection is not None or self.candidates is not None or self.kernel_params:
@@ -135,9 +146,9 @@ class KPCATrick(LabelledTransformer):
         elif self.selection is None:
             kernel = self._given(features)
         else:
-            kernel, self.selection_ = self._selected(features, labels)
+            kernel, self.selection_ = self._selected(learner, features, labels)
         self.kernel_ = None if isinstance(kernel, str) else kernel
-        self.map_ = metric_learning.KPCATrick(kernel, self._learner(), self.n_components).fit(features, labels)
+        self.map_ = metric_learning.KPCATrick(kernel, learner, self.n_components).fit(features, labels)
         self.explained_ = self.map_.coordinates.explained
 
     def _mapped(self, features: FloatArray) -> FloatArray:
@@ -165,12 +176,15 @@ class KPCATrick(LabelledTransformer):
             return scaled_gaussian(definition.get("sigma", 1.0), features.shape[1])
         return pairwise_kernel(self, {**_DEFAULTS.get(family, {}), **definition}, features)
 
-    def _selected(self, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
+    def _selected(self, learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
         if self.kernel_params:
             raise InputError("kernel_params are those of one kernel, and selection chooses it; set selection=None")
-        candidates = check_single_kernels(self._candidates(features.shape[1]))
-        centred = self.selection == "centred_alignment"
-        return aligned_kernel(candidates, SamplePairs(features, features), labels, centred=centred)
+        pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
+        if self.selection != "cross_validation":
+            centred = self.selection == "centred_alignment"
+            return aligned_kernel(check_single_kernels(candidates), pairs, labels, centred=centred)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return cross_validated_kernel(candidates, learner, pairs, labels, rng, n_folds=self.n_folds)
 
     def _candidates(self, n_features: int) -> Sequence[AnyKernel]:
         if self.candidates is not None:
