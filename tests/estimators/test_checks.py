@@ -22,6 +22,7 @@ OTHERS = [
     *(InterpretableKDR(paradigm=name, n_clusters=2) for name in ("unsupervised", "semi_supervised", "alternative")),
     AlignedKernel("polynomial", centred=False),
     KPCATrick("nca"),
+    KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
     KPCATrick(DNE(), selection=None, n_components=3),
     LowRankKernelLearner(divergence="von_neumann", solver="cyclic", n_constraints=5),
     LowRankKernelLearner(kernel="gaussian"),

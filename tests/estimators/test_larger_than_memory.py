@@ -1,6 +1,8 @@
 """Fits of samples that are read in passes against fits in memory, and their errors."""
 
 import dataclasses
+import subprocess
+import sys
 import tracemalloc
 from itertools import pairwise
 
@@ -234,3 +236,33 @@ def test_a_fit_holds_no_more_than_a_few_chunks(kind):
     assert model.result_.evaluation == "monomial_sums: 800000 streamed samples"
     # All samples are 64 MB in single precision.
     assert peak < n_chunks * table.nbytes
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from pathlib import Path
+from kdrbench.estimators import InterpretableKDR
+
+rng, rows, n_chunks = np.random.default_rng(0), 100_000, 100
+labels = rng.integers(0, 4, rows).astype(np.int8)
+table = rng.standard_normal((rows, 20), dtype=np.float32) + labels[:, None].astype(np.float32)
+with open(sys.argv[1], "wb") as file:
+    for number in range(n_chunks):
+        (table * np.float32(1 + number / 100)).tofile(file)
+X = np.memmap(sys.argv[1], np.float32, "r", shape=(n_chunks * rows, 20))
+model = InterpretableKDR(2, kernel="linear").fit(X, np.tile(labels, n_chunks))
+peak = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(f"{model.status_}, {model.result_.evaluation}, {peak}")
+"""
+
+
+@pytest.mark.whole
+def test_ten_million_samples_in_a_file_take_less_than_512_mib(tmp_path):
+    # Samples are 763 MiB; the peak counts pages of the file that are mapped, and all that Python imports.
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "x")], capture_output=True, text=True, check=True
+    )
+    fit, peak = done.stdout.rsplit(", ", 1)
+    assert fit == "converged, monomial_sums: 10000000 streamed samples"
+    assert int(peak) < 512 * 2**10

@@ -44,7 +44,7 @@ _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DE
 _FOLDS = 5
 # How candidates of the default grid are fitted where the estimator leaves it open; what is chosen is fitted fully.
 _OPEN = ("tol", "max_iter", "evaluation")
-_TRIAL = {"max_iter": 10, "evaluation": {"tolerance": 1e-3}}
+_TRIAL = {"max_iter": 5, "evaluation": {"tolerance": 1e-3}}
 # A share of a bandwidth, and the rule that it is a share of.
 _SHARE = re.compile(rf"(?:(\d*\.?\d+) )?(median|{PROJECTED})")
 _COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
@@ -77,7 +77,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     param_grid : dict, list of dicts or None
         Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
         ``None``: sigma of a Gaussian (1/2, 1, 2 times "projected"), the degree of a polynomial (1 to 3), nothing for
-        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 10 iterations, unless
+        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 5 iterations, unless
         ``estimator`` has a ``tol``, ``max_iter`` or ``evaluation``, and what is chosen until it converges.
     scaler : {"standard", "passthrough"}, transformer or None
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
