@@ -42,13 +42,13 @@ def test_a_fit_in_a_pipe_leaves_a_line_every_five_seconds(clock, capsys):
 
 
 def test_a_silent_fit_says_once_after_ten_seconds_what_would_be_quicker(clock, capsys):
-    with FitProgress("Fit, n = 7", 1e-6, 0, "quicker: n_jobs=-1") as shown:
+    with FitProgress("Fit, n = 7", 1e-6, 0) as shown:
         shown.begin_solve()
         for second in range(40):
             clock[0] = 100.0 + second
             shown.show(second, 2.0, lambda: None)
         shown.outcome = "converged after 40 iterations"
-    assert capsys.readouterr().err == "Fit, n = 7: iteration 10, objective 2, 10.0 s, quicker: n_jobs=-1\n"
+    assert capsys.readouterr().err == "Fit, n = 7: iteration 10, objective 2, 10.0 s\n"
 
 
 def test_the_time_left_is_that_of_a_geometric_rate(clock, capsys):

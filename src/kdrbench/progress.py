@@ -53,13 +53,13 @@ class ProgressLine:
 class FitProgress:
     """What a line says of a fit: samples, solve, iteration, objective, stationarity, seconds so far and left.
 
-    ``verbose`` is 1 for lines at intervals, and more for one an iteration; with 0 there is one line after ten seconds,
-    and its ``remedy`` says what would be quicker. How long a solve will take is judged by how
-    quickly its stationarity has fallen towards the ``tolerance``: a geometric rate, which ends often beat.
+    ``verbose`` is 1 for lines at intervals, and more for one an iteration; with 0 there is one line after ten seconds.
+    How long a solve will take is judged by how quickly its stationarity has fallen towards the ``tolerance``: a
+    geometric rate, which ends often beat.
     """
 
-    def __init__(self, title: str, tolerance: float, verbose: int, remedy: str = "") -> None:
-        self._title, self._tolerance, self._remedy, self.outcome = title, tolerance, remedy, ""
+    def __init__(self, title: str, tolerance: float, verbose: int) -> None:
+        self._title, self._tolerance, self.outcome = title, tolerance, ""
         each, self._once = verbose > 1, verbose == 0
         between_s = _SILENT_S if self._once else 0.0 if each else _PLAIN_S
         self._line = ProgressLine(between_s, _TERMINAL_S, at_once=each, staying=each or self._once)
@@ -92,7 +92,6 @@ class FitProgress:
             "" if share is None else f"{share:.0%} of a pass",
             f"{monotonic() - self._began_s:.1f} s",
             "" if left is None else f"about {left:.0f} s left",
-            self._remedy if self._once else "",
         ]
         self._line.show(f"{self._title}: {', '.join(filter(None, parts))}")
 

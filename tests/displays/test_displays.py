@@ -17,7 +17,7 @@ from kdrbench.displays import EmbeddingDisplay, LoadingsDisplay
 from kdrbench.displays.loadings import principal_rows
 from kdrbench.errors import InputError
 from kdrbench.estimators import NCA, InterpretableKDR, InterpretableKDRCV
-from kdrbench.inference.refits import turned_to
+from kdrbench.inference.resampling import turned_to
 
 mpl.use("Agg")
 WINE = load_wine(as_frame=True)
@@ -40,8 +40,10 @@ class Turned(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         rng = np.random.default_rng(np.asarray(X).view(np.uint64)[0] % 2**32)
         self.components_ = orthogonal(rng, 2) @ orthogonal(np.random.default_rng(0), 5)[:2]
-        self.n_features_in_ = 5
         return self
+
+    def transform(self, X):
+        return X @ self.components_.T
 
 
 def test_alignment_undoes_rotations():
@@ -80,17 +82,6 @@ def test_a_metric_is_shown_by_its_principal_axes():
     assert np.all(np.diff(lengths) < 0)
 
 
-@pytest.mark.parametrize("resampling", ["bootstrap", "half"])
-def test_the_spread_over_resamples_is_the_standard_error(resampling):
-    # The leading direction of a Gaussian in the plane with variances 9 and 1: the variance of its small angle is
-    # 9 / (n 8^2) (Anderson 1963). A spread over 400 resamples is within 4 / sqrt(800) = 14 % of that of resampling,
-    # which differs from the true one by moments of 1000 samples: 4 sqrt(2 / 1000) = 18 %.
-    features = np.random.default_rng(0).standard_normal((1000, 2)) * [3.0, 1.0]
-    display = LoadingsDisplay.from_estimator(PCA(1), features, n_resamples=400, resampling=resampling, random_state=0)
-    spread = display.resampled[:, 0, 1].std()
-    assert spread == pytest.approx(np.sqrt(9.0 / 1000) / 8.0, rel=0.33)
-
-
 def test_a_fit_on_data_frames_is_shown_by_feature_names():
     model = make_pipeline(StandardScaler(), InterpretableKDR(2, kernel="linear"), KNeighborsClassifier())
     display = LoadingsDisplay.from_estimator(model, X, Y, n_resamples=3, max_features=4, random_state=0)
@@ -111,7 +102,7 @@ def test_what_a_search_has_chosen_is_shown():
     display = LoadingsDisplay.from_estimator(search, X, Y, n_resamples=2, random_state=0, components=[1])
     np.testing.assert_array_equal(display.loadings, search.components_)
     assert display.feature_names == X.columns.tolist()
-    assert LoadingsDisplay.from_estimator(search, n_resamples=0).ax_.get_xlabel() == "loading"
+    assert LoadingsDisplay.from_estimator(search, X, n_resamples=0).ax_.get_xlabel() == "loading"
     learned = LoadingsDisplay.from_estimator(NCA(max_iter=2), X.to_numpy(), Y, n_resamples=0)
     assert learned.feature_names[:2] == ["x0", "x1"]
 
@@ -143,7 +134,7 @@ def test_an_embedding_of_a_pipeline_is_what_its_classifier_sees():
     search = GridSearchCV(model, {"kneighborsclassifier__n_neighbors": [3]}, cv=2).fit(X, Y)
     shown = EmbeddingDisplay.from_estimator(search, X, Y).embedding
     np.testing.assert_array_equal(shown, search.best_estimator_[:-1].transform(X))
-    with pytest.raises(InputError, match="KNeighborsClassifier maps no samples: an embedding is that of a transformer"):
+    with pytest.raises(InputError, match="KNeighborsClassifier maps no samples: give a transformer"):
         EmbeddingDisplay.from_estimator(KNeighborsClassifier().fit(X, Y), X)
 
 
@@ -164,16 +155,10 @@ def test_the_feature_of_a_component_that_explains_nothing_is_not_the_heaviest():
     assert [label.get_text() for label in alone.ax_.get_yticklabels()] == ["x0", "x1"]
 
 
-def test_ten_classes_have_colours_of_their_own_and_their_names():
-    rng = np.random.default_rng(0)
+def test_ten_classes_have_colours_of_their_own():
     labels = np.repeat(np.arange(10), 5)
-    display = EmbeddingDisplay(embedding=rng.standard_normal((50, 2)) + 5.0 * labels[:, None], y=labels).plot()
+    display = EmbeddingDisplay(embedding=np.random.default_rng(0).standard_normal((50, 2)), y=labels).plot()
     assert len({tuple(points.get_facecolor()[0]) for points in display.ax_.collections}) == 10
-    assert [text.get_text() for text in display.ax_.texts] == [str(name) for name in range(10)]
-    centres = np.array([np.median(display.embedding[labels == name], axis=0) for name in range(10)])
-    np.testing.assert_allclose([text.xy for text in display.ax_.texts], centres)
-    few = EmbeddingDisplay(embedding=display.embedding, y=labels // 5).plot()
-    assert not few.ax_.texts
 
 
 @pytest.mark.parametrize(
@@ -181,7 +166,7 @@ def test_ten_classes_have_colours_of_their_own_and_their_names():
     [
         (
             lambda: LoadingsDisplay.from_estimator(KNeighborsClassifier(), X, Y),
-            "KNeighborsClassifier has no components_",
+            "KNeighborsClassifier maps no samples",
         ),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, n_resamples=-1), "n_resamples must be an integer >= 0"),
         (lambda: LoadingsDisplay.from_estimator(PCA(), X, resampling="jackknife"), "unknown resampling 'jackknife'"),

@@ -6,7 +6,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench.estimators import AlignedKernel, KPCATrick
 from kdrbench.kernels import Combination, Polynomial, Term
@@ -14,16 +13,6 @@ from kdrbench.metric_learning import SamplePairs, aligned_kernel, gaussian_grid
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]
-
-
-@parametrize_with_checks([AlignedKernel()])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.whole
-def test_scikit_learns_own_checks_of_other_options():
-    check_estimator(AlignedKernel("polynomial", centred=False), on_skip=None)
 
 
 @pytest.mark.parametrize("centred", [True, False])

@@ -108,12 +108,6 @@ def test_units_do_not_matter_where_the_kernel_has_its_own(kernel):
         certified(InterpretableKDR(2, kernel=kernel), factor * features, labels)
 
 
-def test_polynomials_of_degree_one_to_six():
-    features, labels = random_samples()
-    for degree in range(1, 7):
-        certified(InterpretableKDR(2, kernel="polynomial", kernel_params={"degree": degree}), features, labels)
-
-
 def test_values_that_overflow_are_refused_in_one_sentence():
     features, labels = random_samples()
     message = "not finite on these samples: scale the features"

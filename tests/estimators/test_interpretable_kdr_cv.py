@@ -5,7 +5,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,7 +15,6 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data as weights_repeat_dense
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_sparse_data as weights_repeat_sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
@@ -27,19 +26,6 @@ GRID = {"kernel_params": [{"sigma": "0.5 median"}, {"sigma": "median"}]}
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:the best .* of its candidates")
-
-
-def expected_failures(estimator):
-    reason = "with the dot product, pairs of copies of a sample are not constant"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [InterpretableKDRCV(estimator=InterpretableKDR(kernel="linear"), n_components=[1], cv=2)],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 def test_weights_are_repeated_samples_for_scikit_learn():
@@ -250,7 +236,7 @@ def test_cross_validation_around_it_scores_the_final_estimator():
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_a_candidate_that_fails_is_left_out_with_a_warning():
     model = InterpretableKDRCV(n_components=[1], param_grid={"sigma": ["median", "wide"]}, cv=2)
-    with pytest.warns(FitFailedWarning, match="2 fits failed out of a total of 4"):
+    with pytest.warns(FitFailedWarning, match="(?s)2 fits failed out of a total of 4.*unknown sigma 'wide'"):
         assert model.fit(X, Y).best_params_["sigma"] == "median"
     assert np.isnan(model.cv_results_["mean_test_score"]).tolist() == [False, True]
     model.set_params(param_grid={"sigma": ["wide"]})
@@ -280,18 +266,27 @@ def test_a_scaler_of_columns_reads_a_frame_with_text():
 
 
 def test_a_best_candidate_at_the_end_of_its_grid_is_said():
-    tried = [{"n_components": q, "sigma": s} for q in (1, 2, 4) for s in ("0.5 projected", "projected", "2 projected")]
+    shares = ("0.5 projected", "projected", "2 projected", "median", None)
+    tried = [{"n_components": q, "sigma": sigma} for q in (1, 2, 4) for sigma in shares]
 
     def messages(**best):
         return list(best_at_an_end(best, tried, 4))
 
-    assert messages(n_components=1, sigma="projected") == messages(n_components=4, sigma="projected") == []
+    assert messages(n_components=1, sigma="projected") == messages(n_components=4, sigma="median") == []
     (message,) = messages(n_components=2, sigma="2 projected")
     assert message.startswith("the best sigma, '2 projected', is the largest of its candidates; try larger ones by")
     assert "is the smallest" in messages(n_components=2, sigma="0.5 projected")[0]
     assert "the best n_components, 4, is the largest" in next(best_at_an_end({"n_components": 4}, tried, 5))
     with pytest.warns(UserWarning, match="the best sigma, 50.0, is the largest of its candidates; try larger ones"):
         InterpretableKDRCV([1], param_grid={"sigma": [0.05, 50.0]}, cv=2).fit(X, Y)
+
+
+def test_trial_fits_are_short_and_what_is_chosen_converges(recwarn):
+    search = InterpretableKDRCV(cv=2).fit(X, Y)
+    assert search.predictor_["reduction"].status_ == "converged"
+    assert "max_iter" not in search.best_params_
+    assert search.predictor_["reduction"].max_iter is None
+    assert not [one for one in recwarn if issubclass(one.category, ConvergenceWarning)]
 
 
 def test_the_final_estimator_predicts_in_any_format_of_output():

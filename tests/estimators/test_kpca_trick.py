@@ -7,7 +7,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from kdrbench import estimators
 from kdrbench.estimators import KPCATrick
@@ -28,25 +27,6 @@ class BentALittle(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return X + 3e-5 * X**2
-
-
-@parametrize_with_checks([KPCATrick()])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        KPCATrick("nca"),
-        KPCATrick("dne", kernel="polynomial", selection="cross_validation", n_folds=2),
-        KPCATrick(estimators.DNE(), selection=None, n_components=3),
-    ],
-    ids=str,
-)
-def test_scikit_learns_own_checks_of_other_options(estimator):
-    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize(("name", "learner"), [("nca", NCA()), ("lmnn", LMNN()), ("dne", DNE())])
@@ -117,26 +97,26 @@ def test_folds_split_the_columns_of_a_kernel_with_its_rows():
             {"learner": KNeighborsClassifier()},
             "KNeighborsClassifier does not transform samples; .* comes after KPCATrick",
         ),
-        ({"learner": 3}, "a learner must be one of nca, lmnn, dne or an object with fit; got 3"),
         ({"learner": BentALittle()}, "BentALittle is no linear map of its features"),
         ({"learner": estimators.LMNN(), "learner_params": {"n_neighbours": 3}}, "an estimator has its own"),
         (
             {"learner_params": {"k": 3}},
             "unknown option of learner method 'lmnn': 'k'; allowed: max_iterations",
         ),
-        ({"learner_params": 3}, "learner_params must be None or a dict of options, got 3"),
         ({"learner": DNE(), "learner_params": {"n_neighbours": 3}}, "a learner object has its own"),
         ({"learner_params": {"max_iterations": 0}}, "max_iterations must be an integer >= 1, got 0"),
         ({"selection": "align"}, "unknown selection 'align'. Did you mean 'alignment'.*Also allowed: None"),
-        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'.*precomputed"),
-        ({"kernel_params": {"sigma": 1}}, "kernel_params are chosen by selection; set selection=None"),
-        ({"kernel": Polynomial(2), "kernel_params": {"degree": 1}, "selection": None}, "a kernel object has its own"),
+        ({"kernel": "gausian", "selection": None}, "unknown kernel 'gausian'. Did you mean 'gaussian'"),
+        (
+            {"kernel_params": {"sigma": 1}},
+            "kernel_params are those of one kernel, and selection",
+        ),
         ({"kernel": Polynomial(2)}, "selection needs candidates where the kernel is Polynomial"),
         ({"candidates": [Polynomial(2)], "selection": None}, "candidates are for a selection; selection is None"),
         ({"candidates": []}, "alignment needs at least one kernel"),
         ({"kernel": "precomputed"}, "a precomputed kernel leaves nothing to select: set selection=None"),
-        ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
         ({"selection": "cross_validation", "n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
+        ({"n_components": 0}, "n_components must be None, one of auto, or an integer >= 1, got 0"),
     ],
 )
 def test_what_is_not_allowed_is_said(options, message):

@@ -41,11 +41,8 @@ def test_threads_are_scikit_learns_n_jobs():
     [
         ("fast", None, "evaluation must be None or a dict"),
         ({"speed": 1}, None, "unknown option of evaluation 'speed'; allowed: evaluator, tolerance, memory_mib, engine"),
-        ({"threads": 2}, None, "unknown option of evaluation 'threads'"),
         ({"tolerance": -1}, None, "tolerance must be a number >= 0"),
-        ({"memory_mib": 0}, None, "memory_mib must be None or a finite number > 0"),
         (None, 0, "n_jobs must be None or an integer other than 0"),
-        (None, 1.5, "n_jobs must be None or an integer other than 0"),
     ],
 )
 def test_bad_options_are_named(options, n_jobs, message):
@@ -167,34 +164,12 @@ def test_many_samples_are_learned_from_to_what_is_at_stake(monkeypatch):
 WAYS = ({}, {"evaluation": {"tolerance": 0.0}}, {"tol": 1e-6})
 
 
-def test_a_tolerance_approximates_and_says_so():
-    features, labels = many_samples()
-    exact = InterpretableKDR(3, sigma="median").fit(features, labels)
-    near = InterpretableKDR(3, sigma="median", evaluation={"tolerance": 1e-3}).fit(features, labels)
-    assert exact.result_.evaluation.startswith("panels")
-    assert near.result_.evaluation.startswith("low_rank")
-    assert near.objective_ == pytest.approx(exact.objective_, rel=1e-2)
-    turn = np.linalg.norm(near.components_ - near.components_ @ exact.components_.T @ exact.components_, 2)
-    assert turn <= 1e-2
-
-
 N, D = 1100, 20
 MAKERS = {
-    "nca": lambda: NCA(max_iter=1),
-    "lmnn": lambda: LMNN(max_iter=2),
-    "dne": DNE,
-    "aligned": lambda: AlignedKernel("polynomial"),
     "kpca_trick": lambda: KPCATrick("dne", selection=None),
     "kpca_trick_all": lambda: KPCATrick("dne", selection=None, n_components=None),
     "low_rank": lambda: LowRankKernelLearner(10, kernel="gaussian", n_constraints=20),
     "dense": lambda: InterpretableKDR(2, evaluation={"evaluator": "dense"}, max_iter=3),
-    "clusters": lambda: InterpretableKDR(
-        2,
-        paradigm="unsupervised",
-        paradigm_params={"n_clusters": 2, "max_rounds": 1},
-        evaluation={"evaluator": "panels"},
-        max_iter=2,
-    ),
 }
 
 
@@ -235,8 +210,6 @@ def peak_of(make, features, labels):
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_estimate_is_within_a_factor_of_two_of_the_peak(name, monkeypatch):
     features, labels = samples()
-    if name == "kpca_trick_all":
-        features, labels = features[:500], labels[:500]
     make = MAKERS[name]
     peak = peak_of(make, features, labels)
     # It is printed with two digits.

@@ -18,10 +18,6 @@ from kdrbench.parameters import check_value, whole
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _COLOURS = (*COLOURS, "#8C8C8C", "#6A3D9A", "#8B4513", "#A6D854")
 _SIZE = (6.0, 4.4)
-# Readable upper limit of a legend within the axes.
-_MOST_INSIDE = 6
-# The frame of a class's name among its points.
-_NAME = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "0.3", "alpha": 0.85}
 _BINS = 30
 _LINES = ("-", "--", ":", "-.")
 
@@ -93,7 +89,7 @@ class EmbeddingDisplay:
         ``InputError`` for an estimator that maps no samples.
         """
         check_is_fitted(estimator)
-        embedding = _mapping(estimator).transform(X)
+        embedding = mapping_of(estimator).transform(X)
         embedding = embedding.to_numpy() if hasattr(embedding, "to_numpy") else embedding
         return cls(embedding=embedding, y=y).plot(ax, **options)
 
@@ -123,27 +119,25 @@ class EmbeddingDisplay:
         for number, (name, chosen) in enumerate(zip(names, classes, strict=True)):
             if count > 1:
                 self.ax_.scatter(across[chosen], up[chosen], label=name, **{**looks(number), **options})
-                if len(names) > len(COLOURS):
-                    # More classes than colours that colour-blind readers can tell apart: names say which is which.
-                    centre = np.median(across[chosen]), np.median(up[chosen])
-                    self.ax_.annotate(str(name), centre, ha="center", va="center", bbox=_NAME)
             else:
                 line = {"color": looks(number)["color"], "linestyle": _LINES[number % len(_LINES)], "linewidth": 1.8}
                 self.ax_.hist(across[chosen], edges, histtype="step", label=name, **line)
         if self.y is not None:
-            outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(names) > _MOST_INSIDE else {}
-            self.ax_.legend(frameon=False, **outside)
+            self.ax_.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return self
 
 
-def _mapping(fitted: Any) -> Any:
-    """Return a fitted transformer, or the steps of a pipeline before its predictor."""
+def mapping_of(fitted: Any) -> Any:
+    """Return a fitted transformer, or the steps of a pipeline before its predictor; of a search those it has chosen.
+
+    Raises ``InputError`` for an estimator that maps no samples.
+    """
     chosen = fitted if hasattr(fitted, "transform") else getattr(fitted, "best_estimator_", fitted)
     if hasattr(chosen, "transform"):
         return chosen
     if len(getattr(chosen, "steps", ())) > 1:
         return chosen[:-1]
     raise InputError(
-        f"{type(fitted).__name__} maps no samples: an embedding is that of a transformer, or of a pipeline's steps "
-        "before its predictor; give one of these"
+        f"{type(fitted).__name__} maps no samples: give a transformer, or a pipeline, whose steps before its predictor "
+        "do"
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from joblib import delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.linalg import orth
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from kdrbench.displays.embedding import axes_for, looks
+from kdrbench.displays.embedding import axes_for, looks, mapping_of
 from kdrbench.errors import InputError
-from kdrbench.inference.refits import SCHEMES, fitted, in_order, resampled, seed_of, turned_to
+from kdrbench.inference.refits import seed_of
+from kdrbench.inference.resampling import SCHEMES, encoded, projection_of, refitted_projections, turned_to
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import COUNT, FRACTION, check_value, whole
 
@@ -30,12 +30,6 @@ def principal_rows(components: FloatArray) -> FloatArray:
         return components
     _, lengths, right = np.linalg.svd(components, full_matrices=False)
     return np.asarray(lengths[:, None] * right)
-
-
-def row_basis(components: FloatArray) -> FloatArray:
-    """Return orthonormal rows that span the same space."""
-    _, lengths, right = np.linalg.svd(components, full_matrices=False)
-    return np.asarray(right[lengths > lengths[0] * max(components.shape) * np.finfo(float).eps])
 
 
 class LoadingsDisplay:
@@ -104,18 +98,17 @@ class LoadingsDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
+        X: Any,
         y: Any = None,
         *,
         n_resamples: int = 50,
         resampling: str = "bootstrap",
-        feature_names: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Plot the loadings of an estimator with ``components_``, and how stable they are.
+        """Plot the loadings of an estimator whose ``transform`` is linear, and how stable they are.
 
         Components of an ``InterpretableKDR`` count by their ``explained_objective_ratio_``, those of a ``PCA`` by their
         ``explained_variance_ratio_``, and those of other estimators alike, or by their lengths.
@@ -126,47 +119,47 @@ class LoadingsDisplay:
         Parameters
         ----------
         estimator : estimator, Pipeline or search
-            Fitted, or else a copy is fitted on X and y. Of a pipeline the last step with ``components_`` is shown, and
-            all steps up to it are fitted again on each resample. Of a search, what it has chosen is fitted again,
-            without choosing again each time: intervals leave out how far the choice itself is due to chance.
-        X, y :
-            Samples; may be left out for a fitted estimator without resamples.
-        n_resamples : int
-            Number of resamples; 0 for none.
-        resampling : {"bootstrap", "half"}
-            n samples drawn with replacement, within each class; or n // 2 of them without, which is as variable to
-            first order, and better for methods of neighbours: a sample drawn twice is its own nearest neighbour.
-        feature_names : list of str or None
-            Names of the features of X; ``None``: those that the estimator has seen, or X has.
-        random_state : int, RandomState, Generator or None
-            Draws the resamples, which are those of :func:`kdrbench.inference.bootstrap_angles`.
-        n_jobs : int or None
-            Resamples that are fitted side by side.
+            Fitted, or else a copy is fitted on X and y. Of a pipeline the steps before its predictor are shown, for the
+            features as they leave the first steps that take columns one by one: scaled, or as indicators. All are
+            fitted again on each resample. Of a search, what it has chosen is fitted again, without choosing again each
+            time: intervals leave out how far the choice itself is due to chance.
+        X, y, n_resamples :
+            Samples, and the number of resamples; 0 for none.
+        resampling, random_state, n_jobs :
+            ``scheme`` and others of :func:`kdrbench.inference.bootstrap_angles`, whose resamples are the same.
         ax, options :
             As for :meth:`plot`.
 
-        Raises ``InputError`` for an estimator without ``components_``.
+        Raises ``InputError`` for an estimator that is no linear map.
         """
         check_value("n_resamples", n_resamples, whole(0))
         check_value("resampling", resampling, SCHEMES)
-        model = _fitted(estimator, X, y)
-        names = _names_in(model, X) if feature_names is None else list(feature_names)
-        part, components, names = _projecting(model, names)
-        reference = principal_rows(components)
-        shares = _shares(part) if reference is components else None
-        aligned_rows = None
-        if n_resamples:
-            seed, count = seed_of(random_state), _num_samples(X)
-            resamples = (resampled(count, y, resampling, (seed, number)) for number in range(n_resamples))
-            fits = in_order((delayed(_components)(part, X, y, rows) for rows in resamples), n_jobs)
-            aligned_rows = np.array([turned_to(fit.T, reference.T).T for fit in fits])
-        return cls(loadings=reference, feature_names=names, resampled=aligned_rows, shares=shares).plot(ax, **options)
+        try:
+            check_is_fitted(estimator)
+        except NotFittedError:
+            estimator = clone(estimator).fit(X, y)
+        mapping = mapping_of(getattr(estimator, "best_estimator_", estimator))
+        parts = encoded(mapping, X)
+        rows = projection_of(parts.model, parts.features).T
+        reference = principal_rows(rows)
+        last = parts.model[-1] if hasattr(parts.model, "steps") else parts.model
+        shares = getattr(last, "explained_objective_ratio_", getattr(last, "explained_variance_ratio_", None))
+        seed = seed_of(random_state)
+        keys = ((seed, number) for number in range(n_resamples))
+        refits = refitted_projections(mapping, X, y, parts, scheme=resampling, keys=keys, n_jobs=n_jobs)
+        aligned = [turned_to(columns, reference.T).T for columns in refits]
+        return cls(
+            loadings=reference,
+            feature_names=parts.names,
+            resampled=np.reshape(aligned, (n_resamples, *reference.shape)),
+            shares=shares if reference is rows else None,
+        ).plot(ax, **options)
 
     @property
     def overlaps(self) -> FloatArray:
         """How much of the learned space each resample finds again."""
-        basis = row_basis(self.loadings)
-        return np.array([np.sum((row_basis(rows) @ basis.T) ** 2) / len(basis) for rows in self.resampled])
+        basis = orth(self.loadings.T)
+        return np.array([np.sum((orth(rows.T).T @ basis) ** 2) / basis.shape[1] for rows in self.resampled])
 
     def intervals(self, confidence_level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of percentile intervals, each n_components x n_features.
@@ -226,43 +219,3 @@ class LoadingsDisplay:
             above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(shown)}
             self.ax_.legend(title="component", frameon=False, **above)
         return self
-
-
-def _fitted(estimator: Any, X: Any, y: Any) -> Any:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return clone(estimator).fit(X, y)
-    return estimator
-
-
-def _names_in(fitted: Any, X: Any) -> list[str]:
-    names = getattr(fitted, "feature_names_in_", getattr(X, "columns", None))
-    return [f"x{number}" for number in range(fitted.n_features_in_)] if names is None else list(names)
-
-
-def _projecting(fitted: Any, names: list[str]) -> tuple[Any, FloatArray, list[str]]:
-    """Return the part of a fitted estimator that ends with ``components_``, these, and the names of their features."""
-    fitted = getattr(fitted, "best_estimator_", fitted)
-    if hasattr(fitted, "components_"):
-        return fitted, np.asarray(fitted.components_, dtype=np.float64), names
-    for place in reversed(range(len(getattr(fitted, "steps", ())))):
-        if hasattr(fitted[place], "components_"):
-            before = fitted[:place].get_feature_names_out(names) if place else names
-            return fitted[: place + 1], np.asarray(fitted[place].components_, dtype=np.float64), list(before)
-    raise InputError(
-        f"{type(fitted).__name__} has no components_: loadings are those of an estimator, or a step of a pipeline, "
-        "that learns a linear projection"
-    )
-
-
-def _shares(part: Any) -> ArrayLike | None:
-    """Return the shares of the components of an estimator or a pipeline's last step, if it has some."""
-    step = part[-1] if hasattr(part, "steps") else part
-    return getattr(step, "explained_objective_ratio_", getattr(step, "explained_variance_ratio_", None))
-
-
-def _components(part: Any, X: Any, y: Any, rows: NDArray[np.intp]) -> FloatArray:
-    """Return ``components_`` of a fit on a resample."""
-    again = fitted(part, _safe_indexing(X, rows), None if y is None else _safe_indexing(y, rows))
-    return _projecting(again, [])[1] if not hasattr(again, "steps") else np.asarray(again[-1].components_)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdrbench.estimators.common import LabelledTransformer, Samples
-from kdrbench.estimators.metric_learners import of_alignment
+from kdrbench.estimators.common import LabelledTransformer
 from kdrbench.kernels import Combination, Kernel
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import AnyKernel, SamplePairs, aligned_kernel, gaussian_grid, polynomial_grid
@@ -72,13 +71,11 @@ class AlignedKernel(LabelledTransformer):
     _: KW_ONLY
     centred: Annotated[bool, FLAG] = True
 
-    _way_out: ClassVar[str] = "learn from fewer samples, or give fewer candidates"
-
-    def _needed(self, samples: Samples) -> float:
-        return of_alignment(len(self._base_kernels(samples.n_features)), samples)
-
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
-        kernels = check_single_kernels(self._base_kernels(features.shape[1]))
+        candidates: Sequence[AnyKernel] = gaussian_grid(features.shape[1])
+        if self.candidates != "gaussian":
+            candidates = polynomial_grid() if isinstance(self.candidates, str) else list(self.candidates)
+        kernels = check_single_kernels(candidates)
         pairs = SamplePairs(features, features)
         kernel, self.alignment_ = aligned_kernel(kernels, pairs, labels, centred=self.centred)
         scale = 1.0 / _spread(pairs, kernel, len(features))
@@ -87,13 +84,6 @@ class AlignedKernel(LabelledTransformer):
 
     def _mapped(self, features: FloatArray) -> FloatArray:
         return SamplePairs(features, self.samples_).gram(self.kernel_)
-
-    def _base_kernels(self, n_features: int) -> Sequence[AnyKernel]:
-        if not isinstance(self.candidates, str):
-            return list(self.candidates)
-        if self.candidates == "gaussian":
-            return gaussian_grid(n_features)
-        return polynomial_grid()
 
     @property
     def _n_features_out(self) -> int:

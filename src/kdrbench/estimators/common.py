@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from kdrbench.errors import InputError
+from kdrbench.estimators.definitions import PRECOMPUTED
 from kdrbench.estimators.targets import check_classes_alone, present_values
 from kdrbench.kernels.family import FloatArray
 from kdrbench.memory import check_memory
@@ -21,37 +22,19 @@ from kdrbench.parameters import FLAG, Either, check_parameters, whole
 
 VERBOSE = Either((FLAG, whole(0)))
 # Differences whose squares lose digits.
-_LEAST_SPREAD = 1e-150
+LEAST_SPREAD = 1e-150
 # Of a linear map, in double precision and in single.
 _LINEAR, _LINEAR_SINGLE = 1e-6, 1e-4
 
 
-class Samples(NamedTuple):
-    """The numbers of samples and of features."""
+def check_spread(features: FloatArray, least: float = LEAST_SPREAD, most: float = inf) -> None:
+    """Raise ``InputError`` where features differ by less than ``least``, so that squares underflow, or above ``most``.
 
-    n_samples: int
-    n_features: int
-
-
-def check_footprint(estimator: object, needed: float, samples: Samples, way_out: str) -> None:
-    """Raise ``InputError``, which is a ``ValueError``, where a fit needs more bytes than the machine has free.
-
-    Bytes are counted from the arrays that are alive at once. At 1100 samples that is within a factor of two of the
-    measured peak beyond the samples themselves.
+    Features that do not differ at all are for the method to judge.
     """
-    check_memory(needed, f"a fit of {type(estimator).__name__} to {samples.n_samples} samples", way_out)
-
-
-def check_spread(estimator: Any, features: FloatArray, most: float = inf) -> None:
-    """Raise ``InputError`` where features differ by so little that squares underflow, or by more than ``most``.
-
-    Features that do not differ at all are for the method to judge, and so is a kernel matrix.
-    """
-    if getattr(estimator, "kernel", "") == "precomputed":
-        return
     with np.errstate(over="ignore"):
         spread = float((features.max(axis=0) - features.min(axis=0)).max())
-    if 0.0 < spread < _LEAST_SPREAD or spread > most:
+    if 0.0 < spread < least or spread > most:
         fault = f"more than {most:g}: their powers overflow" if spread > most else "so their squares underflow"
         raise InputError(
             f"features differ by {spread:.3g} at most, {fault}; scale them, for instance with "
@@ -59,13 +42,10 @@ def check_spread(estimator: Any, features: FloatArray, most: float = inf) -> Non
         )
 
 
-def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
-    """Warn where samples look like a kernel matrix, and the estimator's ``kernel`` is not "precomputed".
-
-    They do if they are square, symmetric, and K_ij^2 <= K_ii K_jj, as in any positive semidefinite matrix.
-    """
+def _warn_of_kernel_matrix(features: FloatArray) -> None:
+    """Warn where features are square, symmetric, and K_ij^2 <= K_ii K_jj, as in any positive semidefinite matrix."""
     n_samples, n_features = features.shape
-    if n_samples != n_features or getattr(estimator, "kernel", "precomputed") == "precomputed":
+    if n_samples != n_features:
         return
     diagonal = np.diagonal(features)
     bounds = np.sqrt(np.abs(diagonal))
@@ -75,7 +55,7 @@ def warn_of_kernel_matrix(estimator: Any, features: FloatArray) -> None:
             f"X is {n_samples} x {n_samples}, symmetric and like a kernel matrix, but is taken as features; if it is a "
             "kernel, say kernel='precomputed'",
             UserWarning,
-            4,
+            5,
         )
 
 
@@ -134,8 +114,12 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     # What to do where a fit needs more memory than there is.
     _way_out: ClassVar[str] = "learn from fewer samples"
-    # Whether a fitted model may hold the samples.
-    _keeps_samples: ClassVar[bool] = True
+    # Whether y may be continuous as well, and then is the subclass's to check.
+    _continuous: ClassVar[bool] = False
+    # Features that differ by less, or by more, have powers that underflow or overflow.
+    _spread: ClassVar[tuple[float, float]] = (LEAST_SPREAD, inf)
+    # Whether X may be a kernel matrix, by kernel="precomputed".
+    _takes_matrices: ClassVar[bool] = False
     components_: FloatArray
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -145,27 +129,33 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         which the method cannot learn, or where it needs more memory than is free.
         """
         check_parameters(self)
-        features, labels = self._checked(X, None if y is None else present_values(y))
-        size = Samples(*features.shape)
-        check_footprint(self, self._needed(size), size, self._way_out)
-        if self._keeps_samples and np.may_share_memory(features, np.asarray(X)):
-            # A change of X shall not be one of the model.
-            features = features.copy()
-        self._learn(features, labels)
+        self._learn(*self._labelled(X, y))
         return self
 
-    def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-        """Return features and labels as arrays, and set ``classes_``.
+    def _labelled(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
+        """Return checked features and labels, and set ``classes_`` unless y may be continuous.
 
         Raises ``ValueError`` in scikit-learn's words for NaN, sparse or too few samples, and labels that are no
         classes.
         """
-        features, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classes_alone(labels, type(self).__name__)
-        check_spread(self, features)
-        warn_of_kernel_matrix(self, features)
-        self.classes_ = np.unique(labels)
-        return features, labels
+        given = None if y is None else present_values(y)
+        features, labels = validate_data(self, X, given, dtype=np.float64, order="C", ensure_min_samples=2)
+        if not self._continuous:
+            check_classes_alone(labels, type(self).__name__)
+            self.classes_ = np.unique(labels)
+        return self._samples(features, X), labels
+
+    def _samples(self, features: FloatArray, X: ArrayLike) -> FloatArray:
+        """Return features that are no view of X, if they differ enough and there is memory to learn from them."""
+        if not self._is_precomputed:
+            check_spread(features, *self._spread)
+            if self._takes_matrices:
+                _warn_of_kernel_matrix(features)
+        check_memory(
+            self._needed(*features.shape), f"a fit of {type(self).__name__} to {len(features)} samples", self._way_out
+        )
+        # A change of X shall not be one of the model.
+        return features.copy() if np.may_share_memory(features, np.asarray(X)) else features
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return what the class says of each sample, one row a sample; of float32 in float32, computed in float64."""
@@ -173,17 +163,21 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         given = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=False)
         return self._mapped(given.astype(np.float64, copy=False)).astype(given.dtype, copy=False)
 
-    @abstractmethod
-    def _needed(self, samples: Samples) -> float:
-        """Return the bytes that a fit needs."""
+    def _needed(self, n_samples: int, n_features: int) -> float:
+        """Return the bytes that a fit needs; of a method without n x n arrays some copies of the features."""
+        return 64.0 * n_samples * n_features
 
     @abstractmethod
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         """Set the fitted attributes."""
 
-    @abstractmethod
     def _mapped(self, features: FloatArray) -> FloatArray:
         """Return the values of checked samples."""
+        return np.asarray(features @ self.components_.T)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return self._takes_matrices and isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
 
     @property
     def _n_features_out(self) -> int:
@@ -194,4 +188,5 @@ class LabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.pairwise = self._is_precomputed
         return tags

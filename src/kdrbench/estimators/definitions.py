@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any
 
-from kdrbench.errors import InputError, unknown_name
+from kdrbench.errors import InputError
 from kdrbench.kernels import (
     EXACT_SAMPLES,
     FAMILIES,
@@ -26,10 +26,9 @@ from kdrbench.kernels import (
     Kernel,
     RelativeGaussian,
     build_kernel,
-    check_definition,
 )
 from kdrbench.kernels.family import FloatArray, Pairing
-from kdrbench.kernels.registry import check_sigma
+from kdrbench.methods import is_own, unknown_method
 from kdrbench.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -42,8 +41,8 @@ from kdrbench.parameters import (
 
 # X is the kernel itself.
 PRECOMPUTED = "precomputed"
-# The default rule for a bandwidth where there are labels or targets, and one for clusters.
-PROJECTED, SEARCH = "projected", "search"
+# The default rule for a bandwidth where there are labels or targets.
+PROJECTED = "projected"
 _OF_DIFFERENCES = ("gaussian", "squared", "multiquadric", "rbf_relative")
 KERNEL_ALIASES = {"rbf": "gaussian", "poly": "polynomial"}
 # Which option of a family a parameter sets.
@@ -51,15 +50,7 @@ _OPTIONS: dict[str, dict[str, str]] = {
     "gaussian": {"sigma": "sigma", "gamma": "sigma"},
     "polynomial": {"degree": "degree", "gamma": "scale", "coef0": "offset"},
 }
-# What is asked for by name, and why no kernel of the family is it.
-_ELSEWHERE = {
-    "cosine": "it divides by the lengths of projected samples, and here a kernel is a function of x'WW'y alone; "
-    "choose kernel='linear', on samples of length one (sklearn.preprocessing.Normalizer) if that is what is wanted",
-    "precomputed": "W projects features, which a kernel matrix has not; give the features, or choose KPCATrick or "
-    "LowRankKernelLearner",
-    "sigmoid": "it is no kernel of the library; give tanh and its derivatives to kdrbench.kernels.UserKernel",
-}
-_BANDWIDTH = Instance((str,), "'projected', 'median', a share such as '0.1 median', or 'search'")
+_BANDWIDTH = Instance((str,), "'projected', 'median', or a share such as '0.1 median'")
 # Types of the parameters of kernels and paradigms, with what is allowed.
 Bandwidth = Annotated[float | str | None, optional(Either((POSITIVE, _BANDWIDTH)))]
 Positive = Annotated[float | None, optional(POSITIVE)]
@@ -67,7 +58,7 @@ Count = Annotated[int | None, optional(COUNT)]
 Offset = Annotated[float | None, optional(NOT_NEGATIVE)]
 Options = Annotated[Mapping[str, Any] | None, optional(OPTIONS)]
 # Parameters that set options of a kernel, and of a paradigm.
-_OF_KERNEL = ("sigma", "gamma", "degree", "coef0")
+OF_KERNEL = ("sigma", "gamma", "degree", "coef0")
 _OF_PARADIGM = ("n_clusters", "mu")
 
 
@@ -93,11 +84,6 @@ class Definitions:
     def sigma(self) -> Any:
         """A Gaussian's bandwidth as it is given, a rule or a number; ``None`` for other kernels."""
         return self.kernel.get("sigma", "median") if self.family == "gaussian" else None
-
-    @property
-    def searches(self) -> bool:
-        """Whether the bandwidth is to be searched."""
-        return isinstance(self.sigma, str) and self.sigma == SEARCH
 
     @property
     def is_of_differences(self) -> bool:
@@ -137,10 +123,7 @@ def definitions_of(estimator: Any) -> Definitions:
     kernel = kernel_definition(estimator)
     if estimator.paradigm == "supervised" and isinstance(kernel, Mapping):
         kernel = _with_projected_bandwidth(kernel)
-    definitions = Definitions(kernel, estimator.paradigm, settings)
-    if definitions.family == "gaussian":
-        check_sigma(definitions.sigma, SEARCH)
-    return definitions
+    return Definitions(kernel, estimator.paradigm, settings)
 
 
 def _with_projected_bandwidth(kernel: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,34 +144,21 @@ def kernel_definition(estimator: Any) -> Any:
     what is given twice.
     """
     kernel, options = estimator.kernel, estimator.kernel_params
-    given = _given(estimator, _OF_KERNEL)
+    given = _given(estimator, OF_KERNEL)
     if not isinstance(kernel, str):
-        for name in ("kernel_params",) if options else tuple(given):
-            belongs = "belong" if name == "kernel_params" else "belongs"
-            raise InputError(f"{name} {belongs} to a kernel family; a kernel object has its own")
+        if names := [*given, *(["kernel_params"] if options else [])]:
+            raise InputError(f"{names[0]}: a kernel object has options of its own; leave it out, or name a family")
         return kernel
-    if kernel in _ELSEWHERE:
-        raise InputError(f"kernel {kernel!r} is not in this family: {_ELSEWHERE[kernel]}")
-    known = {*KERNEL_ALIASES, *FAMILIES}
-    if kernel not in known and kernel.casefold() in known:
-        raise InputError(unknown_name("kernel", kernel, sorted(known)))
     family = KERNEL_ALIASES.get(kernel, kernel)
-    definition: dict[str, Any] = {"family": family, **(options or {})}
-    if given and family not in FAMILIES:
-        check_definition(definition)
-    if family == "gaussian" and {"sigma", "gamma"} <= set(given):
-        raise InputError("sigma and gamma = 1 / (2 sigma^2) both set the width of the kernel; give one of them")
-    taken = _OPTIONS.get(family, {})
+    if not is_own("kernel", family, FAMILIES) and family not in FAMILIES:
+        raise InputError(unknown_method("kernel", "kernel", kernel, {*KERNEL_ALIASES, *FAMILIES}))
+    definition, taken = {"family": family, **(options or {})}, _OPTIONS.get(family, {})
     for name, value in given.items():
         if name not in taken:
-            takes = f"takes {', '.join(taken)}" if taken else "takes none of these parameters"
-            others = " or ".join(repr(other) for other, known in _OPTIONS.items() if name in known)
-            raise InputError(
-                f"{name} does not belong to kernel {kernel!r}, which {takes}; leave it out, or choose {others}"
-            )
-        option = taken[name]
-        if option in (options or {}):
-            raise InputError(f"{name} and kernel_params[{option!r}] set the same; leave out one of them")
+            takes = ", ".join(taken) or "none of these parameters"
+            raise InputError(f"{name} does not belong to kernel {kernel!r}, which takes {takes}; leave it out")
+        if (option := taken[name]) in definition:
+            raise InputError(f"{name} sets the kernel's {option}, which is given already; leave out one of them")
         definition[option] = sqrt(0.5 / value) if option == "sigma" and name == "gamma" else value
     return definition
 
@@ -198,11 +168,6 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
 
     Raises ``InputError`` for the others: combinations, and Gaussians with a bandwidth for each training sample.
     """
-    if isinstance(definition, Mapping) and str(definition.get("sigma")) == SEARCH:
-        raise InputError(
-            f"sigma {SEARCH!r} is for clusters of InterpretableKDR, and {type(estimator).__name__} finds none; give "
-            "'median', a share of it such as '0.1 median', or a number"
-        )
     kernel = build_kernel(definition, features, n_components or features.shape[1])
     if isinstance(kernel, Combination | RelativeGaussian):
         raise InputError(
@@ -210,11 +175,6 @@ def pairwise_kernel(estimator: Any, definition: Any, features: FloatArray, n_com
             "rbf_relative"
         )
     return kernel
-
-
-def given_options(estimator: Any) -> str | None:
-    """Return the name of the first parameter that says something of the kernel's options; ``None`` without one."""
-    return next(iter(_given(estimator, _OF_KERNEL)), "kernel_params" if estimator.kernel_params else None)
 
 
 def _given(estimator: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -18,17 +18,16 @@ from sklearn.utils import check_random_state
 
 from kdrbench.arrays import HostRows, is_device_array
 from kdrbench.errors import InputError, counted
-from kdrbench.estimators.common import Samples as Sizes
-from kdrbench.estimators.common import check_footprint
 from kdrbench.estimators.definitions import Definitions, definitions_of
 from kdrbench.estimators.inputs import Known, known_samples
 from kdrbench.estimators.span import FeatureSpan, precision_of, span_of
 from kdrbench.evaluation import DispatchedProblem, Evaluation, build_problem
 from kdrbench.kernels import EXACT_SAMPLES, Combination, Kernel, build_kernel
 from kdrbench.kernels.family import FloatArray
-from kdrbench.paradigms import Learned, SupervisedTask, Task, build_task, learn_from_all
-from kdrbench.paradigms.task import doubts, searched_bandwidth
-from kdrbench.parameters import OPTIONS, Either, Instance, Interval, OneOf, check_names, check_value, optional, whole
+from kdrbench.memory import check_memory
+from kdrbench.paradigms import Learned, SupervisedTask, build_task, learn_from_all
+from kdrbench.paradigms.doubts import doubts
+from kdrbench.parameters import Either, Interval, OneOf, check_names, check_value, optional, whole
 from kdrbench.problems import Problem
 from kdrbench.progress import FitProgress
 from kdrbench.samples import Samples
@@ -67,37 +66,10 @@ _FLAT = 1e-9
 _DEFAULT_STARTS = {"alternative": ("multistart", 4)}
 # Rows this far from orthonormal are meant to be: they come from single precision.
 _SINGLE_PRECISION = 1e-5
-# For the memory of a search: evaluators that hold all pairs, with their arrays of n x n; arrays of n x d, and what
-# blocks of pairs take at most; kernels whose sums over classes need no pairs, with their arrays of n x d, and those of
-# the columns of X W; the blocks of a kernel matrix that clusterings keep.
+# Arrays of n x d that a search holds; of kernels whose sums over classes need no pairs of samples, with arrays of the
+# columns of X W; evaluators that hold all pairs, with their arrays of n x n.
+_SEARCHED, _WITHOUT_PAIRS, _SUMMED, _PROJECTED = 6.0, ("linear", "squared", "polynomial"), 2.0, 7.0
 _HOLDING_ALL_PAIRS, _ALL_PAIRS = ("dense", "autograd", "pairwise_sum"), 6.0
-_SEARCHED, _PAIRS_BYTES = 6.0, 2**25
-_WITHOUT_PAIRS, _SUMMED, _PROJECTED = ("linear", "squared", "polynomial"), 2.0, 7.0
-_KEPT_BYTES = 2**29
-
-
-class AskedSolver(NamedTuple):
-    """A solver, and the start that its name says, if any, with how many of these are drawn."""
-
-    solver: Solver
-    start: str | None
-    starts: int
-
-
-def solver_of(estimator: Any, rng: np.random.Generator) -> AskedSolver:
-    """Return what an estimator's ``solver`` means, with ``tol`` and ``max_iter`` where they are given.
-
-    The seed of a portfolio is drawn from ``rng`` where it is not given. Raises ``InputError`` for an unknown name or
-    option, a value of the wrong type, and for what is neither a name nor a definition.
-    """
-    check_value("solver", estimator.solver, Instance((str, Mapping), "a name or a dict of options"))
-    named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
-    method = method_of(named) or dict(estimator.solver)
-    asked = {"tolerance": estimator.tol, "max_iterations": estimator.max_iter}
-    method |= {option: value for option, value in asked.items() if value is not None}
-    if "portfolio" in method:
-        method.setdefault("seed", int(rng.integers(2**31)))
-    return AskedSolver(build_solver(method), named.get("start"), named.get("starts", 1))
 
 
 class Fit(NamedTuple):
@@ -121,31 +93,26 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
 
     Raises ``InputError`` for contradictory parameters, and for what the samples do not allow.
     """
-    asked = definitions_of(estimator)
-    known = known_samples(estimator, asked, X, y, sample_weight)
+    definitions = definitions_of(estimator)
+    known = known_samples(estimator, definitions, X, y, sample_weight)
     if known.continuous:
-        asked = asked.with_target_kernel(len(known.of_samples))
+        definitions = definitions.with_target_kernel(len(known.of_samples))
     if estimator.n_components == "auto" and isinstance(known.features, Samples):
         raise InputError(
             "n_components='auto' evaluates F for each component, which takes passes over samples that are streamed or "
             "sparse; give a number, or 'n_classes'"
         )
     precision = precision_of(known.features, known.dtype)
-    span = span_of(known.features, of_differences=asked.is_of_differences, precision=precision)
-    known = known._replace(features=span.lower(known.features))
-    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
-    named = solver_of(estimator, rng)
-    title, tolerance = (
-        f"{type(estimator).__name__}, n = {known.features.shape[0]}",
-        getattr(named.solver, "tolerance", 0.0),
-    )
-    with FitProgress(title, tolerance, int(estimator.verbose), _remedy(estimator, asked)) as progress:
+    span = span_of(known.features, of_differences=definitions.is_of_differences, precision=precision)
+    search = _Search(estimator, definitions, known._replace(features=span.lower(known.features)), span)
+    title = f"{type(estimator).__name__}, n = {known.features.shape[0]}"
+    with FitProgress(title, getattr(search.solver, "tolerance", 0.0), int(estimator.verbose)) as progress:
         monitor = partial(WatchedMonitor, estimator.max_iter or MOST_ITERATIONS, progress)
-        learn = partial(_outcomes, estimator, asked, (known, span), named, monitor, rng)
-        best, kernel, doubted = learn(estimator.n_components)
+        best, kernel, warned = search.learn(estimator.n_components, monitor)
         shares = objective_shares(best)
         if estimator.n_components == "auto" and shares is not None:
-            best, kernel, doubted = learn(1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED)))
+            n_components = 1 + int(np.searchsorted(np.cumsum(shares), _EXPLAINED))
+            best, kernel, warned = search.learn(n_components, monitor)
             shares = objective_shares(best)
         learned = _without_false_stall(exactly(best))
         iterations = counted(learned.iterations, "iteration")
@@ -155,78 +122,181 @@ def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Fit:
         remedy = f"; raise max_iter{now} or scale the features"
         more = remedy if learned.status is Status.MAX_ITERATIONS else ""
         warnings.warn(f"{estimator.solver} ended as {learned.status}: {learned.message}{more}", ConvergenceWarning, 4)
-    for doubt in doubted:
-        warnings.warn(doubt, UserWarning, 4)
-    count = max(learned.projection.shape[1], wanted_components(estimator))
+    for sentence in warned:
+        warnings.warn(sentence, UserWarning, 4)
+    count = max(learned.projection.shape[1], search.n_wanted)
     return Fit(span.lifted(learned, count), kernel, known.dtype, span, certificate_of(learned), shares)
 
 
-def _remedy(estimator: Any, asked: Definitions) -> str:
-    """Return what would be quicker than this fit, as a sentence about its parameters."""
-    named = estimator.evaluation or {}
-    exact = asked.is_gaussian and not named.get("tolerance") and "evaluator" not in named
-    ways = [
-        "evaluation={'tolerance': 1e-3}" if exact else "",
-        "n_jobs=-1" if estimator.n_jobs in (None, 1) else "",
-        "fewer samples" if asked.is_gaussian else "kernel='linear'",
-    ]
-    return f"quicker: {', '.join(filter(None, ways))}; verbose=True shows more"
+class _Search:
+    """What an estimator's parameters mean on samples that are known in a span: task, kernel, solver and starts."""
+
+    def __init__(self, estimator: Any, definitions: Definitions, known: Known, span: FeatureSpan) -> None:
+        self.estimator, self.definitions, self.known, self.span = estimator, definitions, known, span
+        self.rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31))
+        named = definition_of(estimator.solver) if isinstance(estimator.solver, str) else {}
+        self.start, self.n_starts = named.get("start"), named.get("starts", 1)
+        self.solver = self._solver(method_of(named) or dict(estimator.solver))
+        self.evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, self._is_rough())
+        task = build_task(
+            definitions.paradigm, definitions.settings, known.features, known.of_samples, evaluation=self.evaluation
+        )
+        if known.weights is not None and isinstance(task, SupervisedTask):
+            task = replace(task, gamma=task.gamma.reweighted(known.weights))
+        self.task = task
+        # Components that are asked for by number, which may be more than the span has.
+        self.n_wanted = int(estimator.n_components) if isinstance(estimator.n_components, Integral) else 0
+
+    def _solver(self, method: dict[str, Any]) -> Solver:
+        """Return the solver, with ``tol`` and ``max_iter`` where they are given, and a portfolio seeded."""
+        options = {"tolerance": self.estimator.tol, "max_iterations": self.estimator.max_iter}
+        method |= {option: value for option, value in options.items() if value is not None}
+        if "portfolio" in method:
+            method.setdefault("seed", int(self.rng.integers(2**31)))
+        return build_solver(method)
+
+    def _is_rough(self) -> bool:
+        """Return whether many samples and a Gaussian make an exact fit long, and nothing says that it should be exact.
+
+        The objective is known to some 1e-8 then, and stationarity to 1e-4. Rounds of a clustering by the papers' rule
+        end when eigenvalues settle to 1 % anyway; one by the joint rule, or by a ``tol``, is exact.
+        """
+        if not self.definitions.is_gaussian or self.estimator.tol is not None:
+            return False
+        n_samples = self.known.features.shape[0]
+        if self.definitions.paradigm == "supervised":
+            return bool(n_samples >= _ROUGH_SAMPLES)
+        return bool(n_samples >= _ROUGH_CLUSTERS and self.definitions.settings.get("rule") != "joint")
+
+    def learn(
+        self, n_components: int | str | None, monitor: Callable[[], Monitor]
+    ) -> tuple[Learned, AnyKernel, list[str]]:
+        """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
+        task, span, solver = self.task, self.span, self.solver
+        count = self._n_components(n_components)
+        if isinstance(self.known.features, np.ndarray):
+            self._check_footprint(count)
+        kernel = self.kernel(count)
+        starts = self.starts(task.first_problem(kernel), count)
+        best, compared = learn_from_all(task, kernel, solver, starts, monitor)
+        by_default = "tolerance" not in (self.estimator.evaluation or {}) and self.evaluation.tolerance > 0.0
+        if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
+            # The approximation that is the default ended the search.
+            best = replace(task, evaluation=self.evaluation.exact).learn(kernel, solver, best.projection, monitor)
+        warned = list(doubts(task, kernel, best, compared)) if self.definitions.paradigm == "alternative" else []
+        if self.n_wanted > span.rank:
+            warned.append(
+                f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "
+                f"components; {self.n_wanted} were asked for, of which the last {self.n_wanted - span.rank} mean "
+                "nothing"
+            )
+        return best, kernel, warned
+
+    def _n_components(self, wanted: object) -> int:
+        """Return the number q of components in the span.
+
+        Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
+        """
+        n_classes = min(self.task.n_classes, self.span.rank)
+        if wanted in (None, "n_classes", "auto"):
+            return n_classes
+        if wanted == "eigengap":
+            # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
+            return eigengap_components(self.task.first_problem(self.kernel(n_classes)).initial_surrogate())
+        count = whole(1, self.span.n_features, f"n_features = {self.span.n_features}")
+        check_value("n_components", wanted, Either((_COUNTS, count), or_none=True))
+        return min(int(cast(int, wanted)), self.span.rank)
+
+    def _check_footprint(self, n_components: int) -> None:
+        """Raise ``InputError`` where a search for a projection of samples in memory would not fit."""
+        n_samples, n_features = self.known.features.shape
+        family, way_out = self.definitions.family, "learn from fewer samples, or stream them"
+        is_summed = family in _WITHOUT_PAIRS and self.definitions.paradigm == "supervised"
+        entries = n_samples * n_features * (_SUMMED if is_summed else _SEARCHED)
+        if is_summed and family == "polynomial":
+            # Slopes of the others are the same everywhere.
+            entries += _PROJECTED * n_samples * n_components
+        if self.evaluation.evaluator in _HOLDING_ALL_PAIRS:
+            entries += _ALL_PAIRS * n_samples**2
+            way_out = "leave the evaluator to the cost model (evaluation=None)"
+        check_memory(8.0 * entries, f"a fit of {type(self.estimator).__name__} to {n_samples} samples", way_out)
+
+    def kernel(self, n_components: int) -> AnyKernel:
+        """Return the kernel that is asked for, resolved on the samples by the estimator's ``n_jobs`` threads.
+
+        A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer,
+        else 0: a fit without random starts is the same in every run. Of samples that are streamed, a random subset is
+        drawn. With sample weights a median is that of samples repeated as often (:func:`_repeated`).
+
+        Raises ``InputError`` where the samples do not allow it.
+        """
+        state, kernel, weights = self.estimator.random_state, self.definitions.kernel, self.known.weights
+        is_combination, features = self.definitions.family == "combination", self.known.features
+        if weights is not None and is_combination and kernel.get("weights") == "alignment":
+            raise InputError("weights by alignment with labels take no sample_weight; give the members' weights")
+        if is_device_array(features):
+            # Bandwidths from the samples are numpy's work, which takes rows when it needs them.
+            features = cast(FloatArray, HostRows(features))
+        seed = int(state) if isinstance(state, Integral) else 0
+        resolve = partial(build_kernel, kernel, seed=seed, threads=self.evaluation.threads)
+        by_rule = isinstance(self.definitions.sigma, str)
+        places = None if weights is None or not by_rule else _repeated(weights)
+        if not isinstance(features, Samples):
+            # Its factor of n rows is made for those that need it.
+            target = self.task.alignment_target if is_combination else None
+            return resolve(features if places is None else features[places], n_components, target)
+        drawn, count = np.zeros((1, features.shape[1])), len(features)
+        # Skip features that the kernel ignores.
+        if by_rule:
+            count = count if places is None else len(places)
+            chosen = _drawn(count, features.shape[1], seed)
+            drawn = features.take(chosen if places is None else places[chosen])
+        return resolve(drawn, n_components, drawn_from=count)
+
+    def starts(self, problem: Problem, n_components: int) -> Iterator[FloatArray]:
+        """Yield the orthonormal r x q starts that the estimator asks for; without any, those of its solver's own.
+
+        ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
+        higher where Phi_0 starts. Rows are given for all d features, of which r are the span's.
+
+        Raises ``InputError`` for an unknown name, or an array that is no start.
+        """
+        start, count = self.estimator.start, self.estimator.n_init
+        if start is None and self.start is not None:
+            yield from (make_start(self.start, problem, n_components, self.rng) for _ in range(self.n_starts))
+            return
+        if start is None:
+            start, count = _DEFAULT_STARTS.get(self.estimator.paradigm, ("surrogate", 1))
+        if not isinstance(start, str):
+            rows = _given(start, self.span.n_features, self.n_wanted or n_components)
+            given = self.span.restricted(rows, n_components)
+            if rows.shape[1] > n_components:
+                # Rows for more components need not lead with the best ones for fewer.
+                given = max(given, make_start("surrogate", problem, n_components, self.rng), key=problem.value)
+            yield given
+            return
+        check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
+        names = ["surrogate", *["random"] * (count - 1)] if start == "multistart" else [start]
+        yield from (make_start(name, problem, n_components, self.rng) for name in names)
 
 
-def _outcomes(
-    estimator: Any,
-    asked: Definitions,
-    samples: tuple[Known, FeatureSpan],
-    named: AskedSolver,
-    monitor: Callable[[], Monitor],
-    rng: np.random.Generator,
-    n_components: int | str | None,
-) -> tuple[Learned, AnyKernel, list[str]]:
-    """Return what the best start has led to, by which kernel, and sentences that say why to doubt it."""
-    known, span = samples
-    features, shape = known.features, known.features.shape
-    evaluation = evaluation_of(estimator.evaluation, estimator.n_jobs, _is_rough(estimator, asked, shape[0]))
-    task = build_task(asked.paradigm, asked.settings, features, known.of_samples, evaluation=evaluation)
-    if known.weights is not None and isinstance(task, SupervisedTask):
-        task = replace(task, gamma=task.gamma.reweighted(known.weights))
-    kernel_for = partial(resolved_kernel, estimator, asked, known, task)
-    n_components = components_of(n_components, task, span, kernel_for)
-    if isinstance(features, np.ndarray):
-        _check_footprint(estimator, Sizes(*shape), evaluation.evaluator, asked.family, n_components)
-    starts: Iterable[FloatArray]
-    if asked.searches:
-        found = searched_bandwidth(task, named.solver, n_components, monitor, rng)
-        kernel, starts = found.kernel, [found.projection]
-    else:
-        kernel = kernel_for(n_components)
-        problem = task.first_problem(kernel)
-        starts = starts_of(estimator, problem, n_components, rng, named, span)
-    best, compared = learn_from_all(task, kernel, named.solver, starts, monitor)
-    by_default = "tolerance" not in (estimator.evaluation or {}) and evaluation.tolerance > 0.0
-    if by_default and best.status is Status.STALLED and isinstance(task, SupervisedTask):
-        # The approximation that is the default ended the search.
-        task = replace(task, evaluation=evaluation.exact)
-        best = task.learn(kernel, named.solver, best.projection, monitor)
-    doubted = doubts(task, kernel, best, compared, searched=asked.searches) if asked.paradigm == "alternative" else ()
-    wanted = wanted_components(estimator)
-    too_many = f"samples span {span.rank} of {span.n_features} features, so that the objective depends on no more "
-    too_many += f"components; {wanted} were asked for, of which the last {wanted - span.rank} mean nothing"
-    return best, kernel, [*doubted, *([too_many] if wanted > span.rank else [])]
-
-
-def _check_footprint(estimator: Any, sizes: Sizes, evaluator: str, family: str | None, n_components: int) -> None:
-    """Raise ``InputError`` where a search for a projection of samples in memory would not fit."""
-    n_samples, n_features = sizes
-    clusters, way_out = estimator.paradigm != "supervised", "learn from fewer samples, or stream them"
-    searched, pairs = _SEARCHED * 8 * n_samples * n_features, 8.0 * n_samples**2
-    if evaluator in _HOLDING_ALL_PAIRS:
-        needed, way_out = searched + _ALL_PAIRS * pairs, "leave the evaluator to the cost model (evaluation=None)"
-    elif family in _WITHOUT_PAIRS and not clusters:
-        # Slopes of the others are the same everywhere.
-        needed = 8.0 * n_samples * (_SUMMED * n_features + _PROJECTED * (n_components if family == "polynomial" else 0))
-    else:
-        needed = searched + min(pairs, _PAIRS_BYTES) + (min(0.5 * pairs, _KEPT_BYTES) if clusters else 0.0)
-    check_footprint(estimator, needed, sizes, way_out)
+def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
+    try:
+        rows = np.array(start)
+    except ValueError:
+        # Rows of different lengths.
+        rows = np.array(None)
+    fits = rows.ndim == 2 and rows.shape[1] == n_features and rows.shape[0] >= n_components
+    if rows.dtype.kind not in "fiu" or not fits:
+        raise InputError(
+            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}, "
+            f"or of more rows; got {rows.dtype} of shape {rows.shape}"
+        )
+    projection = rows.T.astype(np.float64)
+    if feasibility_error(projection) <= _SINGLE_PRECISION:
+        projection = orthonormalised(projection)
+    check_projection("start", projection, n_features, len(rows))
+    return projection
 
 
 def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_rough: bool = False) -> Evaluation:
@@ -236,62 +306,11 @@ def evaluation_of(options: Mapping[str, Any] | None, n_jobs: int | None, is_roug
 
     Raises ``InputError`` for an unknown option, or values that are not allowed.
     """
-    check_value("evaluation", options, optional(OPTIONS))
     check_names("option of evaluation", options or {}, _ALLOWED)
-    check_value("n_jobs", n_jobs, N_JOBS)
     named = dict(options or {})
     if is_rough and "evaluator" not in named:
         named.setdefault("tolerance", _ROUGH)
     return Evaluation(**named, threads=effective_n_jobs(1 if n_jobs is None else int(n_jobs)))
-
-
-def _is_rough(estimator: Any, asked: Definitions, n_samples: int) -> bool:
-    """Return whether many samples and a Gaussian make an exact fit long, and nothing says that it should be exact.
-
-    The objective is known to some 1e-8 then, and stationarity to 1e-4. Rounds of a clustering by the papers' rule end
-    when eigenvalues settle to 1 % anyway; one by the joint rule, or by a ``tol``, is exact.
-    """
-    if not asked.is_gaussian or estimator.tol is not None:
-        return False
-    if asked.paradigm == "supervised":
-        return n_samples >= _ROUGH_SAMPLES
-    return n_samples >= _ROUGH_CLUSTERS and asked.settings.get("rule") != "joint"
-
-
-def resolved_kernel(estimator: Any, asked: Definitions, known: Known, task: Task, n_components: int) -> AnyKernel:
-    """Return the kernel that is asked for, resolved on the samples by the estimator's ``n_jobs`` threads.
-
-    A median distance need not be exact, and the seed of an estimate is the ``random_state`` if that is an integer, else
-    0: a fit without random starts is the same in every run. Of samples that are streamed, a random subset is drawn.
-    With sample weights a median is that of samples repeated as often (:func:`_repeated`).
-
-    Raises ``InputError`` where the samples do not allow it.
-    """
-    threads = evaluation_of(estimator.evaluation, estimator.n_jobs).threads
-    seed = int(estimator.random_state) if isinstance(estimator.random_state, Integral) else 0
-    kernel, features = asked.kernel, known.features
-    if asked.searches:
-        # A search begins with it.
-        kernel = {**kernel, "sigma": "median"}
-    if known.weights is not None and asked.family == "combination" and kernel.get("weights") == "alignment":
-        raise InputError("weights by alignment with labels take no sample_weight; give the members' weights")
-    if is_device_array(features):
-        # Bandwidths from the samples are numpy's work, which takes rows when it needs them.
-        features = cast(FloatArray, HostRows(features))
-    looks = isinstance(asked.sigma, str)
-    places = None if known.weights is None or not looks else _repeated(known.weights)
-    if not isinstance(features, Samples):
-        # Its factor of n rows is made for those that need it.
-        target = task.alignment_target if asked.family == "combination" else None
-        rows = features if places is None else features[places]
-        return build_kernel(kernel, rows, n_components, target, seed=seed, threads=threads)
-    # What no kernel looks at is not read.
-    drawn, count = np.zeros((1, features.shape[1])), len(features)
-    if looks:
-        count = count if places is None else len(places)
-        chosen = _drawn(count, features.shape[1], seed)
-        drawn = features.take(chosen if places is None else places[chosen])
-    return build_kernel(kernel, drawn, n_components, seed=seed, threads=threads, drawn_from=count)
 
 
 def _repeated(weights: FloatArray) -> NDArray[np.intp]:
@@ -375,82 +394,3 @@ def certificate_of(learned: Learned) -> Certificate | CertificateOnDemand:
     # Without what the fit holds of the data, such as copies in single precision.
     again = build_problem(problem.objective, problem.evaluation)
     return CertificateOnDemand(again, problem.objective.features, learned.projection, lowest)
-
-
-def starts_of(
-    estimator: Any,
-    problem: Problem,
-    n_components: int,
-    rng: np.random.Generator,
-    named: AskedSolver,
-    span: FeatureSpan,
-) -> Iterator[FloatArray]:
-    """Yield the orthonormal r x q starts that an estimator asks for; without any, those of its solver's own.
-
-    ``multistart`` is that of Phi_0, then random ones. Of more than q given rows the first q are taken, unless F is
-    higher where Phi_0 starts. Rows are given for all d features, of which r are the span's.
-
-    Raises ``InputError`` for an unknown name, or an array that is no start.
-    """
-
-    def made(name: str) -> FloatArray:
-        return make_start(name, problem, n_components, rng)
-
-    start, count = estimator.start, estimator.n_init
-    if start is None and named.start is not None:
-        yield from (made(named.start) for _ in range(named.starts))
-        return
-    if start is None:
-        start, count = _DEFAULT_STARTS.get(estimator.paradigm, ("surrogate", 1))
-    if not isinstance(start, str):
-        rows = _given(start, span.n_features, wanted_components(estimator) or n_components)
-        given = span.restricted(rows, n_components)
-        if rows.shape[1] > n_components:
-            # Rows for more components need not lead with the best ones for fewer.
-            given = max(given, made("surrogate"), key=problem.value)
-        yield given
-        return
-    check_value("start", start, OneOf((*sorted(STARTS), "multistart")))
-    yield made("surrogate" if start == "multistart" else start)
-    if start == "multistart":
-        yield from (made("random") for _ in range(count - 1))
-
-
-def _given(start: ArrayLike, n_features: int, n_components: int) -> FloatArray:
-    try:
-        rows = np.array(start)
-    except ValueError:
-        # Rows of different lengths.
-        rows = np.array(None)
-    fits = rows.ndim == 2 and rows.shape[1] == n_features and rows.shape[0] >= n_components
-    if rows.dtype.kind not in "fiu" or not fits:
-        raise InputError(
-            f"start must be a name or an array of real numbers like components_, {n_components} x {n_features}, "
-            f"or of more rows; got {rows.dtype} of shape {rows.shape}"
-        )
-    projection = rows.T.astype(np.float64)
-    if feasibility_error(projection) <= _SINGLE_PRECISION:
-        projection = orthonormalised(projection)
-    check_projection("start", projection, n_features, len(rows))
-    return projection
-
-
-def components_of(wanted: object, task: Task, span: FeatureSpan, kernel_for: Callable[[int], AnyKernel]) -> int:
-    """Return the number q of components in the span; ``kernel_for`` makes the kernel for a q.
-
-    Raises ``InputError`` unless ``wanted`` is a rule, ``None``, or a whole number from 1 to the number of features.
-    """
-    if wanted in (None, "n_classes", "auto"):
-        return min(task.n_classes, span.rank)
-    if wanted == "eigengap":
-        # A kernel may depend on q; for the spectrum of Phi_0 it is taken as the number of classes.
-        kernel = kernel_for(min(task.n_classes, span.rank))
-        return eigengap_components(task.first_problem(kernel).initial_surrogate())
-    count = whole(1, span.n_features, f"n_features = {span.n_features}")
-    check_value("n_components", wanted, Either((_COUNTS, count), or_none=True))
-    return min(int(cast(int, wanted)), span.rank)
-
-
-def wanted_components(estimator: Any) -> int:
-    """Return the number of components that is asked for by number, which may be more than the span has; else 0."""
-    return int(estimator.n_components) if isinstance(estimator.n_components, Integral) else 0

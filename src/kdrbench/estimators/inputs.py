@@ -80,7 +80,9 @@ def known_samples(estimator: Any, asked: Definitions, X: Any, y: Any, sample_wei
         weights = _times_class_weights(estimator, known, None, checked_weights(sample_weight, len(known)))
         return Known(features, known, weights, continuous=continuous)
     if issparse(X):
-        _check_sparse(asked, X)
+        _check_summed(asked, "sparse samples", f"give X.toarray(), of {8 * math.prod(X.shape) / 2**20:.3g} MiB")
+        way_out = "choose fewer features first, for instance by sklearn.feature_selection.SelectKBest"
+        check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
     if is_device_array(y):
         y = to_host(y)
     return _in_memory(estimator, asked, X, y, sample_weight)
@@ -115,7 +117,7 @@ def _in_memory(estimator: Any, asked: Definitions, X: Any, y: Any, sample_weight
             raise InputError("sparse samples can be learned from with class labels only; give X.toarray()")
         return Known(SparseSamples(features), known, weights, dtype)
     features = features.astype(np.float64, copy=False)
-    check_spread(estimator, features)
+    check_spread(features)
     return Known(features, known, weights, dtype, continuous)
 
 
@@ -146,18 +148,15 @@ def accepts_sparse(estimator: Any) -> bool:
     return bool(estimator.paradigm == "supervised" and estimator.kernel in tuple(families) and not continuous)
 
 
-def _check_sparse(asked: Definitions, X: Any) -> None:
+def _check_summed(asked: Definitions, samples: str, way_out: str) -> None:
+    """Raise ``InputError`` unless there are class labels and a kernel whose objective is sums over ``samples``."""
     summed = asked.family in STREAMED_FAMILIES or isinstance(asked.kernel, Gaussian | Linear | Polynomial | Squared)
     if asked.paradigm != "supervised" or asked.is_continuous or not summed:
-        kernel = asked.kernel if asked.family is None else repr(asked.family)
         raise InputError(
-            "sparse samples can be learned from with class labels and one of the kernels "
-            f"{', '.join(STREAMED_FAMILIES)}, which are sums over samples; got paradigm {asked.paradigm!r} and kernel "
-            f"{kernel}: choose one of those, or give X.toarray(), which takes "
-            f"{X.shape[0] * X.shape[1] * 8 / 2**20:.3g} MiB"
+            f"{samples} can be learned from with class labels and one of the kernels {', '.join(STREAMED_FAMILIES)}, "
+            f"which are sums over samples; got paradigm {asked.paradigm!r} and kernel {asked.family or asked.kernel!r}"
+            f"{' with continuous targets' if asked.is_continuous else ''}: choose one of those, or {way_out}"
         )
-    way_out = "choose fewer features first, for instance by sklearn.feature_selection.SelectKBest"
-    check_memory(_SQUARES * 8 * X.shape[1] ** 2, f"a surrogate matrix of {X.shape[1]} features", way_out)
 
 
 def checked_weights(given: Any, n_samples: int, *, may_vanish: bool = False) -> FloatArray | None:
@@ -211,16 +210,9 @@ def _streamed(estimator: Any, asked: Definitions, X: Any, y: Any) -> tuple[Sampl
 
     Raises ``InputError`` for what can only be learned from samples in memory, NaN or labels that are no classes.
     """
-    if asked.paradigm != "supervised" or asked.is_continuous or estimator.target == CONTINUOUS:
-        raise InputError(
-            "samples that are streamed can be learned from with class labels only: paradigm='supervised' and no "
-            "continuous target; give them as an array for the others"
-        )
-    if asked.family is not None and asked.family not in STREAMED_FAMILIES:
-        raise InputError(
-            f"samples that are streamed need one of the kernels {', '.join(STREAMED_FAMILIES)}, which are sums over "
-            f"samples; got {asked.family!r}: choose one of those, or give the samples as an array"
-        )
+    _check_summed(asked, "samples that are streamed", "give the samples as an array")
+    if estimator.target == CONTINUOUS:
+        raise InputError("samples that are streamed have class labels only; give an array for target='continuous'")
     samples = samples_of(X)
     if samples.labels is not None and y is not None:
         raise InputError("labels were given twice: as y, and in pairs (X, y) of the chunks; leave out one of them")

@@ -25,6 +25,7 @@ from kdrbench.paradigms import PARADIGMS
 from kdrbench.parameters import COUNT, Either, Instance, OneOf, check_parameters, optional
 from kdrbench.solvers.geometry.certificate import Certificate
 
+_SOLVER = Instance((str, Mapping), "a name or a dict of options")
 _CLASS_WEIGHT = optional(Either((OneOf(("balanced",)), Instance((Mapping,), "a dict of weights by label"))))
 
 
@@ -54,8 +55,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         A Gaussian's bandwidth, or gamma = 1 / (2 sigma^2). ``"median"`` is the median distance of the samples, exact up
         to 5000 of them, beyond within some 1e-4 unless ``"exact median"`` is asked for. ``"projected"`` (the default of
         supervised learning) is sqrt(q/d) times it, what distances of projected samples are about; ``"0.5 projected"``
-        and ``"0.1 median"`` are shares. ``"search"`` chooses one for clusters, whose default is ``"median"``
-        (:func:`kdrbench.paradigms.task.searched_bandwidth`), takes sixty alternations and needs no ``start``.
+        and ``"0.1 median"`` are shares. The default of clusters is ``"median"``.
     degree, gamma, coef0 : int, float, float or None
         Of a polynomial, (gamma x'y + coef0)^degree; by default 3, 1 / n_components and 1.
     kernel_params : dict or None
@@ -163,7 +163,7 @@ class InterpretableKDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     paradigm_params: Options = None
     target: Annotated[str, TARGETS] = AUTO
     class_weight: Annotated[Any, _CLASS_WEIGHT] = None
-    solver: str | Mapping[str, Any] = "ism_converged"
+    solver: Annotated[str | Mapping[str, Any], _SOLVER] = "ism_converged"
     start: str | ArrayLike | None = None
     n_init: Annotated[int, COUNT] = 10
     tol: Positive = None

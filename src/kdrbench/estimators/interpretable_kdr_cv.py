@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from kdrbench.errors import InputError
 from kdrbench.estimators.common import VERBOSE
-from kdrbench.estimators.definitions import PROJECTED, definitions_of, given_options
+from kdrbench.estimators.definitions import OF_KERNEL, PROJECTED, definitions_of
 from kdrbench.estimators.fitting import N_JOBS
 from kdrbench.estimators.inputs import accepts_sparse, checked_weights
 from kdrbench.estimators.interpretable_kdr import InterpretableKDR
@@ -44,7 +44,9 @@ _GRIDS: dict[str, Any] = {"gaussian": _SIGMAS, "rbf": _SIGMAS, "polynomial": _DE
 _FOLDS = 5
 # How candidates of the default grid are fitted where the estimator leaves it open; what is chosen is fitted fully.
 _OPEN = ("tol", "max_iter", "evaluation")
-_TRIAL = {"max_iter": 10, "evaluation": {"tolerance": 1e-3}}
+_TRIAL = {"max_iter": 5, "evaluation": {"tolerance": 1e-3}}
+# A share of a bandwidth, and the rule that it is a share of.
+_SHARE = re.compile(rf"(?:(\d*\.?\d+) )?(median|{PROJECTED})")
 _COUNTS = optional(Instance((Integral, list, tuple, range, np.ndarray), "an integer or a list of integers"))
 _GRID = optional(Instance((Mapping, list, tuple), "a dict of lists, or a list of such dicts"))
 
@@ -63,7 +65,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     samples alone, and scored on the others. Then scaler and projection are fitted on all samples with what was chosen.
     ``best_score_`` is the highest of many and so too high: judge the choice by cross validation around this estimator.
 
-    There is a ``UserWarning`` where the best of several values of a parameter is the smallest or largest of them.
+    A ``UserWarning`` says where the best of several values of a parameter is the smallest or largest of them, and
+    scikit-learn's ``FitFailedWarning`` which candidates failed, why, and that they are left out.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     param_grid : dict, list of dicts or None
         Candidates of other parameters of ``estimator``, as for ``GridSearchCV``: ``{"sigma": ["median", 2.0]}``.
         ``None``: sigma of a Gaussian (1/2, 1, 2 times "projected"), the degree of a polynomial (1 to 3), nothing for
-        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 10 iterations, unless
+        other kernels; what ``estimator`` sets itself is kept. These are fitted with at most 5 iterations, unless
         ``estimator`` has a ``tol``, ``max_iter`` or ``evaluation``, and what is chosen until it converges.
     scaler : {"standard", "passthrough"}, transformer or None
         Fitted on the training samples of each fold: ``StandardScaler`` (of sparse samples without centring, which would
@@ -144,8 +147,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         the scaler and the final estimator are fitted with them if they take any. Scores weigh test samples alike, as
         those of ``GridSearchCV`` do. ``groups`` are for ``cv``.
 
-        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, or fewer than two classes;
-        warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
+        Raises ``ValueError`` for bad parameters, NaN, input that the kernel cannot take, fewer than two classes,
+        or if all candidates fail; warns with ``ConvergenceWarning`` where a solver ended before its tolerance.
         """
         check_parameters(self)
         # Metadata have been routed to this ``fit`` and go to steps by name; steps exchange arrays.
@@ -194,17 +197,16 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
                 if is_trial:
                     warnings.simplefilter("ignore", ConvergenceWarning)
                 search.fit(features, known, groups=groups, **options)
-            if is_trial:
-                best = clone(pipeline).set_params(**search.best_params_)
-                search.best_estimator_ = best.fit(features, known, **options)
-            return search
         except ValueError as error:
-            if "fits failed" not in str(error):
-                raise
-            # Raise the error of a fit alone.
-            first = {name: values[0] for name, values in candidates[0].items()}
-            clone(pipeline).set_params(**first).fit(features, known, **options)
+            if "fits failed" in str(error):
+                # Raise the error of a fit alone.
+                first = {name: values[0] for name, values in candidates[0].items()}
+                clone(pipeline).set_params(**first).fit(features, known, **options)
             raise
+        if is_trial:
+            search.best_estimator_ = clone(pipeline).set_params(**search.best_params_)
+            search.best_estimator_.fit(features, known, **options)
+        return search
 
     def transform(self, X: Any) -> Any:
         """Return X, scaled, times W."""
@@ -268,7 +270,7 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if estimator.paradigm != "supervised":
             raise InputError(
                 f"{type(self).__name__} scores predictions of y, so its estimator must have paradigm 'supervised', got "
-                f"{estimator.paradigm!r}; a bandwidth for clusters is chosen by sigma = 'search'"
+                f"{estimator.paradigm!r}"
             )
         return estimator
 
@@ -318,7 +320,8 @@ class InterpretableKDRCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         grids, template = self.param_grid, pipeline["reduction"]
         if grids is None:
             family = template.kernel if isinstance(template.kernel, str) else ""
-            grids = {} if given_options(template) else _GRIDS.get(family, {})
+            chosen = template.kernel_params or any(getattr(template, name) is not None for name in OF_KERNEL)
+            grids = {} if chosen else _GRIDS.get(family, {})
         grids = [grids] if isinstance(grids, Mapping) else grids
         if any("n_components" in grid for grid in grids):
             raise InputError("param_grid must not hold n_components; give its candidates as n_components=[...]")
@@ -346,9 +349,10 @@ def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], 
     Compared are numbers, and shares of a bandwidth by one rule. Whole numbers end at 1, components at ``n_features``.
     """
     for name, value in best.items():
-        sizes = {size for params in tried if name in params and (size := _size(params[name], value)) is not None}
-        size = _size(value, value)
-        if size is None or len(sizes) < 2 or size not in (min(sizes), max(sizes)):
+        rule, size = _rule_and_size(value)
+        others = {_rule_and_size(params[name]) for params in tried if name in params}
+        sizes = [other for kind, other in others if kind == rule]
+        if not rule or len(sizes) < 2 or size not in (min(sizes), max(sizes)):
             continue
         largest = size == max(sizes)
         if (isinstance(value, Integral) and not largest and size == 1) or (name, size) == ("n_components", n_features):
@@ -358,15 +362,12 @@ def best_at_an_end(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]], 
         yield f"the best {name}, {value!r}, is the {which} of its candidates; try {more} ones by {grid}"
 
 
-def _size(value: Any, like: Any) -> float | None:
-    """Return a number, or the share of a bandwidth by the rule of ``like``; ``None`` for others."""
-    if isinstance(value, Real) and isinstance(like, Real):
-        return float(value)
-    if isinstance(value, str) and isinstance(like, str) and value.split()[-1:] == like.split()[-1:]:
-        share, _, rule = value.rpartition(" ")
-        with suppress(ValueError):
-            return float(share or 1.0) if rule in ("median", PROJECTED) else None
-    return None
+def _rule_and_size(value: Any) -> tuple[str, float]:
+    """Return "number" and a number, or the rule of a bandwidth and its share; no rule for others."""
+    if isinstance(value, Real):
+        return "number", float(value)
+    share = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    return (share[2], float(share[1] or 1.0)) if share else ("", 0.0)
 
 
 def components_tried(given: Any, n_classes: int, n_features: int) -> list[int]:

@@ -13,20 +13,14 @@ from sklearn.utils import check_random_state
 
 from kdrbench import metric_learning
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, Samples, TransformerMap
+from kdrbench.estimators.common import LabelledTransformer, TransformerMap
 from kdrbench.estimators.definitions import (
     KERNEL_ALIASES,
-    Bandwidth,
-    Count,
-    Offset,
+    PRECOMPUTED,
     Options,
-    Positive,
-    given_options,
     kernel_definition,
     pairwise_kernel,
 )
-from kdrbench.estimators.metric_learners import of_alignment, of_learner
-from kdrbench.kernels import FAMILIES
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning import (
     AnyKernel,
@@ -41,11 +35,11 @@ from kdrbench.metric_learning import (
 )
 from kdrbench.metric_learning.kernel_pca import COMPONENTS, components_kept
 from kdrbench.metric_learning.selection import check_single_kernels
-from kdrbench.parameters import Instance, OneOf, check_names, check_value, optional, whole
+from kdrbench.parameters import Instance, OneOf, check_names, optional, whole
 
 _SELECTIONS = ("centred_alignment", "alignment", "cross_validation")
-# Arrays of n x n that KPCA holds at once, for some components and for all; with those that a learner then finds.
-_SOME_COMPONENTS, _ALL_COMPONENTS, _WHILE_LEARNING = 4.5, 7.0, 1.0
+# Arrays of n x n that KPCA and the learner hold at once, for some components and for all.
+_SOME_COMPONENTS, _ALL_COMPONENTS = 4.5, 12.0
 _DEFAULTS = {"polynomial": {"degree": 2, "offset": 1.0, "scale": 1.0}}
 
 
@@ -68,14 +62,11 @@ class KPCATrick(LabelledTransformer):
         Options of a named learner, for instance ``{"n_neighbors": 5}``.
     kernel : str, kernel or callable
         ``gaussian`` (``rbf``) is exp(-|x - y|^2 / (2 n_features sigma^2)), ``polynomial`` (``poly``)
-        (gamma x'y + coef0)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
+        (scale x'y + offset)^degree; further names as in ``InterpretableKDR``. With ``precomputed``, X is the kernel
         between samples and the training samples. A function takes two arrays of samples and returns their kernel.
-    sigma, gamma, degree, coef0 : float, float, int, float or None
-        Of a named kernel that is taken as it is (``selection=None``). sigma (1.0) is in units of the root of
-        n_features, as in the paper; gamma is scikit-learn's of ``rbf``, exp(-gamma |x - y|^2). Of a polynomial degree,
-        gamma and coef0 are 2, 1 and 1.
     kernel_params : dict or None
-        The same by the family's names, ``sigma``, or ``degree``, ``offset``, ``scale``.
+        Options of a named kernel that is taken as it is (``selection=None``): ``sigma`` (1.0) in units of the root of
+        n_features, as in the paper; or ``degree`` (2), ``offset`` (1) and ``scale`` (1).
     selection : {"centred_alignment", "alignment", "cross_validation"} or None
         How the kernel is chosen from the labels among ``candidates``: as their combination that is most aligned with
         them (one quadratic program; the paper's), the same with kernels centred first (the default: about as accurate,
@@ -126,10 +117,6 @@ class KPCATrick(LabelledTransformer):
     _: KW_ONLY
     learner_params: Options = None
     kernel: str | AnyKernel = "gaussian"
-    sigma: Bandwidth = None
-    gamma: Positive = None
-    degree: Count = None
-    coef0: Offset = None
     kernel_params: Options = None
     selection: Annotated[str | None, optional(OneOf(_SELECTIONS))] = "centred_alignment"
     candidates: Annotated[Sequence[AnyKernel] | None, optional(Instance((list, tuple), "a list of kernels"))] = None
@@ -137,27 +124,25 @@ class KPCATrick(LabelledTransformer):
     n_folds: Annotated[int, whole(2)] = 5
     random_state: Any = None
 
+    _takes_matrices: ClassVar[bool] = True
     _way_out: ClassVar[str] = "learn from fewer samples, or use the learner without a kernel"
 
-    def _needed(self, samples: Samples) -> float:
-        asked, pairs = components_kept(samples.n_samples, self.n_components), 8.0 * samples.n_samples**2
-        count = samples.n_samples if asked is None else min(asked, samples.n_samples)
-        of_coordinates = of_learner(self._learner(), Samples(samples.n_samples, count))
-        learning = _WHILE_LEARNING * pairs + 16.0 * count * samples.n_samples + of_coordinates
-        trick = max((_ALL_COMPONENTS if asked is None else _SOME_COMPONENTS) * pairs, learning)
-        if self.selection is None or self.kernel == "precomputed":
-            return trick
-        if self.selection == "cross_validation":
-            # Distances, or products, are shared by the kernels of a cross validation.
-            return trick + pairs
-        return max(trick, of_alignment(len(self._candidates(samples.n_features)), samples))
+    def _needed(self, n_samples: int, n_features: int) -> float:
+        kept = components_kept(n_samples, self.n_components)
+        arrays = _ALL_COMPONENTS if kept is None else _SOME_COMPONENTS
+        # Distances, or products, are shared by the kernels of a cross validation.
+        return 8.0 * n_samples**2 * (arrays + (self.selection == "cross_validation"))
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         learner = self._learner()
         self.selection_: Any = None
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            self._refuse_choices("a precomputed kernel")
-            kernel: str | AnyKernel = "precomputed"
+        if self._is_precomputed:
+            if self.selection is not None or self.candidates is not None or self.kernel_params:
+                raise InputError(
+                    "a precomputed kernel leaves nothing to select: set selection=None, without candidates or "
+                    "parameters of a kernel"
+                )
+            kernel: str | AnyKernel = PRECOMPUTED
         elif self.selection is None:
             kernel = self._given(features)
         else:
@@ -185,16 +170,15 @@ class KPCATrick(LabelledTransformer):
         definition = kernel_definition(self)
         if not isinstance(definition, Mapping):
             return cast("AnyKernel", definition)
-        check_value("kernel", family := definition["family"], OneOf((*KERNEL_ALIASES, *FAMILIES, "precomputed")))
-        if family == "gaussian" and self.gamma is None and not isinstance(definition.get("sigma", 1.0), str):
+        family = definition["family"]
+        if family == "gaussian" and not isinstance(definition.get("sigma", 1.0), str):
             check_names("option of kernel 'gaussian':", definition, ("family", "sigma"))
             return scaled_gaussian(definition.get("sigma", 1.0), features.shape[1])
         return pairwise_kernel(self, {**_DEFAULTS.get(family, {}), **definition}, features)
 
     def _selected(self, learner: Learner, features: FloatArray, labels: NDArray[np.generic]) -> tuple[AnyKernel, Any]:
-        if given := given_options(self):
-            are, them = ("are", "them") if given == "kernel_params" else ("is", "it")
-            raise InputError(f"{given} {are} chosen by selection; set selection=None to give {them}")
+        if self.kernel_params:
+            raise InputError("kernel_params are those of one kernel, and selection chooses it; set selection=None")
         pairs, candidates = SamplePairs(features, features), self._candidates(features.shape[1])
         if self.selection != "cross_validation":
             centred = self.selection == "centred_alignment"
@@ -214,17 +198,6 @@ class KPCATrick(LabelledTransformer):
             f"selection needs candidates where the kernel is {self.kernel!r}; give a list of kernels, or selection=None"
         )
 
-    def _refuse_choices(self, kind: str) -> None:
-        if self.selection is not None or self.candidates is not None or given_options(self):
-            raise InputError(
-                f"{kind} leaves nothing to select: set selection=None, without candidates or parameters of a kernel"
-            )
-
     @property
     def _n_features_out(self) -> int:
         return int(self.map_.projection.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags

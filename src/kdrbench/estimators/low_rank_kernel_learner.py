@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,25 +14,14 @@ from sklearn.utils.validation import validate_data
 
 from kdrbench import lowrank
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import (
-    LabelledTransformer,
-    Samples,
-    check_footprint,
-    check_spread,
-    warn_of_kernel_matrix,
-)
+from kdrbench.estimators.common import LEAST_SPREAD, LabelledTransformer
 from kdrbench.estimators.definitions import (
     PRECOMPUTED,
-    Bandwidth,
     Count,
-    Offset,
     Options,
-    Positive,
-    given_options,
     kernel_definition,
     pairwise_kernel,
 )
-from kdrbench.estimators.targets import present_values
 from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, pairing_block, pairing_values
 from kdrbench.parameters import (
@@ -46,11 +35,6 @@ from kdrbench.parameters import (
     optional,
     whole,
 )
-
-# Fourth powers of features, of which curvatures of the dual are made, are finite up to here.
-_MOST_SPREAD = 1e75
-# Parameters of learn_kernel with the same names.
-_PASSED_ON = ("divergence", "solver", "slack", "compiled")
 
 
 @dataclass(repr=False, eq=False)
@@ -70,8 +54,8 @@ class LowRankKernelLearner(LabelledTransformer):
         K0: ``linear`` (uncentred), ``gaussian`` (``rbf``), ``polynomial`` (``poly``), or an object such as
         :class:`kdrbench.kernels.UserKernel`; positive semidefinite, and not a combination or ``rbf_relative``. With
         ``precomputed``, X is the kernel between samples and the training samples, n_samples x n_training_samples.
-    sigma, gamma, degree, coef0, kernel_params :
-        Of the kernel, as in :class:`kdrbench.estimators.InterpretableKDR`.
+    kernel_params : dict or None
+        Options of the family, as in :class:`kdrbench.estimators.InterpretableKDR`.
     divergence : {"burg", "von_neumann"}
         Which D.
     solver : {"newton", "cyclic"}
@@ -87,8 +71,6 @@ class LowRankKernelLearner(LabelledTransformer):
         Tolerance of the duals' relative change and of the KKT residual.
     max_iter : int
         Most sweeps over all constraints, or Newton steps.
-    compiled : True, False or "auto"
-        Whether cyclic projections are machine code, which needs numba; ``auto``: where that pays.
     random_state : int, RandomState or None
         Draws the pairs.
 
@@ -118,10 +100,6 @@ class LowRankKernelLearner(LabelledTransformer):
     n_components: Count = None
     _: KW_ONLY
     kernel: str | Kernel = "linear"
-    sigma: Bandwidth = None
-    gamma: Positive = None
-    degree: Count = None
-    coef0: Offset = None
     kernel_params: Options = None
     divergence: Annotated[str, OneOf(tuple(sorted(lowrank.DIVERGENCES)))] = "burg"
     solver: Annotated[str, OneOf(tuple(sorted(lowrank.SOLVERS)))] = "newton"
@@ -130,10 +108,12 @@ class LowRankKernelLearner(LabelledTransformer):
     slack: Annotated[float, POSITIVE_OR_INFINITE] = 1.0
     tol: Annotated[float, POSITIVE] = 1e-3
     max_iter: Annotated[int, COUNT] = 2000
-    compiled: Annotated[bool | str, OneOf((True, False, "auto"))] = "auto"
     random_state: Any = None
 
     _way_out: ClassVar[str] = "learn from fewer samples, or take a linear kernel"
+    _takes_matrices: ClassVar[bool] = True
+    # Fourth powers of features, of which curvatures of the dual are made, are finite up to here.
+    _spread: ClassVar[tuple[float, float]] = (LEAST_SPREAD, 1e75)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: lowrank.Constraints | None = None) -> Self:
         """Learn from X (n_samples x n_features) and labels y, or ``constraints`` on the kernel of these samples.
@@ -143,108 +123,80 @@ class LowRankKernelLearner(LabelledTransformer):
         """
         check_parameters(self)
         self.__dict__.pop("classes_", None)
-        features, labels = self._validated(X, y if y is None else present_values(y), constraints)
-        if np.may_share_memory(features, np.asarray(X)):
-            features = features.copy()
-        check_spread(self, features, _MOST_SPREAD)
-        size = Samples(*features.shape)
-        check_footprint(self, self._needed(size), size, self._way_out)
-        self._learn(features, labels, constraints)
+        if constraints is None:
+            features, labels = self._labelled(X, y)
+            if len(self.classes_) < 2:
+                raise InputError(f"labels must name at least 2 classes, got 1 class: {self.classes_}")
+            self._learn(features, labels)
+        elif isinstance(constraints, lowrank.Constraints):
+            features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+            self._adapt(self._factor(self._samples(features, X)), constraints)
+        else:
+            raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
         if self.result_.status is not lowrank.LowRankStatus.CONVERGED:
             message = f"{self.solver} ended as {self.result_.status}: {self.result_.message}"
             warnings.warn(message, ConvergenceWarning, 2)
         return self
 
-    def _learn(
-        self, features: FloatArray, labels: NDArray[np.generic], constraints: lowrank.Constraints | None = None
-    ) -> None:
-        factor, self._rows = first_factor(self, features)
-        if constraints is None:
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
-            constraints = lowrank.constraints_from_labels(factor, labels, count, rng, change=self.change)
+    def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
+        factor = self._factor(features)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        count = min(self.n_constraints, len(features) * (len(features) - 1) // 2)
+        self._adapt(factor, lowrank.constraints_from_labels(factor, labels, count, rng, change=self.change))
+
+    def _factor(self, features: FloatArray) -> FloatArray:
+        """Return a factor G0 of K0, and set what maps samples to its rows: ``_kernel`` and ``_basis``.
+
+        Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
+        """
+        self._kernel: Kernel | None = None
+        self._basis: FloatArray | None = None
+        if self._is_precomputed:
+            if self.kernel_params:
+                raise InputError(f"kernel_params are of a kernel that is computed; leave them out of {PRECOMPUTED!r}")
+            return self._factor_of(features)
+        definition = kernel_definition(self)
+        if definition != {"family": "linear"}:
+            self._kernel, self._training = pairwise_kernel(self, definition, features), features
+            matrix = self._kernel.value(pairing_values(self._kernel.pairing, features))
+            return self._factor_of(0.5 * (matrix + matrix.T))
+        if self.n_components is None:
+            return features
+        # A linear kernel needs no n x n array: G0 is X V, V the first right singular vectors.
+        _, singular, right = np.linalg.svd(features, full_matrices=False)
+        most = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+        check_value("n_components", self.n_components, optional(whole(1, most, f"the kernel's rank {most}")))
+        self._basis = right[: self.n_components].T
+        return np.ascontiguousarray(features @ self._basis)
+
+    def _factor_of(self, matrix: FloatArray) -> FloatArray:
+        factor = lowrank.factor_of(matrix, self.n_components)
+        # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
+        self._basis = factor / np.sum(factor**2, axis=0)
+        return factor
+
+    def _adapt(self, factor: FloatArray, constraints: lowrank.Constraints) -> None:
+        """Set what is learned from a factor of K0 under constraints."""
         self.constraints_ = constraints
-        stopping = lowrank.Stopping(self.tol, self.tol, self.max_iter)
-        options: dict[str, Any] = {name: getattr(self, name) for name in _PASSED_ON}
-        self.result_ = lowrank.learn_kernel(factor, constraints, stopping=stopping, **options)
+        self.result_ = lowrank.learn_kernel(
+            factor,
+            constraints,
+            divergence=self.divergence,
+            solver=self.solver,
+            slack=self.slack,
+            stopping=lowrank.Stopping(self.tol, self.tol, self.max_iter),
+        )
         self.n_iter_, self.factor_map_ = self.result_.sweeps, self.result_.factor_map
 
     def _mapped(self, features: FloatArray) -> FloatArray:
-        return np.asarray(self._rows.of(features) @ self.factor_map_)
+        if self._kernel is not None:
+            features = np.asarray(self._kernel.value(pairing_block(self._kernel.pairing, features, self._training)))
+        return np.asarray((features if self._basis is None else features @ self._basis) @ self.factor_map_)
 
-    def _needed(self, samples: Samples) -> float:
+    def _needed(self, n_samples: int, n_features: int) -> float:
         linear = isinstance(self.kernel, str) and self.kernel == "linear" and not self.kernel_params
-        return 48.0 * samples.n_samples * samples.n_features if linear else 64.0 * samples.n_samples**2
-
-    def _validated(
-        self, X: ArrayLike, y: ArrayLike | None, constraints: lowrank.Constraints | None
-    ) -> tuple[FloatArray, Any]:
-        if constraints is not None:
-            if not isinstance(constraints, lowrank.Constraints):
-                raise InputError(f"constraints must be kdrbench.lowrank.Constraints, got {type(constraints).__name__}")
-            features = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-            warn_of_kernel_matrix(self, features)
-            return features, None
-        features, labels = self._checked(X, y)
-        if len(self.classes_) < 2:
-            raise InputError(f"labels must name at least 2 classes, got {len(self.classes_)} class: {self.classes_}")
-        return features, labels
+        return 48.0 * n_samples * n_features if linear else 64.0 * n_samples**2
 
     @property
     def _n_features_out(self) -> int:
         return int(self.factor_map_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-        return tags
-
-
-class FactorRows(NamedTuple):
-    """What maps samples to the rows of a factor G0 of their kernel: k(x, .) V / sqrt(lambda), or x V of a linear one.
-
-    Without ``kernel`` x itself is mapped: features, or the kernel between samples and those of the factor.
-    """
-
-    basis: FloatArray | None = None
-    kernel: Kernel | None = None
-    samples: FloatArray | None = None
-
-    def of(self, features: FloatArray) -> FloatArray:
-        """Return the rows of these samples."""
-        if self.kernel is not None and self.samples is not None:
-            features = np.asarray(self.kernel.value(pairing_block(self.kernel.pairing, features, self.samples)))
-        return features if self.basis is None else features @ self.basis
-
-
-def first_factor(estimator: Any, features: FloatArray) -> tuple[FloatArray, FactorRows]:
-    """Return a factor G0 of the kernel that an estimator starts from, and what maps new samples to its rows.
-
-    Raises ``InputError`` for a kernel that is not positive semidefinite, or has not the rank ``n_components``.
-    """
-    rank: int | None = estimator.n_components
-    if estimator.kernel == PRECOMPUTED:
-        if given := given_options(estimator):
-            raise InputError(f"{given} is of a kernel that is computed; leave it out where kernel is {PRECOMPUTED!r}")
-        factor = lowrank.factor_of(features, rank)
-        return factor, FactorRows(factor / np.sum(factor**2, axis=0))
-    definition = kernel_definition(estimator)
-    if definition == {"family": "linear"}:
-        # It needs no n x n array.
-        return _linear_factor(features, rank)
-    kernel = pairwise_kernel(estimator, definition, features)
-    matrix = kernel.value(pairing_values(kernel.pairing, features))
-    factor = lowrank.factor_of(0.5 * (matrix + matrix.T), rank)
-    # k(x, .) V / sqrt(lambda) gives the rows of V sqrt(lambda) at the training samples.
-    return factor, FactorRows(factor / np.sum(factor**2, axis=0), kernel, features)
-
-
-def _linear_factor(features: FloatArray, rank: int | None) -> tuple[FloatArray, FactorRows]:
-    """Return X, or X V with V the first right singular vectors."""
-    if rank is None:
-        return features, FactorRows()
-    _, singular, right = np.linalg.svd(features, full_matrices=False)
-    most = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-    check_value("n_components", rank, optional(whole(1, most, f"the kernel's rank {most}")))
-    basis = right[:rank].T
-    return np.ascontiguousarray(features @ basis), FactorRows(basis)

@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kdrbench import metric_learning
-from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, Samples, mapped_back
-from kdrbench.estimators.definitions import Count, Positive
+from kdrbench.estimators.common import LabelledTransformer, mapped_back
+from kdrbench.estimators.definitions import Count
 from kdrbench.kernels.family import FloatArray
-from kdrbench.metric_learning.neighbours import entries_of_block
 from kdrbench.parameters import COUNT, NOT_NEGATIVE
-
-_FLOAT = 8
-# Blocks of rows that a pass holds at once, arrays of n x D, and numbers a sample: lists of neighbours, and pairs.
-_LEARNERS: dict[type, tuple[float, float, float]] = {
-    metric_learning.NCA: (3.0, 8.0, 4.0),
-    metric_learning.LMNN: (6.0, 7.0, 30.0),
-    metric_learning.DNE: (6.0, 4.0, 60.0),
-}
-# Blocks for each base kernel of an alignment, and one more for the target.
-_ALIGNED = 3.8
-
-
-def of_learner(learner: object, samples: Samples) -> float:
-    """Return the bytes of a metric learner of kdrbench; 0 for another's, of which nothing is known."""
-    blocks, arrays, numbers = _LEARNERS.get(type(learner), (0.0, 0.0, 0.0))
-    n_samples, n_features = samples
-    width = n_features if isinstance(learner, metric_learning.NCA) else 1
-    entries = blocks * entries_of_block(n_samples, width) + arrays * n_samples * n_features + numbers * n_samples
-    return _FLOAT * entries
-
-
-def of_alignment(n_kernels: int, samples: Samples) -> float:
-    """Return the bytes of an alignment of kernels."""
-    return _FLOAT * _ALIGNED * (n_kernels + 1) * entries_of_block(samples.n_samples)
 
 
 class _LinearMetricLearner(LabelledTransformer):
     """``transform`` is A'x for each sample; A (n_features x d) is what ``_learned`` returns."""
 
-    _keeps_samples: ClassVar[bool] = False
-
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.components_ = np.ascontiguousarray(self._learned(features, labels).T)
-
-    def _needed(self, samples: Samples) -> float:
-        return of_learner(self._learner(), samples)
-
-    def _mapped(self, features: FloatArray) -> FloatArray:
-        return np.asarray(features @ self.components_.T)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return the shortest samples that are mapped to these."""
         check_is_fitted(self)
         return mapped_back(X, self.components_)
-
-    @abstractmethod
-    def _learner(self) -> metric_learning.Learner:
-        """Return the learner with its options."""
 
     @abstractmethod
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
@@ -87,10 +47,7 @@ class NCA(_LinearMetricLearner):
         Columns d of A; ``None``: as many as there are features. Fewer are found directly, from principal axes.
     max_iter : int
         Iterations of L-BFGS. Stopping early is a part of the method as it is used here: reaching ``max_iter`` is no
-        failure unless ``tol`` is given.
-    tol : float or None
-        ``None``: 1e-5, and nothing is said if it is not met. A number: that tolerance, and a ``ConvergenceWarning``
-        where ``max_iter`` ends the search first.
+        failure.
 
     Attributes
     ----------
@@ -116,15 +73,10 @@ class NCA(_LinearMetricLearner):
     n_components: Count = None
     _: KW_ONLY
     max_iter: Annotated[int, COUNT] = 50
-    tol: Positive = None
-
-    def _learner(self) -> metric_learning.NCA:
-        return metric_learning.NCA(self.max_iter, self.n_components)
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        projection, self.n_iter_ = self._learner().descend(features, labels, self.tol or 1e-5)
-        if self.tol is not None and self.n_iter_ >= self.max_iter:
-            warnings.warn(f"NCA ended at max_iter = {self.max_iter} before tol = {self.tol}", ConvergenceWarning, 4)
+        learner = metric_learning.NCA(self.max_iter, self.n_components)
+        projection, self.n_iter_ = learner.descend(features, labels)
         return projection
 
 
@@ -147,20 +99,15 @@ class LMNN(_LinearMetricLearner):
     regularization : float
         Weight of the squared Frobenius norm of A, >= 0.
     max_iter : int
-        Iterations of L-BFGS (with ``tol``: of each descent). Without ``tol`` stopping early is a part of the method:
-        more steps fit training samples and classify others worse.
-    tol : float or None
-        A number goes to the optimum, with a proved relative gap of at most ``tol``, or a ``ConvergenceWarning``; it
-        needs all components.
+        Iterations of L-BFGS. Stopping early is a part of the method: more steps fit training samples and classify
+        others worse (:func:`kdrbench.metric_learning.lmnn_optimum` proves an optimum).
 
     Attributes
     ----------
     components_ : ndarray of shape (d, n_features)
         A'; distances of transformed samples are the learned ones.
     n_iter_ : int
-        Iterations of L-BFGS, over all descents.
-    relative_gap_ : float
-        How far the objective is from its minimum at most, as a share of it; only with ``tol``.
+        Iterations taken.
     classes_, n_features_in_, feature_names_in_ : the labels seen, and as in scikit-learn.
 
     References
@@ -172,8 +119,8 @@ class LMNN(_LinearMetricLearner):
     >>> from sklearn.datasets import load_iris
     >>> from kdrbench.estimators import LMNN
     >>> X, y = load_iris(return_X_y=True)
-    >>> bool(LMNN(tol=1e-3).fit(X, y).relative_gap_ <= 1e-3)
-    True
+    >>> LMNN().fit_transform(X, y).shape
+    (150, 4)
     """
 
     n_components: Count = None
@@ -182,27 +129,11 @@ class LMNN(_LinearMetricLearner):
     push: Annotated[float, NOT_NEGATIVE] = 1.0
     regularization: Annotated[float, NOT_NEGATIVE] = 0.0
     max_iter: Annotated[int, COUNT] = 20
-    tol: Positive = None
-
-    def _learner(self) -> metric_learning.LMNN:
-        options = (self.push, self.regularization, self.max_iter, self.n_components)
-        return metric_learning.LMNN(self.n_neighbors, *options)
 
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        self.__dict__.pop("relative_gap_", None)
-        learner = self._learner()
-        if self.tol is None:
-            early, self.n_iter_ = learner.descend(features, labels)
-            return early
-        if self.n_components is not None:
-            raise InputError("tol proves an optimum over all maps; leave out n_components, or tol")
-        objective, scale = learner.scaled_objective(features, labels)
-        optimum = metric_learning.lmnn_optimum(objective, self.tol, self.max_iter)
-        self.relative_gap_, self.n_iter_ = optimum.relative_gap, optimum.iterations
-        if self.relative_gap_ > self.tol:
-            message = f"LMNN ended with a proved gap of {self.relative_gap_:.2g}, not tol = {self.tol}; raise max_iter"
-            warnings.warn(message, ConvergenceWarning, 4)
-        return np.asarray(scale * optimum.projection)
+        options = (self.push, self.regularization, self.max_iter, self.n_components)
+        projection, self.n_iter_ = metric_learning.LMNN(self.n_neighbors, *options).descend(features, labels)
+        return projection
 
 
 @dataclass(repr=False, eq=False)
@@ -242,8 +173,5 @@ class DNE(_LinearMetricLearner):
     _: KW_ONLY
     n_neighbors: Annotated[int, COUNT] = 3
 
-    def _learner(self) -> metric_learning.DNE:
-        return metric_learning.DNE(self.n_neighbors, self.n_components)
-
     def _learned(self, features: FloatArray, labels: NDArray[np.generic]) -> FloatArray:
-        return metric_learning.learn_map(self._learner(), features, labels)
+        return metric_learning.learn_map(metric_learning.DNE(self.n_neighbors, self.n_components), features, labels)

@@ -52,16 +52,11 @@ class Atlas:
 
     optima: tuple[Optimum, ...]
     reached: NDArray[np.intp] = field(repr=False)
-    angle_deg: float
 
     @property
     def shares(self) -> FloatArray:
         """The share of all starts that reach each optimum."""
         return np.array([one.n_reached for one in self.optima]) / len(self.reached)
-
-    def place_of(self, projection: FloatArray) -> int:
-        """Return the place of the optimum within ``angle_deg`` of a projection (d x q), or -1."""
-        return place_of(projection, [one.projection for one in self.optima], self.angle_deg)
 
 
 def atlas(
@@ -95,29 +90,22 @@ def atlas(
     subject = seeded(estimator, seed)
     model = fitted(subject, X, y)
     shared = with_shared_bandwidth(subject, model).set_params(n_components=len(model.components_))
-    starts = (_random_rows(model.components_.shape, (seed, number)) for number in range(n_starts))
-    ends = list(in_order((delayed(_end)(shared, X, y, start) for start in starts), n_jobs))
-    return _charted(ends, angle_deg)
-
-
-def _random_rows(shape: tuple[int, int], key: tuple[int, int]) -> FloatArray:
-    return orthonormalised(np.random.default_rng(key).standard_normal(shape[::-1])).T
-
-
-def _end(estimator: Any, X: Any, y: Any, start: FloatArray) -> tuple[FloatArray, float, Certificate]:
-    model = fitted(clone(estimator).set_params(start=start), X, y)
-    return model.components_.T, float(model.objective_), model.certificate_
-
-
-def _charted(ends: list[tuple[FloatArray, float, Certificate]], angle_deg: float) -> Atlas:
+    shape = model.components_.T.shape
+    draws = (np.random.default_rng((seed, number)).standard_normal(shape) for number in range(n_starts))
+    calls = (delayed(_end)(shared, X, y, orthonormalised(draw).T) for draw in draws)
+    ends: list[tuple[FloatArray, float, Certificate]] = list(in_order(calls, n_jobs))
     certified = [
         is_stationary(certificate.stationarity) and bool(certificate.curvature >= _CURVATURE)
         for *_, certificate in ends
     ]
     first, reached = distinct_optima([end[0] for end in ends], [end[1] for end in ends], certified, angle_deg)
     counts = np.bincount(reached[reached >= 0], minlength=len(first))
-    optima = tuple(Optimum(*ends[number], int(count)) for number, count in zip(first, counts, strict=True))
-    return Atlas(optima, reached, angle_deg)
+    return Atlas(tuple(Optimum(*ends[one], int(count)) for one, count in zip(first, counts, strict=True)), reached)
+
+
+def _end(estimator: Any, X: Any, y: Any, start: FloatArray) -> tuple[FloatArray, float, Certificate]:
+    model = fitted(clone(estimator).set_params(start=start), X, y)
+    return model.components_.T, float(model.objective_), model.certificate_
 
 
 def distinct_optima(

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import polar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
 from kdrbench.extras import needed_for
 from kdrbench.inference.refits import (
-    SCHEMES,
-    Encoded,
     check_samples,
-    dense,
-    encoded,
-    feature_names,
-    fitted,
-    in_order,
-    is_numeric,
-    names_out,
-    nearest_orthonormal,
     principal_angles_deg,
-    projection_of,
-    resampled,
     seed_of,
     seeded,
-    split,
+)
+from kdrbench.inference.resampling import (
+    SCHEMES,
+    Encoded,
+    encoded,
+    feature_names,
+    is_numeric,
+    projection_of,
+    refitted_projections,
     turned_to,
 )
 from kdrbench.kernels.family import FloatArray
@@ -104,41 +99,32 @@ def bootstrap_angles(
 ) -> BootstrapAngles:
     """Return how far the projection of a linear ``estimator`` turns, and how its loadings vary, under resampling.
 
-    Each resample is fitted from the beginning. Intervals hold the central share ``confidence`` of the resamples. Angles
-    are not negative, so their intervals describe variation and never hold 0. For a direction whose estimate is normal,
-    its angle with the direction of all samples varies as the latter's angle with the truth.
+    Each resample is fitted from the beginning, and classes keep their numbers of samples in it.
 
     Parameters
     ----------
     estimator : estimator
-        Anything whose ``transform`` is linear in the features. The matrix is what ``transform`` makes of the axes. Of a
-        pipeline, or what a search has chosen, it belongs to the features as the first steps leave them which take
-        columns one by one: scaled, or as indicators, so that units do not matter. Of others it belongs to the features
-        as given.
+        Anything whose ``transform`` is linear in the features. Its matrix is what ``transform`` makes of the axes. Of a
+        pipeline, or what a search has chosen, it belongs to the features as they leave the first steps that take
+        columns one by one: scaled, or as indicators, so that units do not matter.
     X, y :
-        Features n x d, of any types that such a pipeline takes, and labels or targets. Classes keep their numbers of
-        samples in each resample.
-    n_resamples : int
-        Number of resamples, at least 20.
-    confidence : float
-        Share of the resamples within an interval.
+        Features n x d, of any types that such a pipeline takes, and labels or targets.
+    n_resamples, confidence : int, float
+        Number of resamples, at least 20, and the central share of them that intervals hold.
     scheme : {"bootstrap", "half"}
         ``bootstrap``: n samples with replacement. ``half``: n // 2 of them without, which suits learners that look at
-        near neighbours, for a repeated sample is its own neighbour. Angles of halves are about as large as those of
-        a bootstrap (Politis and Romano: n / 2 of n samples vary as n with replacement).
-    random_state : int, RandomState, Generator or None
-        Draws the resamples and the seed of the fits. The result does not depend on ``n_jobs``.
-    n_jobs : int or None
-        Processes that fit side by side; ``None`` is 1, -1 all cores.
+        near neighbours, for a repeated sample is its own neighbour. Angles vary about as much (Politis and Romano).
+    random_state, n_jobs :
+        As in :func:`.permutation_test`; the result does not depend on ``n_jobs``.
 
     Raises ``InputError`` for values that are not allowed, a projection that is not linear, spans all features, or has
     another number of components in some resample.
 
     References
     ----------
-    Efron, Tibshirani, "An introduction to the bootstrap", 1993.
-    Politis, Romano, "Large sample confidence regions based on subsamples", Ann. Statist. 22, 1994.
-    Meinshausen, Buehlmann, "Stability selection", J. R. Statist. Soc. B 72, 2010 (halves, and which features stay).
+    Efron, Tibshirani, "An introduction to the bootstrap", 1993. Politis, Romano, "Large sample confidence regions based
+    on subsamples", Ann. Statist. 22, 1994. Meinshausen, Buehlmann, "Stability selection", J. R. Statist. Soc. B 72,
+    2010.
     """
     check_value("n_resamples", n_resamples, whole(20))
     check_value("confidence", confidence, FRACTION)
@@ -148,44 +134,24 @@ def bootstrap_angles(
     seed, known = seed_of(random_state), np.asarray(y)
     subject = seeded(estimator, seed)
     parts = encoded(clone(subject).fit(samples, known), samples)
-    reference = _span_of(parts.model, parts.features)
-    resamples = (resampled(len(known), known, scheme, (seed, number)) for number in range(n_resamples))
-    calls = (delayed(_learned)(subject, samples, known, rows, parts) for rows in resamples)
-    drawn = list(in_order(calls, n_jobs))
+    reference = _directions(projection_of(parts.model, parts.features), estimator)
+    keys = ((seed, number) for number in range(n_resamples))
+    refits = refitted_projections(subject, samples, known, parts, scheme=scheme, keys=keys, n_jobs=n_jobs)
+    drawn = [_directions(columns, estimator) for columns in refits]
     if any(columns.shape != reference.shape for columns in drawn):
         raise InputError("resamples have learned different numbers of components; set n_components of the estimator")
     turned = np.array([turned_to(columns, reference) for columns in drawn])
     return _summary(reference, turned, confidence, seed, (parts, feature_names(X)))
 
 
-def _learned(
-    estimator: Any, samples: Any, known: NDArray[Any], rows: NDArray[np.intp], reference: Encoded
-) -> FloatArray:
-    """Return the span that a resample has learned, for the encoded features of all samples.
-
-    A category that the resample has not drawn is no feature there, and has the loading 0.
-    """
-    before, after = split(fitted(estimator, _safe_indexing(samples, rows), known[rows]), reference.n_steps)
-    if before is None:
-        return _span_of(after, reference.features)
-    columns = _span_of(after, np.asarray(dense(before.transform(samples)), dtype=np.float64))
-    if len(columns) == len(reference.names):
-        return columns
-    places = {name: place for place, name in enumerate(names_out(before, feature_names(samples), len(columns)))}
-    return np.array([columns[places[name]] if name in places else 0.0 * columns[0] for name in reference.names])
-
-
-def _span_of(model: Any, features: FloatArray) -> FloatArray:
-    with warnings.catch_warnings():
-        # Axes are no frame, whatever the model has been fitted to.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        projection = projection_of(model, features)
+def _directions(projection: FloatArray, estimator: Any) -> FloatArray:
+    """Return the nearest orthonormal columns; ``InputError`` where they span everything."""
     if np.linalg.matrix_rank(projection) == len(projection):
         raise InputError(
-            f"{type(model).__name__} has learned a projection that spans all {len(projection)} features, so it has no "
-            "direction to turn; set n_components of the estimator to fewer"
+            f"{type(estimator).__name__} has learned a projection that spans all {len(projection)} features, so it has "
+            "no direction to turn; set n_components of the estimator to fewer"
         )
-    return nearest_orthonormal(projection)
+    return np.asarray(polar(projection)[0])
 
 
 def _summary(

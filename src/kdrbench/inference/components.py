@@ -1,4 +1,4 @@
-"""How many components are real: a sequence of permutation tests, with the eigengap beside it."""
+"""How many components are real: a sequence of permutation tests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
-from kdrbench.evaluation import build_problem
 from kdrbench.inference.permutation import (
     PermutationTest,
     check_limits,
@@ -23,20 +23,14 @@ from kdrbench.inference.permutation import (
 )
 from kdrbench.inference.refits import (
     check_samples,
-    encoded,
     in_order,
-    is_numeric,
-    projection_of,
     seed_of,
     seeded,
-    with_components,
 )
-from kdrbench.inference.statistics import gamma_of, rms_distance, statistic_of
-from kdrbench.kernels import Gaussian
+from kdrbench.inference.resampling import encoded, is_numeric, projection_of
+from kdrbench.inference.statistics import statistic_of
 from kdrbench.kernels.family import FloatArray
 from kdrbench.parameters import FRACTION, check_value, optional, whole
-from kdrbench.problems import TraceObjective
-from kdrbench.solvers import eigengap_components
 
 # Directions whose variance is a smaller share of the largest are constant.
 _RANK = 1e-10
@@ -44,11 +38,12 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TestedComponents:
-    """The number of components that are significant, the test of each next one, and what the eigengap says.
+    """The number of components that are significant, and the test of each next one.
 
-    ``tests[q]`` tests whether there are more than q components; all but the last one reject at ``alpha``, and that one
-    as well where ``n_components`` is the most that were tested. ``eigengap`` is the q of the largest gap in the
-    spectrum of Phi_0 (ISM+, Eq. 50), of a Gaussian kernel whose bandwidth is the root mean square distance.
+    ``tests[q]`` tests whether there are more than q components; all but the last one reject at alpha, and that one as
+    well where ``n_components`` is the most that were tested. Beyond q = 0 the null hypothesis is that the rest of x is
+    independent of (W'x, y); as W is an estimate, the level is approximate. The chance of too many components is about
+    alpha or less, since the first wrong step must reject.
     """
 
     # Not a test, whatever its name begins with.
@@ -56,13 +51,6 @@ class TestedComponents:
 
     n_components: int
     tests: tuple[PermutationTest, ...]
-    alpha: float
-    eigengap: int
-
-    @property
-    def p_values(self) -> FloatArray:
-        """The p-values of the tests in their order."""
-        return np.array([test.p_value for test in self.tests])
 
 
 def choose_n_components(
@@ -80,25 +68,22 @@ def choose_n_components(
 ) -> TestedComponents:
     """Return how many components of a linear ``estimator`` a sequence of permutation tests finds.
 
-    For q = 0, 1, ... until the first p-value above alpha: are there more than q components? With the q components W of
-    a fit, samples that have unit covariance are split into W'x and the rest. Rests are permuted among samples, while
-    W'x and y stay as they are. The estimator with q + 1 components is fitted to data and permutations; they have the
-    same statistic (:func:`.permutation_test`). For q = 0 that is the permutation of labels, which is exact. Beyond, the
-    null hypothesis is that the rest is independent of (W'x, y); as W is an estimate, the level is approximate. The
-    chance of too many components is about alpha or less, since the first wrong step must reject (Cook and Yin).
+    For q = 0, 1, ... until the first p-value above ``alpha``: are there more than q components? With the q components W
+    of a fit, samples that have unit covariance are split into W'x and the rest. Rests are permuted among samples, while
+    W'x and y stay as they are. The estimator with q + 1 components is fitted to data and permutations. For q = 0 that
+    is the permutation of labels, which is exact.
 
     Parameters
     ----------
     estimator : estimator
         Anything linear with a parameter ``n_components``, or a pipeline whose last step has it.
     X, y :
-        Features n x d, and labels or targets. Of a frame that holds more than numbers, features are what the first
-        steps of the pipeline make of it which take columns one by one; these steps are fitted once.
+        Features n x d, and labels or targets. Of a mixed frame the first steps of the pipeline, which take columns one
+        by one, make the features; they are fitted once.
     max_components : int or None
-        The most components that are tested, less than d; ``None`` is d - 1. Some methods allow fewer: linear
-        discriminant analysis has at most (number of classes) - 1.
+        The most components that are tested, less than d; ``None`` is d - 1. LDA has at most (number of classes) - 1.
     alpha : float
-        Level of each test, which needs 1 / (n_permutations + 1) <= alpha.
+        Level of each test, at least 1 / (n_permutations + 1).
     n_permutations, statistic, max_exceedances, random_state, n_jobs :
         As in :func:`.permutation_test`.
 
@@ -108,26 +93,16 @@ def choose_n_components(
     References
     ----------
     Cook, Yin, "Dimension reduction and visualization in discriminant analysis", Aust. N. Z. J. Stat. 43, 2001.
-    Wu et al., "Spectral non-convex optimization for dimension reduction with HSIC" (ISM+), Eq. 50.
     """
-    check_limits(n_permutations, max_exceedances)
-    check_value("alpha", alpha, FRACTION)
-    if 1.0 / (n_permutations + 1) > alpha:
-        raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
+    _check_limits(alpha, n_permutations, max_exceedances)
     seed, known = seed_of(random_state), np.asarray(y)
-    subject = seeded(estimator, seed)
-    if not is_numeric(X):
-        check_samples(X, y)
-        parts = encoded(clone(subject).fit(X, known), X)
-        X, subject = parts.features, clone(parts.model)
-    features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
-    check_samples(features, y)
-    most = whole(1, features.shape[1] - 1, "n_features - 1")
-    check_value("max_components", max_components, optional(most))
-    tests = []
-    kept: FloatArray = np.zeros((features.shape[1], 0))
-    for n_components in range(1, (max_components or features.shape[1] - 1) + 1):
-        larger = with_components(subject, n_components)
+    subject, features = _numeric(seeded(estimator, seed), X, known)
+    n_features = features.shape[1]
+    check_value("max_components", max_components, optional(whole(1, n_features - 1, "n_features - 1")))
+    tests: list[PermutationTest] = []
+    kept: FloatArray = np.zeros((n_features, 0))
+    for n_components in range(1, (max_components or n_features - 1) + 1):
+        larger = _with_components(subject, n_components)
         model = clone(larger).fit(features, known)
         measure = statistic_of(statistic, model)
         rests = _permuted_rests(features, kept, n_permutations, (seed, n_components))
@@ -137,8 +112,32 @@ def choose_n_components(
         if tests[-1].p_value > alpha:
             break
         kept = projection_of(model, features)
-    found = len(tests) - (tests[-1].p_value > alpha)
-    return TestedComponents(int(found), tuple(tests), alpha, _eigengap(features, known))
+    return TestedComponents(sum(test.p_value <= alpha for test in tests), tuple(tests))
+
+
+def _check_limits(alpha: float, n_permutations: int, max_exceedances: int | None) -> None:
+    check_limits(n_permutations, max_exceedances)
+    check_value("alpha", alpha, FRACTION)
+    if 1.0 / (n_permutations + 1) > alpha:
+        raise InputError(f"alpha = {alpha} needs n_permutations of at least {int(np.ceil(1 / alpha)) - 1}")
+
+
+def _numeric(estimator: Any, X: Any, known: NDArray[Any]) -> tuple[Any, FloatArray]:
+    """Return the estimator and features as numbers: of a mixed frame the last steps, and what the first make of it."""
+    check_samples(X, known)
+    if not is_numeric(X):
+        parts = encoded(clone(estimator).fit(X, known), X)
+        X, estimator = parts.features, clone(parts.model)
+    features = check_array(X, dtype=np.float64, ensure_min_samples=4, ensure_min_features=2, input_name="X")
+    return estimator, features
+
+
+def _with_components(estimator: Any, n_components: int) -> Any:
+    """Return a clone that learns ``n_components``, of the last step of a pipeline; ``InputError`` if it cannot."""
+    name = f"{estimator.steps[-1][0]}__n_components" if isinstance(estimator, Pipeline) else "n_components"
+    if name not in estimator.get_params():
+        raise InputError(f"{type(estimator).__name__} has no parameter {name!r}, so its components cannot be chosen")
+    return clone(estimator).set_params(**{name: n_components})
 
 
 def _permuted_rests(
@@ -160,8 +159,3 @@ def _permuted_rests(
     for number in range(n_permutations):
         order: NDArray[np.intp] = permuted_places(len(features), (*key, number))
         yield mean + (seen + rests[order]) @ back
-
-
-def _eigengap(features: FloatArray, known: NDArray[Any]) -> int:
-    kernel = Gaussian(rms_distance(features))
-    return eigengap_components(build_problem(TraceObjective(features, kernel, gamma_of(known))).initial_surrogate())

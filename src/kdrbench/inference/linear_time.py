@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import type_of_target
 
 from kdrbench.inference.permutation import (
     PermutationTest,
@@ -18,10 +15,10 @@ from kdrbench.inference.permutation import (
     permuted_places,
     sequential_test,
 )
-from kdrbench.inference.refits import check_samples, embedded, seed_of, seeded
+from kdrbench.inference.refits import check_samples, classes_of, embedded, seed_of, seeded
 from kdrbench.inference.statistics import gamma_of, in_unit, rms_distance
 from kdrbench.kernels.family import FloatArray
-from kdrbench.parameters import COUNT, FRACTION, check_value
+from kdrbench.parameters import COUNT, check_value
 
 
 def linear_time_hsic(
@@ -60,8 +57,12 @@ def linear_time_hsic(
     fourier = _fourier_features(features, n_frequencies, np.random.default_rng((seed, n_permutations)))
     gamma = gamma_of(y)
     target = gamma.factor * np.sqrt(gamma.weights)
-    draws = _permuted_values(fourier, target, seed, n_permutations)
-    return sequential_test(_value(fourier, target), draws, n_permutations, max_exceedances)
+
+    def value(rows: FloatArray) -> float:
+        return float(np.sum((fourier.T @ rows) ** 2)) / len(rows) ** 2
+
+    orders = (permuted_places(len(target), (seed, number)) for number in range(n_permutations))
+    return sequential_test(value(target), (value(target[order]) for order in orders), n_permutations, max_exceedances)
 
 
 def _fourier_features(features: FloatArray, n_frequencies: int, rng: np.random.Generator) -> FloatArray:
@@ -75,48 +76,30 @@ def _fourier_features(features: FloatArray, n_frequencies: int, rng: np.random.G
     return fourier
 
 
-def _value(fourier: FloatArray, target: FloatArray) -> float:
-    return float(np.sum((fourier.T @ target) ** 2)) / len(target) ** 2
-
-
-def _permuted_values(fourier: FloatArray, target: FloatArray, seed: int, n_permutations: int) -> Iterator[float]:
-    for number in range(n_permutations):
-        yield _value(fourier, target[permuted_places(len(target), (seed, number))])
-
-
 def held_out_test(
     estimator: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
-    test_size: float = 0.5,
-    n_frequencies: int = 100,
     n_permutations: int = 999,
     max_exceedances: int | None = 20,
     random_state: Any = None,
 ) -> PermutationTest:
-    """Test a projection by one fit: learned from a part of the samples, tested on the others in linear time.
+    """Test a projection by one fit: learned from half of the samples, tested on the others in linear time.
 
-    The estimator is fitted to a share 1 - ``test_size`` of the samples, split by classes. The others are projected, and
+    The estimator is fitted to half of the samples, split by classes. The others are projected, and
     :func:`linear_time_hsic` tests whether their projection depends on their labels. The null hypothesis is that samples
     are independent and y says nothing about X. One fit is enough, whatever the estimator; but fewer samples are learned
     from, so that weak dependence is found more often by :func:`.permutation_test`.
 
     Raises as these two functions do.
     """
-    check_value("test_size", test_size, FRACTION)
     check_samples(X, y)
     seed, known = seed_of(random_state), np.asarray(y)
-    classes = known if known.ndim == 1 and not type_of_target(known).startswith("continuous") else None
     learned_from, others, labels, hidden = train_test_split(
-        X, known, test_size=test_size, stratify=classes, random_state=seed
+        X, known, test_size=0.5, stratify=classes_of(known), random_state=seed
     )
-    model = clone(seeded(estimator, seed)).fit(learned_from, labels)
+    projected = embedded(seeded(estimator, seed).fit(learned_from, labels), others)
     return linear_time_hsic(
-        embedded(model, others),
-        hidden,
-        n_frequencies=n_frequencies,
-        n_permutations=n_permutations,
-        max_exceedances=max_exceedances,
-        random_state=seed,
+        projected, hidden, n_permutations=n_permutations, max_exceedances=max_exceedances, random_state=seed
     )

@@ -27,7 +27,7 @@ class PermutationTest:
     """A p-value, the ``statistic`` of the data, and ``null``, its values on permutations, in the order drawn.
 
     ``exceedances`` of them are at least the statistic. ``n_permutations`` were allowed; fewer were drawn where the test
-    ``stopped_early``, since it was hopeless.
+    stopped early, since it was hopeless.
     """
 
     p_value: float
@@ -35,11 +35,6 @@ class PermutationTest:
     null: FloatArray = field(repr=False)
     exceedances: int
     n_permutations: int
-
-    @property
-    def stopped_early(self) -> bool:
-        """Whether fewer permutations were drawn than allowed."""
-        return len(self.null) < self.n_permutations
 
 
 def permutation_test(
@@ -72,10 +67,8 @@ def permutation_test(
         Anything with ``fit(X, y)`` and ``transform`` (or ``embedding_``), such as ``InterpretableKDR``,
         ``LinearDiscriminantAnalysis``, ``NeighborhoodComponentsAnalysis``, or a pipeline. It is cloned, and each
         ``random_state`` of ``None`` gets one seed for all fits.
-    X : array or DataFrame of n_samples rows
-        What ``fit`` takes.
-    y : array of shape (n_samples,) or (n_samples, n_columns)
-        Labels or targets; rows of several columns are permuted together.
+    X, y : array or DataFrame of n_samples rows, array of shape (n_samples,) or (n_samples, n_columns)
+        What ``fit`` takes, and labels or targets; rows of several columns are permuted together.
     n_permutations : int
         B, the most permutations. The smallest p-value is 1 / (B + 1).
     statistic : {"auto", "objective", "hsic", "accuracy"} or callable

@@ -36,7 +36,7 @@ Definition = Mapping[str, Any]
 # The median distance, exact or estimated where that is said, or that expected of projected samples; or a share of it.
 _MEDIAN = re.compile(r"(?:(\d*\.?\d+) )?(?:(?:(exact|estimated) )?median|(projected))")
 # Examples of what it matches.
-_MEDIANS = ("median", "exact median", "estimated median", "0.1 median", "projected", "0.5 projected")
+_MEDIANS = ["median", "exact median", "estimated median", "0.1 median", "projected", "0.5 projected"]
 # Up to this number of samples, the median is exact even where it need not be.
 EXACT_SAMPLES = 5000
 
@@ -74,14 +74,9 @@ def _gaussian(options: Definition, samples: Samples) -> Kernel:
         if fraction[3]:
             share *= projected_share(samples.features, samples.n_components)
         return _median_gaussian(share, fraction[2], samples)
-    check_sigma(sigma)
+    if isinstance(sigma, str):
+        raise InputError(f"{unknown_name('sigma', sigma, _MEDIANS)} A number > 0 is allowed, too")
     return Gaussian(_number("sigma", sigma, "a rule such as '0.1 median'"))
-
-
-def check_sigma(sigma: object, *others: str) -> None:
-    """Raise ``InputError`` for a word that is no rule for a median bandwidth, nor one of the ``others``."""
-    if isinstance(sigma, str) and not _MEDIAN.fullmatch(sigma) and sigma not in others:
-        raise InputError(f"{unknown_name('sigma', sigma, [*_MEDIANS, *others])} A number > 0 is allowed, too")
 
 
 def _median_gaussian(share: float, named: str | None, samples: Samples) -> Gaussian:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import svd
 from sklearn.covariance import ledoit_wolf_shrinkage
-from sklearn.utils.validation import validate_data
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import LabelledTransformer, Samples
-from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, check_classes_alone, check_labels, is_continuous
+from kdrbench.estimators.common import LabelledTransformer
+from kdrbench.estimators.targets import AUTO, CLASSES, TARGETS, check_labels, is_continuous
 from kdrbench.kernels.family import FloatArray
 from kdrbench.metric_learning.learner import centred_features
 from kdrbench.metric_learning.neighbours import IntArray
@@ -25,11 +24,6 @@ Components = Annotated[int | None, optional(COUNT)]
 _CONSTANT = 8.0
 Target = Annotated[str, TARGETS]
 Shrinkage = Annotated[Any, Either((OneOf(("auto",)), Interval(0.0, 1.0)), or_none=True)]
-
-
-def of_kernel_matrix(samples: Samples) -> float:
-    """Return the bytes of a kernel matrix that is factored in place: itself, and as much again while it is made."""
-    return 18.0 * samples.n_samples**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +85,28 @@ class Reducer(LabelledTransformer):
     All have ``classes_`` (unless y was continuous), ``n_features_in_`` and ``feature_names_in_`` as in scikit-learn.
     """
 
-    # Whether y may be continuous.
     _continuous: ClassVar[bool] = True
+    # Squares of smaller differences lose their digits.
+    _spread: ClassVar[tuple[float, float]] = (1e-137, np.inf)
+    # Bytes for each pair of samples: a kernel matrix that is factored in place, and as much again while it is made.
+    _bytes_of_pairs: ClassVar[float] = 0.0
     n_components: int | None
 
-    def _checked(self, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, NDArray[np.generic]]:
-        features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        if not self._continuous:
-            check_classes_alone(target, type(self).__name__)
-        return features, target
-
-    def _needed(self, samples: Samples) -> float:
-        # The centred samples, their singular vectors and those scaled, and some covariances.
-        n_samples, n_features = samples
-        return 8.0 * (4 * n_samples * n_features + 4 * n_features * min(samples))
+    def _needed(self, n_samples: int, n_features: int) -> float:
+        return super()._needed(n_samples, n_features) + self._bytes_of_pairs * n_samples**2
 
     def _learn(self, features: FloatArray, labels: NDArray[np.generic]) -> None:
         self.__dict__.pop("classes_", None)
         response = response_of(labels, getattr(self, "target", AUTO if self._continuous else CLASSES))
         if response.classes is not None:
             self.classes_ = response.classes
-        count = n_components_of(self.n_components, features.shape[1], response)
+        n_features = features.shape[1]
+        check_value("n_components", self.n_components, optional(whole(1, n_features, f"the {n_features} features")))
+        count = self.n_components or min(max(1, response.n_classes - 1), n_features)
         centred = centred_features(features, squared=True)
-        check_spread(features, centred)
+        # Rounding leaves this much of the differences of equal rows.
+        if np.abs(centred).max() <= 1e-14 * np.abs(features).max():
+            raise InputError(f"all {len(features)} samples coincide; no component can separate them")
         self._reduce(features, centred, response, count)
 
     @abstractmethod
@@ -124,26 +117,17 @@ class Reducer(LabelledTransformer):
 class LinearReducer(Reducer):
     """A reducer with ``transform(X) = X @ components_.T``; a feature that does not vary has the weight 0."""
 
-    _keeps_samples: ClassVar[bool] = False
-
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         varies = np.ptp(features, axis=0) > _CONSTANT * np.finfo(float).eps * np.abs(features).max(axis=0)
         rows = self._rows(centred if varies.all() else np.ascontiguousarray(centred[:, varies]), response, n_components)
         self.components_ = np.zeros((len(rows), len(varies)))
-        self.components_[:, varies] = _oriented(rows)
+        # The method determines no signs: the largest entry of a row is positive.
+        largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+        self.components_[:, varies] = rows * np.where(largest < 0.0, -1.0, 1.0)[:, None]
 
     @abstractmethod
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         """Return at most ``n_components`` rows of the map, q x d, of the features that vary."""
-
-    def _mapped(self, features: FloatArray) -> FloatArray:
-        return np.asarray(features @ self.components_.T)
-
-
-def _oriented(rows: FloatArray) -> FloatArray:
-    """Return the rows with the sign that makes the largest entry of each positive: the method determines none."""
-    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
-    return np.ascontiguousarray(rows * np.where(largest < 0.0, -1.0, 1.0)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,22 +178,3 @@ def shrinkage_of(shrinkage: str | float | None, centred: FloatArray, *, forced: 
     if shrinkage == "auto" or (shrinkage is None and forced):
         return float(ledoit_wolf_shrinkage(centred, assume_centered=True))
     return 0.0 if shrinkage is None else float(shrinkage)
-
-
-def check_spread(features: FloatArray, centred: FloatArray) -> None:
-    """Raise ``InputError`` where all samples coincide, or differ by so little that squares lose their digits."""
-    largest = float(np.abs(centred).max())
-    # Rounding leaves this much of the differences of equal rows.
-    if largest <= 1e-14 * np.abs(features).max():
-        raise InputError(f"all {len(features)} samples coincide; no component can separate them")
-    limits = np.finfo(float)
-    if largest**2 < limits.tiny / limits.eps**2:
-        raise InputError(f"features differ by {largest:.3g} at most, whose squares underflow; give larger units")
-
-
-def n_components_of(asked: int | None, n_features: int, response: Response) -> int:
-    """Return the number of components; ``None``: one less than the number of classes, or 1, at most n_features."""
-    if asked is None:
-        return min(max(1, response.n_classes - 1), n_features)
-    check_value("n_components", asked, whole(1, n_features, f"the {n_features} features"))
-    return int(asked)

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, null_space
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import Samples
 from kdrbench.estimators.definitions import Options, kernel_definition, pairwise_kernel
 from kdrbench.kernels import Kernel
 from kdrbench.kernels.family import FloatArray, Pairing, pairing_block
@@ -24,7 +23,6 @@ from kdrbench.reduction.common import (
     Shrinkage,
     in_their_span,
     numerical_rank,
-    of_kernel_matrix,
     shrinkage_of,
 )
 
@@ -77,9 +75,7 @@ class KernelDiscriminantAnalysis(Reducer):
     regularization: Annotated[float, POSITIVE] = 1e-3
 
     _continuous = False
-
-    def _needed(self, samples: Samples) -> float:
-        return super()._needed(samples) + of_kernel_matrix(samples)
+    _bytes_of_pairs = 18.0
 
     def _reduce(self, features: FloatArray, centred: FloatArray, response: Response, n_components: int) -> None:
         n_samples = len(features)

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, null_space, svd
 
 from kdrbench.errors import InputError
-from kdrbench.estimators.common import Samples
 from kdrbench.kernels import Gaussian, median_distance
 from kdrbench.kernels.bounded_factor import bounded_factor
 from kdrbench.kernels.family import FloatArray
@@ -23,7 +22,6 @@ from kdrbench.reduction.common import (
     Target,
     in_their_span,
     numerical_rank,
-    of_kernel_matrix,
 )
 
 # Kernels on continuous targets are factored up to this share of their trace.
@@ -72,8 +70,7 @@ class GradientKDR(LinearReducer):
     regularization: Annotated[float, POSITIVE] = 1e-5
     target: Target = "auto"
 
-    def _needed(self, samples: Samples) -> float:
-        return super()._needed(samples) + of_kernel_matrix(samples)
+    _bytes_of_pairs = 18.0
 
     def _rows(self, centred: FloatArray, response: Response, n_components: int) -> FloatArray:
         n_samples = len(centred)

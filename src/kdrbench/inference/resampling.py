@@ -1,0 +1,182 @@
+"""Projections that one estimator learns from many resamples, for the features as the first steps encode them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from joblib import delayed
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_array, resample
+
+from kdrbench.errors import InputError
+from kdrbench.estimators.common import linear_map
+from kdrbench.inference.refits import classes_of, fitted, in_order
+from kdrbench.kernels.family import FloatArray
+from kdrbench.parameters import OneOf
+
+# n samples with replacement, or n // 2 of them without.
+SCHEMES = OneOf(("bootstrap", "half"))
+# Entries of a table of which columns are permuted to see what is made of them, and its rows at least.
+_PROBED_ENTRIES, _LEAST_PROBED = 2**21, 256
+
+
+def projection_of(model: Any, features: FloatArray) -> FloatArray:
+    """Return A (d x q) of a fitted estimator whose ``transform`` is x -> A'x + b, as :func:`.linear_map` finds it.
+
+    Raises ``InputError`` where ``transform`` is missing or not linear on the features, or A is 0.
+    """
+    if not hasattr(model, "transform"):
+        raise InputError(f"{type(model).__name__} has no transform; intervals of angles need a linear projection")
+    with _columns_of_any_name():
+        axes = linear_map(model, features)
+    if axes is None:
+        raise InputError(f"{type(model).__name__} is not a linear projection of the features, so it has no angles")
+    if not axes.any():
+        raise InputError(f"{type(model).__name__} has learned a projection that is 0")
+    return axes
+
+
+@contextmanager
+def _columns_of_any_name() -> Iterator[None]:
+    """Let arrays be transformed by what was fitted to a frame, and frames by what was fitted to arrays."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """What the first ``n_steps`` steps of a fitted pipeline make of samples by columns: scaled, or as indicators.
+
+    ``features`` are n x m. ``names`` are those of its columns, ``sources`` the places of the columns of X of which they
+    are made (-1: of none that varies), and ``model`` are the other steps.
+    """
+
+    n_steps: int
+    features: FloatArray
+    names: tuple[str, ...]
+    sources: NDArray[np.intp]
+    model: Any
+
+
+def encoded(fitted: Any, X: Any) -> Encoded:
+    """Return what the leading steps of a fitted pipeline make of X, as far as each takes columns one by one.
+
+    Of a search it is what the search has chosen. Of other estimators, ``features`` are X.
+
+    Raises ``ValueError`` where these are no finite numbers.
+    """
+    model = getattr(fitted, "best_estimator_", fitted)
+    values, n_steps, names = X, 0, feature_names(X)
+    sources = np.arange(len(names))
+    with _columns_of_any_name():
+        for step in model[:-1].named_steps.values() if isinstance(model, Pipeline) and len(model) > 1 else ():
+            if step is not None and step != "passthrough":
+                if (columns := _sources(step, values)) is None:
+                    break
+                sources = np.where(columns >= 0, sources[columns], -1)
+                names, values = _names_out(step, names, len(sources)), _transformed(step, values)
+            n_steps += 1
+    features = check_array(values, dtype=np.float64, ensure_min_samples=4, input_name="X")
+    return Encoded(n_steps, features, names, sources, model[n_steps:] if n_steps else model)
+
+
+def refitted_projections(
+    estimator: Any, X: Any, y: Any, parts: Encoded, *, scheme: str, keys: Iterable[tuple[int, int]], n_jobs: int | None
+) -> Iterator[FloatArray]:
+    """Yield A (m x q) of fits to resamples, one for each seed of ``keys``, for the encoded features of all samples.
+
+    ``scheme`` is one of ``SCHEMES``. Resamples have the classes of y in their shares; continuous y, several columns of
+    it, or none, are not stratified.
+    """
+    n_samples, classes, is_bootstrap = len(parts.features), classes_of(y), scheme == "bootstrap"
+    options = {"replace": is_bootstrap, "n_samples": n_samples if is_bootstrap else n_samples // 2, "stratify": classes}
+
+    def rows_of(key: tuple[int, int]) -> NDArray[np.intp]:
+        seed = int(np.random.default_rng(key).integers(2**31))
+        return np.sort(resample(np.arange(n_samples), **options, random_state=seed))
+
+    return in_order((delayed(_refitted_projection)(estimator, X, y, rows_of(key), parts) for key in keys), n_jobs)
+
+
+def _refitted_projection(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp], parts: Encoded) -> FloatArray:
+    """Return A of a fit to some samples. A category that is not among them is no feature there: its loading is 0."""
+    again = fitted(estimator, _safe_indexing(X, rows), None if y is None else _safe_indexing(y, rows))
+    again = getattr(again, "best_estimator_", again)
+    if not parts.n_steps:
+        return projection_of(again, parts.features)
+    before, after = again[: parts.n_steps], again[parts.n_steps :]
+    with _columns_of_any_name():
+        columns = projection_of(after, np.asarray(_transformed(before, X), dtype=np.float64))
+    if len(columns) == len(parts.names):
+        return columns
+    places = {name: place for place, name in enumerate(_names_out(before, feature_names(X), len(columns)))}
+    return np.array([columns[places[name]] if name in places else 0.0 * columns[0] for name in parts.names])
+
+
+def feature_names(X: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a frame, and x0, x1, ... for an array."""
+    columns = getattr(X, "columns", None)
+    return tuple(f"x{place}" for place in range(np.shape(X)[1])) if columns is None else tuple(map(str, columns))
+
+
+def is_numeric(X: Any) -> bool:
+    """Return whether X is an array or frame of numbers alone."""
+    return np.asarray(X).dtype.kind in "fiub"
+
+
+def _names_out(step: Any, names: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """Return the names of the columns that a fitted step makes of columns with these names."""
+    if hasattr(step, "get_feature_names_out"):
+        return tuple(map(str, step.get_feature_names_out(np.array(names, dtype=object))))
+    return tuple(f"x{place}" for place in range(count))
+
+
+def _transformed(step: Any, values: Any) -> Any:
+    made = step.transform(values)
+    return made.toarray() if issparse(made) else made
+
+
+def _sources(step: Any, X: Any) -> NDArray[np.intp] | None:
+    """Return the column of X on which each column of a fitted step's output depends; ``None`` if any has several.
+
+    Columns are permuted one at a time. A column that does not vary has no effect: its output has the source -1.
+    """
+    n_samples, n_features = np.shape(X)
+    if isinstance(step, OneToOneFeatureMixin):
+        return np.arange(n_features)
+    count = min(n_samples, max(_LEAST_PROBED, _PROBED_ENTRIES // n_features))
+    some = _safe_indexing(X, np.linspace(0, n_samples - 1, count).astype(np.intp))
+    before = np.asarray(_transformed(step, some), dtype=np.float64)
+    order, depends = np.random.default_rng(0).permutation(count), []
+    for place in range(n_features):
+        moved = some.copy()
+        if hasattr(moved, "isetitem"):
+            moved.isetitem(place, some.iloc[order, place].array)
+        else:
+            moved[:, place] = some[order, place]
+        after = np.asarray(_transformed(step, moved), dtype=np.float64)
+        depends.append(~np.isclose(before, after, rtol=0.0, atol=0.0, equal_nan=True).all(axis=0))
+    table = np.array(depends)
+    if (table.sum(axis=0) > 1).any():
+        return None
+    return np.where(table.any(axis=0), table.argmax(axis=0), -1)
+
+
+def turned_to(projection: FloatArray, reference: FloatArray) -> FloatArray:
+    """Return PQ for the Q with orthonormal columns or rows that minimises |PQ - R|, P = ``projection``, d x p.
+
+    R = ``reference`` is d x q.
+
+    Source: Schoenemann, "A generalized solution of the orthogonal Procrustes problem", Psychometrika 31, 1966.
+    """
+    return np.asarray(projection @ scipy.linalg.polar(projection.T @ reference)[0])
