@@ -5,7 +5,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -281,12 +281,19 @@ def test_a_best_candidate_at_the_end_of_its_grid_is_said():
         InterpretableKDRCV([1], param_grid={"sigma": [0.05, 50.0]}, cv=2).fit(X, Y)
 
 
-def test_trial_fits_are_short_and_what_is_chosen_converges(recwarn):
-    search = InterpretableKDRCV(cv=2).fit(X, Y)
-    assert search.predictor_["reduction"].status_ == "converged"
-    assert "max_iter" not in search.best_params_
-    assert search.predictor_["reduction"].max_iter is None
-    assert not [one for one in recwarn if issubclass(one.category, ConvergenceWarning)]
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_trial_fits_are_short_and_what_is_chosen_converges():
+    iterations = []
+
+    def scorer(pipeline, samples, labels):
+        iterations.append(pipeline["reduction"].n_iter_)
+        return 0.0
+
+    best = InterpretableKDRCV(cv=2, scoring=scorer).fit(X, Y).predictor_["reduction"]
+    assert max(iterations) == 5 < best.n_iter_
+    assert (best.status_, best.max_iter, best.evaluation) == ("converged", None, None)
+    InterpretableKDRCV(cv=2, scoring=scorer, estimator=InterpretableKDR(tol=1e-4)).fit(X, Y)
+    assert max(iterations) > 5
 
 
 def test_the_final_estimator_predicts_in_any_format_of_output():
