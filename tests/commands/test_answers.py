@@ -125,7 +125,7 @@ def test_what_cannot_be_compared_is_refused(results):
 def test_a_tuned_league_is_answered_beside_the_one_with_defaults(tmp_path, monkeypatch):
     asked = {}
     monkeypatch.setattr(
-        "kdrbench.suite.systems.league.rules.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
+        "kdrbench.suite.systems.league.system.fixed_beside", lambda config, name: "fixed" if name == "tuned" else None
     )
     monkeypatch.setattr(
         "kdrbench.suite.findings.answers.answer_of",

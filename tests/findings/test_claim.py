@@ -4,9 +4,7 @@ import json
 import math
 
 import pytest
-from click.testing import CliRunner
 
-from kdrbench.suite.cli import main
 from kdrbench.suite.findings.claim_rows import papers_datasets
 from kdrbench.suite.findings.finding import (
     DECISION_RULES,
@@ -18,6 +16,7 @@ from kdrbench.suite.findings.finding import (
     share_of,
     side_of,
 )
+from kdrbench.suite.reports.progress import claim_lines
 from kdrbench.suite.reports.tables.published_numbers import our_name, published_name, published_numbers
 
 
@@ -128,18 +127,11 @@ def test_a_number_meets_its_bounds_by_a_share():
         assert reached(number, least=5.0, most=20.0) == pytest.approx(0.8)
 
 
-def test_the_commands_count_the_decisions_and_say_each_measure(tmp_path):
-    results, reports = tmp_path / "results", tmp_path / "reports"
-    for folder in (results, reports):
-        folder.mkdir()
-    (results / "config.json").write_text("{}")
-    (results / "runs.csv").write_text("status,drifted\nconverged,False\n")
-    claims = [{"verdict": str(one)} for one in (Decision.MOSTLY, Decision.CONFIRMED, Decision.MOSTLY)]
-    (reports / "claims.json").write_text(json.dumps(claims))
-    done = CliRunner().invoke(main, ["show", "--results", str(results)])
-    assert "claims of the papers: 2 mostly confirmed, 1 confirmed" in done.output
-    assert str(reports / "dashboard.html") in done.output
+def test_the_decisions_of_claims_are_counted(tmp_path):
+    path = tmp_path / "claims.json"
+    decisions = (Decision.MOSTLY, Decision.CONFIRMED, Decision.MOSTLY)
+    path.write_text(json.dumps([{"verdict": str(one)} for one in decisions]))
+    assert claim_lines(path)[0].startswith("claims of the papers: 2 mostly confirmed, 1 confirmed")
     # Experiments that name no paper have no claims.
-    (reports / "claims.json").write_text("[]")
-    done = CliRunner().invoke(main, ["show", "--results", str(results)])
-    assert (done.exit_code, "claims" in done.output.replace("claims.json", "")) == (0, False)
+    path.write_text("[]")
+    assert claim_lines(path) == []

@@ -13,41 +13,61 @@ Source: Zhu, Byrd, Lu, Nocedal, "Algorithm 778: L-BFGS-B", ACM Transactions on M
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from kdrbench.errors import InputError
 from kdrbench.kernels.family import FloatArray
 from kdrbench.problems import PassStoppedError, Problem, value_and_gradient_of
 from kdrbench.solvers.base import Rival, SolverOutcome, Status
 from kdrbench.solvers.geometry.stiefel import orthonormalised, outside, relative_stationarity, require_finite
 from kdrbench.solvers.monitor import Monitor
 
+# Given the first variables, returns the last ones and why the optimiser ended.
+Minimise = Callable[[FloatArray], tuple[FloatArray, str]]
+
 
 class Search:
     """One run of another library's optimiser: what it minimises, and what it calls at each iterate.
 
-    It calls ``cost_and_gradient`` as often as it likes, and ``callback`` once an iteration, where the monitor sees the
-    iterate with the clock paused. The search ends there where it is stationary to ``tolerance`` or a limit is reached:
-    by an exception, which the optimiser has to let pass. ``point``, ``value`` and ``stationarity`` are the last
-    iterate's.
+    ``run`` calls it; it calls ``cost_and_gradient`` as often as it likes, and ``callback`` once an iteration, where the
+    monitor sees the iterate with the clock paused. The search ends there where it is stationary to ``tolerance`` or a
+    limit is reached: by an exception, which the optimiser has to let pass. ``point``, ``value`` and ``stationarity``
+    are the last iterate's.
     """
 
     def __init__(self, problem: Problem, start: FloatArray, monitor: Monitor, tolerance: float) -> None:
-        self._problem, self._monitor, self._tolerance = problem, monitor, tolerance
+        self._problem, self._monitor, self._tolerance, self._start = problem, monitor, tolerance, start
         self.point, self.value, self.stationarity = start, -np.inf, np.inf
         self._variables: FloatArray = np.empty(0)
         self._evaluated: tuple[FloatArray, float, FloatArray] = (start, np.nan, start)
+
+    def run(self, minimise: Minimise) -> SolverOutcome:
+        """Return how ``minimise`` ended from the start, with its reason.
+
+        It has converged only where the last iterate is stationary to the tolerance, whatever the optimiser says.
+        """
+        try:
+            self.callback(self._start.ravel())
+            variables, reason = minimise(self._start.ravel().copy())
+        except SearchEnded as ended:
+            return ended.outcome
+        point, _, gradient = self._at(variables)
+        reached = relative_stationarity(point, gradient)
+        status = Status.CONVERGED if reached <= self._tolerance else Status.STALLED
+        return SolverOutcome(point, status, f"{reason}; relative stationarity is {reached:.1e}")
 
     def cost_and_gradient(self, variables: FloatArray) -> tuple[float, FloatArray]:
         """Return -F and its gradient in V, as d q numbers."""
         point, value, gradient = self._at(variables)
         # R is q x q and upper triangular; its diagonal never shrinks, for the gradient is orthogonal to the span of V.
-        upper = point.T @ variables.reshape(point.shape)
+        upper = point.T @ np.reshape(variables, point.shape)
         return -value, np.asarray(-np.linalg.solve(upper, outside(point, gradient).T).T, dtype=np.float64).ravel()
 
-    def callback(self, variables: FloatArray) -> None:
+    def callback(self, variables: FloatArray, *_others: Any) -> None:
         """Count an iterate and let the monitor see it; leave where it is stationary or a limit is reached."""
         point, value, gradient = self._at(variables)
         require_finite(value, gradient)
@@ -60,12 +80,18 @@ class Search:
 
     def _at(self, variables: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """Return W, F and its gradient; what was evaluated last is not evaluated again."""
-        if not np.array_equal(variables, self._variables):
+        given = np.asarray(variables, dtype=np.float64).ravel()
+        if not np.array_equal(given, self._variables):
+            if given.size != self._start.size or not np.isfinite(given).all():
+                raise InputError(
+                    f"the optimiser asked for F at {given.size} numbers, {np.isfinite(given).sum()} of them finite; "
+                    f"it must give the {self._start.size} of a d x q matrix, row by row"
+                )
             if not self._monitor.progress(0.0):
                 raise PassStoppedError
-            point = orthonormalised(variables.reshape(self.point.shape))
+            point = orthonormalised(given.reshape(self._start.shape))
             value, gradient = value_and_gradient_of(self._problem, point)
-            self._variables, self._evaluated = variables.copy(), (point, value, gradient)
+            self._variables, self._evaluated = given.copy(), (point, value, gradient)
         return self._evaluated
 
 
