@@ -10,7 +10,10 @@ from click.testing import CliRunner
 
 from kdrbench.errors import ConfigError, InputError
 from kdrbench.estimators import InterpretableKDR
-from kdrbench.estimators.fitting import solver_of
+from kdrbench.estimators.definitions import definitions_of
+from kdrbench.estimators.fitting import _Search
+from kdrbench.estimators.inputs import known_samples
+from kdrbench.estimators.span import precision_of, span_of
 from kdrbench.solvers import build_solver
 from kdrbench.solvers.registry import NAMED, check_meanings, definition_of, in_words, method_of
 from kdrbench.suite.cli import main
@@ -33,6 +36,14 @@ def run(name, resolved=MappingProxyType({})):
     return row, definition
 
 
+def search_of(estimator, features, labels):
+    definitions = definitions_of(estimator)
+    known = known_samples(estimator, definitions, features, labels, None)
+    precision = precision_of(known.features, known.dtype)
+    span = span_of(known.features, of_differences=definitions.is_of_differences, precision=precision)
+    return _Search(estimator, definitions, known._replace(features=span.lower(known.features)), span)
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_name_means_the_same_everywhere(name):
     meant = NAMED[name]
@@ -44,12 +55,9 @@ def test_a_name_means_the_same_everywhere(name):
     text = new_experiment("mine", [name], ROOT)["config.mine.yaml"]
     assert re.search(rf'solvers: \[.*"{name}"', text)
     assert "\nsolvers:" not in text
-    asked = solver_of(InterpretableKDR(solver=name), np.random.default_rng(0))
-    assert (asked.solver, asked.start, asked.starts) == (
-        build_solver(method_of(meant)),
-        meant.get("start"),
-        meant.get("starts", 1),
-    )
+    search = search_of(InterpretableKDR(2, solver=name), np.eye(6, 3), [0, 1] * 3)
+    method = build_solver(method_of(meant))
+    assert (search.solver, search.start, search.n_starts) == (method, meant.get("start"), meant.get("starts", 1))
 
 
 def test_the_list_has_each_name_and_no_other():

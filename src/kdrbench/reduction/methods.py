@@ -1,6 +1,7 @@
 """Methods of dimension reduction by name, each with its title, how it is built, and the grid it is tuned on.
 
-A method takes features as they are: scale them first, with the statistics of the training samples.
+A method takes features as they are: scale them first, with the statistics of the training samples. Its module is
+imported when it is first built.
 """
 
 from __future__ import annotations
@@ -8,26 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
-from sklearn.base import clone
-from sklearn.decomposition import PCA
-from sklearn.neighbors import NeighborhoodComponentsAnalysis
-
 from kdrbench.errors import InputError, unknown_name
-from kdrbench.estimators import DNE, LMNN, InterpretableKDR, KPCATrick
-from kdrbench.reduction.adapters import (
-    LDA,
-    PLSDA,
-    LeadingComponents,
-    MedianKernelPCA,
-    RandomAxes,
-    ShuffledLabels,
-    SupervisedUMAP,
-)
-from kdrbench.reduction.discriminants import LFDA, KernelDiscriminantAnalysis
-from kdrbench.reduction.inverse_regression import SAVE, SIR, DirectionalRegression
-from kdrbench.reduction.kernel_dimension_reduction import GradientKDR, SupervisedPCA
 
 # n_components and random_state (an integer or None) to an unfitted transformer.
 Factory = Callable[[int, int | None], Any]
@@ -59,28 +44,46 @@ def build_reducer(name: str, n_components: int, random_state: int | None = None)
     return METHODS[name].factory(n_components, random_state)
 
 
-def _of(method: type, **options: Any) -> Factory:
-    """Return the factory of a class, which gets ``random_state`` if it has the parameter."""
+def _of(place: str, **options: Any) -> Factory:
+    """Return the factory of the class at ``module:Class``, which gets ``random_state`` if it has the parameter."""
 
     def factory(n_components: int, random_state: int | None) -> Any:
-        seed = {"random_state": random_state} if "random_state" in inspect.signature(method).parameters else {}
-        return method(n_components=n_components, **seed, **options)
+        made = _class_at(place)
+        seed = {"random_state": random_state} if "random_state" in inspect.signature(made).parameters else {}
+        return made(n_components=n_components, **seed, **options)
 
     return factory
 
 
-def _leading(learner: Any) -> Factory:
+def _leading(place: str, **options: Any) -> Factory:
     """Return the factory of the leading components of a learner that keeps all dimensions."""
-    return lambda n_components, random_state: LeadingComponents(clone(learner), n_components)
+
+    def factory(n_components: int, random_state: int | None) -> Any:
+        leading = _class_at("kdrbench.reduction.adapters:LeadingComponents")
+        return leading(_class_at(place)(**options), n_components)
+
+    return factory
 
 
 def _shuffled(name: str) -> Factory:
     """Return the factory of the method of a name, fitted on shuffled labels."""
-    return lambda n_components, random_state: ShuffledLabels(
-        build_reducer(name, n_components, random_state), random_state=random_state
-    )
+
+    def factory(n_components: int, random_state: int | None) -> Any:
+        shuffled = _class_at("kdrbench.reduction.adapters:ShuffledLabels")
+        return shuffled(build_reducer(name, n_components, random_state), random_state=random_state)
+
+    return factory
 
 
+def _class_at(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+_ADAPTERS = "kdrbench.reduction.adapters"
+_INVERSE = "kdrbench.reduction.inverse_regression"
+_OF_KERNELS = "kdrbench.reduction.kernel_dimension_reduction"
+_KDR = "kdrbench.estimators:InterpretableKDR"
 _SHARES = (0.25, 0.5, 1.0, 2.0)
 _PROJECTED = tuple({"sigma": f"{share:g} projected"} for share in _SHARES)
 _MEDIANS = tuple({"sigma": f"{share:g} median"} for share in _SHARES)
@@ -92,52 +95,66 @@ _GAUSSIAN_AND_POLYNOMIAL = {
 
 METHODS: Mapping[str, ReducerEntry] = {
     "kdr_gaussian": ReducerEntry(
-        "InterpretableKDR, Gaussian", _of(InterpretableKDR, kernel="gaussian"), {"kernel_params": _PROJECTED}
+        "InterpretableKDR, Gaussian", _of(_KDR, kernel="gaussian"), {"kernel_params": _PROJECTED}
     ),
     "kdr_polynomial": ReducerEntry(
         "InterpretableKDR, polynomial",
-        _of(InterpretableKDR, kernel="polynomial"),
+        _of(_KDR, kernel="polynomial"),
         {"kernel_params": tuple({"degree": degree} for degree in (2, 3, 4))},
     ),
     "kdr_combination": ReducerEntry(
         "InterpretableKDR, conic combination",
-        _of(InterpretableKDR, kernel="combination", kernel_params=_GAUSSIAN_AND_POLYNOMIAL),
+        _of(_KDR, kernel="combination", kernel_params=_GAUSSIAN_AND_POLYNOMIAL),
     ),
-    "kdr_linear": ReducerEntry("InterpretableKDR, linear", _of(InterpretableKDR, kernel="linear")),
-    "pca": ReducerEntry("PCA", _of(PCA), supervised=False),
-    "kernel_pca": ReducerEntry("Kernel PCA, Gaussian", _of(MedianKernelPCA), {"bandwidth": _SHARES}, supervised=False),
-    "pls_da": ReducerEntry("PLS-DA", _of(PLSDA), {"scale": (True, False)}),
-    "lda": ReducerEntry("LDA", _of(LDA), {"shrinkage": _SHRINKAGES}),
-    "nca": ReducerEntry("NCA", _of(NeighborhoodComponentsAnalysis), {"max_iter": (10, 50, 200)}),
-    "lmnn": ReducerEntry("LMNN, leading components", _leading(LMNN()), {"estimator__n_neighbors": (1, 3, 5)}),
-    "dne": ReducerEntry("DNE", _of(DNE), {"n_neighbors": (1, 3, 5, 9)}),
+    "kdr_linear": ReducerEntry("InterpretableKDR, linear", _of(_KDR, kernel="linear")),
+    "pca": ReducerEntry("PCA", _of("sklearn.decomposition:PCA"), supervised=False),
+    "kernel_pca": ReducerEntry(
+        "Kernel PCA, Gaussian", _of(f"{_ADAPTERS}:MedianKernelPCA"), {"bandwidth": _SHARES}, supervised=False
+    ),
+    "pls_da": ReducerEntry("PLS-DA", _of(f"{_ADAPTERS}:PLSDA"), {"scale": (True, False)}),
+    "lda": ReducerEntry("LDA", _of(f"{_ADAPTERS}:LDA"), {"shrinkage": _SHRINKAGES}),
+    "nca": ReducerEntry("NCA", _of("sklearn.neighbors:NeighborhoodComponentsAnalysis"), {"max_iter": (10, 50, 200)}),
+    "lmnn": ReducerEntry(
+        "LMNN, leading components",
+        _leading("kdrbench.estimators:LMNN"),
+        {"estimator__n_neighbors": (1, 3, 5)},
+    ),
+    "dne": ReducerEntry("DNE", _of("kdrbench.estimators:DNE"), {"n_neighbors": (1, 3, 5, 9)}),
     "kpca_trick": ReducerEntry(
         "KPCA trick with LMNN, leading components",
-        _leading(KPCATrick("lmnn")),
+        _leading("kdrbench.estimators:KPCATrick", learner="lmnn"),
         {"estimator__learner_params": tuple({"n_neighbors": count} for count in (1, 3, 5))},
     ),
-    "sir": ReducerEntry("SIR", _of(SIR), {"shrinkage": _SHRINKAGES}),
-    "save": ReducerEntry("SAVE", _of(SAVE), {"shrinkage": _SHRINKAGES}),
+    "sir": ReducerEntry("SIR", _of(f"{_INVERSE}:SIR"), {"shrinkage": _SHRINKAGES}),
+    "save": ReducerEntry("SAVE", _of(f"{_INVERSE}:SAVE"), {"shrinkage": _SHRINKAGES}),
     "directional_regression": ReducerEntry(
-        "Directional regression", _of(DirectionalRegression), {"shrinkage": _SHRINKAGES}
+        "Directional regression", _of(f"{_INVERSE}:DirectionalRegression"), {"shrinkage": _SHRINKAGES}
     ),
     "gradient_kdr": ReducerEntry(
-        "gKDR", _of(GradientKDR), {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)}
+        "gKDR",
+        _of(f"{_OF_KERNELS}:GradientKDR"),
+        {"bandwidth": _SHARES, "regularization": (1e-7, 1e-5, 1e-3)},
     ),
-    "supervised_pca": ReducerEntry("Supervised PCA", _of(SupervisedPCA)),
-    "lfda": ReducerEntry("LFDA", _of(LFDA), {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)}),
+    "supervised_pca": ReducerEntry("Supervised PCA", _of(f"{_OF_KERNELS}:SupervisedPCA")),
+    "lfda": ReducerEntry(
+        "LFDA",
+        _of("kdrbench.reduction.discriminants:LFDA"),
+        {"n_neighbors": (3, 7, 15), "shrinkage": (None, "auto", 0.1)},
+    ),
     "kernel_discriminant": ReducerEntry(
         "Kernel discriminant analysis",
-        _of(KernelDiscriminantAnalysis),
+        _of("kdrbench.reduction.discriminants:KernelDiscriminantAnalysis"),
         {"kernel_params": _MEDIANS, "regularization": (1e-5, 1e-3, 1e-1)},
     ),
     "supervised_umap": ReducerEntry(
         "Supervised UMAP",
-        _of(SupervisedUMAP),
+        _of("kdrbench.reduction.adapters:SupervisedUMAP"),
         {"n_neighbors": (5, 15, 30), "target_weight": (0.25, 0.5, 0.75)},
         package="umap",
     ),
-    "random_axes": ReducerEntry("Random axes", _of(RandomAxes), supervised=False, control=True),
+    "random_axes": ReducerEntry(
+        "Random axes", _of("kdrbench.reduction.adapters:RandomAxes"), supervised=False, control=True
+    ),
     "shuffled_lda": ReducerEntry("LDA on shuffled labels", _shuffled("lda"), control=True),
     "shuffled_kdr": ReducerEntry(
         "InterpretableKDR, Gaussian, on shuffled labels", _shuffled("kdr_gaussian"), control=True
