@@ -14,6 +14,8 @@ from kdrbench.estimators import (
     LowRankKernelLearner,
 )
 
+# The checks' data have no clusters.
+pytestmark = pytest.mark.filterwarnings("ignore:the clusters depend on the bandwidth", "ignore:the 4 starts disagree")
 DEFAULTS = [InterpretableKDR(), NCA(), LMNN(), DNE(), AlignedKernel(), KPCATrick(), LowRankKernelLearner()]
 LINEAR = InterpretableKDRCV(estimator=InterpretableKDR(kernel="linear"), n_components=[1], cv=2)
 OTHERS = [
