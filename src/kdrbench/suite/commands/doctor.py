@@ -108,7 +108,7 @@ def _data() -> Iterator[Answer]:
     folder, mirror = sources.mirror_folder, sources.mirror_name
     works = bool(mirror) and (folder is None or folder.is_dir())
     place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
-    to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or unset it; bundled sets and a network need none"
+    to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or to none; bundled sets and a network need none"
     yield Answer("mirror", works, place if mirror else "none named", to_do, needed=bool(mirror))
     try:
         cache = sources.cache_folder
