@@ -65,6 +65,18 @@ def test_the_gradient_is_the_derivative(smoothing):
     assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / 2e-6, rel=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_is_convex_and_smoothing_near(seed):
+    objective, rng = problem(seed), np.random.default_rng(seed)
+    first, second = rng.standard_normal((2, 3, 3))
+    middle = np.linalg.cholesky(0.5 * (first @ first.T + second @ second.T))
+    ends = [objective.value_and_gradient(point)[0] for point in (first, second)]
+    assert objective.value_and_gradient(middle)[0] <= 0.5 * sum(ends) + 1e-9
+    triples = sum((objective.codes != objective.codes[i]).sum() * objective.targets.shape[1] for i in range(14))
+    smoothed = replace(objective, smoothing=0.1).value_and_gradient(first)[0]
+    assert ends[0] - 0.05 * triples <= smoothed < ends[0]
+
+
 @pytest.mark.parametrize(("seed", "options"), [(0, {}), (1, {"push": 0.2}), (2, {"regularisation": 3.0})])
 def test_the_optimum_is_proved(seed, options):
     objective = problem(seed, **options)

@@ -234,9 +234,9 @@ def smallest_curvature(tangents: Tangents) -> tuple[float, FloatArray]:
         nearby = tangents.nearby()
         if nearby is not None:
             return _best_combination(tangents, _lowest(nearby).vectors)
-        found = _lowest(tangents)
-        if found.residual <= settled_residual(tangents) or tangents.dimension > _AFFORDABLE_DIMENSION:
-            return float(found.values[0]), found.vectors[:, 0].reshape(tangents.point.shape)
+        pairs = _lowest(tangents)
+        if pairs.residual <= settled_residual(tangents) or tangents.dimension > _AFFORDABLE_DIMENSION:
+            return float(pairs.values[0]), pairs.vectors[:, 0].reshape(tangents.point.shape)
     values, vectors = np.linalg.eigh(tangents.hessian)
     return float(values[0]), tangents.unfold(vectors[:, 0])
 
@@ -279,8 +279,8 @@ def largest_turn(tangents: Tangents) -> float:
     project = _on_columns(partial(outside, tangents.point), tangents)
     start = project(_fixed_columns(tangents.point.size, 1))
     tolerance = _TURN_TOLERANCE * _scale(tangents)
-    found = _davidson(apply, project, start, tolerance, tangents.dimension, _MOST_TURNS)
-    return -float(found.values[0]) if found.residual <= tolerance else float("nan")
+    pairs = _davidson(apply, project, start, tolerance, tangents.dimension, _MOST_TURNS)
+    return -float(pairs.values[0]) if pairs.residual <= tolerance else float("nan")
 
 
 def largest_outer(tangents: Tangents) -> float:
@@ -312,8 +312,8 @@ def largest_outer(tangents: Tangents) -> float:
         return -outside(point, products(columns))
 
     start = np.hstack([leading, others / np.linalg.norm(others, axis=0)])[:, :size]
-    found = _davidson(apply, solve, start, tolerance, size, _MOST_PRODUCTS)
-    return -float(found.values[0]) if found.residual <= tolerance else tangents.leading_outer[0]
+    pairs = _davidson(apply, solve, start, tolerance, size, _MOST_PRODUCTS)
+    return -float(pairs.values[0]) if pairs.residual <= tolerance else tangents.leading_outer[0]
 
 
 def _best_combination(tangents: Tangents, columns: FloatArray) -> tuple[float, FloatArray]:

@@ -76,10 +76,10 @@ def _python() -> Iterator[Answer]:
     for group, modules in groups.items():
         missing = [name for name in modules if not _is_there(name)]
         named = dict.fromkeys(name for module in modules for name in packages_distributions().get(module, [module]))
-        found = f"not there: {', '.join(missing)}" if missing else ", ".join(f"{one} {version(one)}" for one in named)
+        state = f"not there: {', '.join(missing)}" if missing else ", ".join(f"{one} {version(one)}" for one in named)
         of_library = group == "library"
         install = "kdrbench" if of_library else f"kdrbench[{group.removeprefix('extra ')}]"
-        yield Answer(f"packages of the {group}", not missing, found, f"pip install '{install}'", needed=of_library)
+        yield Answer(f"packages of the {group}", not missing, state, f"pip install '{install}'", needed=of_library)
 
 
 def _is_there(module: str) -> bool:
@@ -107,9 +107,9 @@ def _data() -> Iterator[Answer]:
     sources = Sources()
     folder, mirror = sources.mirror_folder, sources.mirror_name
     works = bool(mirror) and (folder is None or folder.is_dir())
-    place = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
+    named = f"{mirror} ({'an address' if folder is None else 'a folder' if works else 'no folder'})"
     to_do = f"set {MIRROR_VARIABLE} to a folder that is there, or to none; bundled sets and a network need none"
-    yield Answer("mirror", works, place if mirror else "none named", to_do, needed=bool(mirror))
+    yield Answer("mirror", works, named if mirror else "none named", to_do, needed=bool(mirror))
     try:
         cache = sources.cache_folder
     except MissingPackageError as error:
@@ -131,23 +131,23 @@ def _plugins() -> Iterator[Answer]:
                 plugins.load_class(kind, place, ())
             except InputError as error:
                 faults.append(str(error))
-    found = "; ".join(faults) or ", ".join(names) or "none"
-    yield Answer("installed plug-ins", not faults, found, "correct or uninstall the package")
+    loaded = "; ".join(faults) or ", ".join(names) or "none"
+    yield Answer("installed plug-ins", not faults, loaded, "correct or uninstall the package")
 
 
 def _programs() -> Iterator[Answer]:
     for what, (names, option, to_do) in _PROGRAMS.items():
         name = next(filter(shutil.which, names.split()), "")
-        works, found = False, f"no {names.split()[0]} on the PATH"
+        works, answer = False, f"no {names.split()[0]} on the PATH"
         if name:
             try:
                 done = subprocess.run([name, option], capture_output=True, text=True, check=False, timeout=_ANSWER_S)
             except (OSError, subprocess.TimeoutExpired) as error:
-                found = f"{name} does not answer: {error}"
+                answer = f"{name} does not answer: {error}"
             else:
                 works = done.returncode == 0
-                found = next(iter((done.stdout or done.stderr).strip().splitlines()), "no words")
-        yield Answer(what, works, found, to_do)
+                answer = next(iter((done.stdout or done.stderr).strip().splitlines()), "no words")
+        yield Answer(what, works, answer, to_do)
 
 
 QUESTIONS: tuple[Callable[[], Iterator[Answer]], ...] = (_python, _threads, _data, _plugins, _programs)

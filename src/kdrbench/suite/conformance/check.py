@@ -248,21 +248,21 @@ def _ask(check: Check) -> tuple[str, str]:
     except KdrbenchError as error:
         return str(error), check.advice
     except BaseException as error:
-        place = _place_of(error)
-        return f"it raised {in_words(error)}{place}", _RAISED if place else check.advice
+        line = _line_of(error)
+        return f"it raised {in_words(error)}{line}", _RAISED if line else check.advice
     finally:
         sys.stdout.flush()
     return "", ""
 
 
-def _place_of(error: BaseException) -> str:
+def _line_of(error: BaseException) -> str:
     """Return the line of the plug-in's own file, which is the last one that is not a library's."""
-    place = ""
+    own = ""
     for frame, line in walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
         if not name.startswith(("<", str(_OWN))) and "site-packages" not in name:
-            place = f" (line {line} of {Path(name).name})"
-    return place
+            own = f" (line {line} of {Path(name).name})"
+    return own
 
 
 def check(subject: Subject, time_limit_s: float = 60.0) -> Iterator[Finding]:

@@ -386,11 +386,11 @@ class SolverContract(Contract):
     def _check_convergence(self) -> None:
         for definition in KERNELS:
             result, watch = _solved(self._build(), definition, 2)
-            found = relative_stationarity(result.projection, watch.referee.gradient(result.projection))
-            if result.status is Status.CONVERGED and not is_stationary(found):
+            stationarity = relative_stationarity(result.projection, watch.referee.gradient(result.projection))
+            if result.status is Status.CONVERGED and not is_stationary(stationarity):
                 raise Fault(
-                    f"it says converged at relative stationarity {found:.1e} with the {definition['family']} kernel; "
-                    f"converged means at most {STATIONARY:.0e}",
+                    f"it says converged at relative stationarity {stationarity:.1e} with the {definition['family']} "
+                    f"kernel; converged means at most {STATIONARY:.0e}",
                     _SAY_ENDING,
                 )
 

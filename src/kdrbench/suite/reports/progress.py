@@ -20,7 +20,7 @@ _FEW_HOURS = 0.01
 _SHOWN = {
     Status.TIME_LIMIT: "at the time limit",
     Status.MEMORY_LIMIT: "at the memory limit",
-    Status.SKIPPED: "skipped: the budget is used up",
+    Status.SKIPPED: "left out by an earlier version",
 }
 
 
