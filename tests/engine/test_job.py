@@ -2,7 +2,9 @@
 
 import json
 import os
+import sys
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -69,6 +71,20 @@ def files(tmp_path):
 def summary(capsys):
     """The last line of the job's log."""
     return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+class Importing(TinySystem):
+    imports: ClassVar = ("colorsys",)
+
+    def prepare(self, batch, dataset, context):
+        assert "colorsys" in sys.modules
+        return super().prepare(batch, dataset, context)
+
+
+def test_what_runs_import_is_imported_once_before_them(files, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    batch = tiny_batch()
+    run_job(Importing(), Bundle(batch.path, (batch,)), lambda name: DATA, context_of(), files)
 
 
 def test_rows_traces_and_findings_are_in_one_file_of_each(files, capsys):

@@ -139,6 +139,8 @@ class _Job:
         evidence = write_evidence(self.files.workspaces.parent)
         shared = {**software_and_machine(), **evidence, "cores": ",".join(map(str, context.cores))}
         trace_file = f"{self.bundle.path}.jsonl"
+        for module in self.system.imports:
+            import_module(module)
         self._calibrate()
         for group in groups_of(RowMaker(self.system, batch, context, trace_file, shared) for batch in pending):
             self._run_group(group)

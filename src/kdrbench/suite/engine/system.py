@@ -103,7 +103,7 @@ class System(ABC):
     ``record`` is the class of its rows. ``schema`` is the JSON schema of its experiments beside the keys that all have,
     ``sections`` those of the configuration's sections that only it reads. ``papers`` are those whose numbers and claims
     its experiments can reproduce, with the first word of their targets. ``provides`` is what its experiments store for
-    reports of other systems.
+    reports of other systems. ``imports`` names the modules that runs use first: each run would import them again.
     """
 
     record: ClassVar[type[Record]]
@@ -111,6 +111,7 @@ class System(ABC):
     sections: ClassVar[Mapping[str, Any]] = {}
     papers: ClassVar[Mapping[str, str]] = {}
     provides: ClassVar[tuple[str, ...]] = ()
+    imports: ClassVar[tuple[str, ...]] = ()
 
     def check(self, name: str, config: Config) -> None:  # noqa: B027
         """Raise ``ConfigError`` for the first fault of the experiment called ``name`` that a schema cannot find."""

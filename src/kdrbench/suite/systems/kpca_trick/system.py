@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import product
 from typing import Any, ClassVar
 
@@ -90,7 +89,6 @@ def table_names(experiment: str, learners: Iterable[str]) -> list[str]:
     return [f"{stem}_{part}" for part in (*names, "tests", "times")]
 
 
-_IMPORTS = ("scipy.optimize", "scipy.sparse.linalg")
 # Seconds of one fit on n samples, over n^2.
 _FIT_S = 1.5e-6
 _TABLE = partial(Report, kind="kpca_trick", shows="KPCA trick", maker="kdrbench.suite.systems.kpca_trick.tables:page")
@@ -136,6 +134,7 @@ class KPCATrickSystem(System):
     record = KPCATrickRecord
     schema = SCHEMA
     papers: ClassVar = {"kpca_trick": "kpca"}
+    imports = ("scipy.optimize", "scipy.sparse.linalg")
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
@@ -204,9 +203,6 @@ class KPCATrickSystem(System):
 
     def prepare(self, batch: Batch, dataset: Dataset, context: RunContext) -> Callable[[int], Run]:
         """Return what draws a split, of which the run is given the training samples."""
-        # What learners import late, they import here, before any clock starts.
-        for module in _IMPORTS:
-            import_module(module)
         return partial(make_split_run, batch, dataset)
 
     def describe(self, batch: Batch, dataset: Dataset, number: int) -> Mapping[str, Any]:

@@ -117,6 +117,7 @@ class LowRankSystem(System):
     record = LowRankRecord
     schema = SCHEMA
     papers: ClassVar = {"lowrank2006": "lowrank"}
+    imports = ("sklearn.cluster", "sklearn.metrics", "sklearn.neighbors")
     sections = SECTIONS
 
     def check(self, name: str, config: Config) -> None:

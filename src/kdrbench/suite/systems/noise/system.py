@@ -68,6 +68,12 @@ class NoiseSystem(System):
 
     record = NoiseRecord
     schema = SCHEMA
+    imports = (
+        "kdrbench.evaluation.dense",
+        "kdrbench.inference.permutation",
+        "kdrbench.reduction.adapters",
+        "kdrbench.suite.systems.league.protocol",
+    )
 
     def check(self, name: str, config: Config) -> None:
         """Raise ``ConfigError`` for the first fault of an experiment that a schema cannot find."""
