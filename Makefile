@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo papers test contract contract-speed develop develop-oldest lint types unit attack whole test-marked test-pythons soak docs record-pages test-oldest test-processors
-.PHONY: picture pictures bench lock lock-oldest clean
+.PHONY: picture pictures metadata bench lock lock-oldest clean
 
 demo: $(READY)
 	snakemake --cores $(CORES) --configfile config.demo.yaml --quiet rules
@@ -86,6 +86,14 @@ docs: $(READY_DEV)
 # The documentation's pages on what was found, from the packed record.
 record-pages: $(READY)
 	kdrbench summary --results results/reference --reports reports --out docs/record
+
+# What Zenodo and indexes of software read, made from CITATION.cff, which is validated first: part of a release.
+CFFCONVERT := $(BIN)/uvx --from cffconvert==2.0.0 cffconvert
+metadata: $(READY)
+	mkdir -p dist
+	$(CFFCONVERT) --validate
+	$(CFFCONVERT) --format codemeta --outfile dist/codemeta.json
+	$(CFFCONVERT) --format zenodo --outfile dist/zenodo.json
 
 # The library's tests with the oldest versions of everything that pyproject.toml allows.
 OLDEST := .venv-oldest
