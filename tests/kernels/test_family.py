@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kdrbench.errors import InputError
-from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term, gram_matrix
+from kdrbench.kernels import Combination, Gaussian, Linear, Multiquadric, Pairing, Polynomial, Term
 from kdrbench.kernels.family import pairing_block, pairing_values, value_and_derivative
 from support.helpers import KERNELS
 
@@ -49,18 +49,6 @@ def test_pairs_by_a_loop_and_distances_never_below_zero(pairing):
 def test_a_constant_power_takes_one_at_zero_without_an_offset():
     kernel = Polynomial(degree=1, offset=0.0)
     np.testing.assert_array_equal(kernel.derivative(np.zeros(3)), 1.0)
-
-
-def test_a_combinations_matrix_by_its_definition():
-    samples = np.random.default_rng(0).standard_normal((6, 2))
-    gaussian, squared = Gaussian(sigma=1.3), Polynomial(degree=2)
-    matrix = gram_matrix(Combination((Term(2.0, gaussian), Term(0.0, Linear()), Term(0.5, squared))), samples)
-    expected = [
-        [2.0 * np.exp(-np.sum((x - y) ** 2) / (2 * 1.3**2)) + 0.5 * (x @ y + 1.0) ** 2 for y in samples]
-        for x in samples
-    ]
-    np.testing.assert_allclose(matrix, expected, rtol=1e-13)
-    np.testing.assert_array_equal(matrix, matrix.T)
 
 
 def test_numbers_that_make_no_kernel_are_refused():

@@ -337,12 +337,12 @@ def _panel(samples: _Samples, rows: slice, *, low: float, high: float) -> _Count
             near = squares < lowest
             below = int(np.count_nonzero(near))
             near ^= squares <= highest
-            pairs = np.flatnonzero(near)
-            if len(pairs) <= _SHARE * near.size:
-                row, across = np.divmod(pairs, near.shape[1])
+            if np.count_nonzero(near) <= _SHARE * near.size:
+                row, across = np.divmod(np.flatnonzero(near), near.shape[1])
                 count.below += below
                 count.add(samples.squared_distances(top + row, begin + across))
             else:
                 exact = cdist(samples.rows(part, centred=False), samples.rows(columns, centred=False), "sqeuclidean")
-                count.add(exact[~np.isnan(squares)])
+                exact[np.isnan(squares)] = np.inf
+                count.add(exact)
     return count

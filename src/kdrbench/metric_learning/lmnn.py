@@ -44,14 +44,7 @@ class LMNNObjective:
     regularisation: float = 0.0
 
     def value_and_gradient(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA."""
-        value, moved = self._passed(projection)
-        gradient: FloatArray = 2.0 * self.features.T @ moved
-        gradient += 2.0 * self.regularisation * projection
-        return value, gradient
-
-    def _passed(self, projection: FloatArray) -> tuple[float, FloatArray]:
-        """Return f, and SXA for the Laplacian S of its derivatives by d_ij."""
+        """Return f at A = ``projection`` (D x d) and its (sub)gradient 2 X'SXA + 2rA, S the Laplacian of df / dd_ij."""
         columns = self.features @ projection
         # Class after class, so that the impostors of a class are side by side.
         order, codes, ends = class_order(self.codes)
@@ -68,7 +61,9 @@ class LMNNObjective:
                 value += here
         moved = np.empty_like(columns)
         moved[order] = product.total()
-        return value + self.regularisation * float(np.square(projection).sum()), moved
+        gradient: FloatArray = 2.0 * self.features.T @ moved
+        gradient += 2.0 * self.regularisation * projection
+        return value + self.regularisation * float(np.square(projection).sum()), gradient
 
     def _rows(self, squared: FloatArray, targets: IntArray, own: slice) -> tuple[float, FloatArray]:
         """Return what samples of one class bring to f, and its derivatives by their distances.
