@@ -25,7 +25,13 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 
 from kdrbench import InterpretableKDR
-from kdrbench.inference import PermutationTest, choose_n_components, permutation_test
+from kdrbench.inference import (
+    PermutationTest,
+    choose_n_components,
+    held_out_test,
+    linear_time_hsic,
+    permutation_test,
+)
 from kdrbench.inference.refits import embedded
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +48,8 @@ METHODS: dict[str, Callable[[Array, Array, int], PermutationTest]] = {
     "LDA": refitting(LinearDiscriminantAnalysis()),
     "NCA": refitting(NeighborhoodComponentsAnalysis(1, max_iter=5)),
     "PCA": refitting(PCA(1)),
+    "LDA, held out": lambda X, y, seed: held_out_test(LinearDiscriminantAnalysis(), X, y, random_state=seed, **QUICK),
+    "linear-time HSIC of X": lambda X, y, seed: linear_time_hsic(X, y, random_state=seed, n_frequencies=20, **QUICK),
 }
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import DNE, InterpretableKDR
-from kdrbench.inference import permutation_test
+from kdrbench.inference import held_out_test, linear_time_hsic, permutation_test
 from kdrbench.inference.permutation import sequential_test
 from kdrbench.inference.statistics import hsic
 
@@ -170,10 +170,32 @@ def test_hsic_is_its_definition_and_invariant():
     assert hsic(np.ones((4, 2)), [0, 0, 1, 1]) == 0.0
 
 
+def test_the_linear_time_statistic_tends_to_hsic():
+    Z, y = SHIFTED[::3, :2], LABELS[::3]
+    n, diagonal = len(y), 1.0 - 1.0 / len(y)
+    # Tr(H L H) for two classes of n0 and n1 samples is 2 n0 n1 / n, the diagonal that hsic leaves out.
+    exact = (hsic_by_loops(Z, y) + 2 * np.sum(y == 0) * np.sum(y == 1) / n) / n**2
+    found = linear_time_hsic(Z, y, n_frequencies=200_000, n_permutations=1, random_state=0).statistic
+    # An average over frequencies of terms of at most Tr(L) / n each: six standard errors.
+    assert found == pytest.approx(exact, abs=6 * diagonal / np.sqrt(200_000))
+
+
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 2.0**-1000])
 def test_the_unit_of_features_does_not_matter(scale):
     Z, y = SHIFTED[::3, :2], LABELS[::3]
     assert hsic(scale * Z, y) == pytest.approx(hsic(Z, y), rel=1e-12)
+    one, other = (linear_time_hsic(each, y, n_permutations=99, random_state=0) for each in (Z, scale * Z))
+    assert other.statistic == pytest.approx(one.statistic, rel=1e-12)
+    assert other.p_value == one.p_value
+
+
+def test_dependence_without_correlation_is_found():
+    ring = np.hypot(NOISE[:, 0], NOISE[:, 1]) > 1.2
+    assert linear_time_hsic(NOISE[:, :2], ring, n_permutations=99, random_state=0).p_value == 0.01
+    assert linear_time_hsic(NOISE, LABELS, n_permutations=99, random_state=0).p_value > 0.05
+    X, y = np.random.default_rng(1).standard_normal((40, 15)), LABELS
+    assert held_out_test(LinearDiscriminantAnalysis(), X, y, random_state=0).p_value > 0.05
+    assert held_out_test(LinearDiscriminantAnalysis(), SHIFTED, y, n_permutations=99, random_state=0).p_value == 0.01
 
 
 class Nothing(BaseEstimator):

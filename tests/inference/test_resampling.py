@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from kdrbench.errors import InputError
 from kdrbench.estimators import InterpretableKDR, InterpretableKDRCV
-from kdrbench.inference import atlas, bootstrap_angles, choose_n_components, permutation_test
+from kdrbench.inference import atlas, bootstrap_angles, choose_n_components, held_out_test, linear_time_hsic
 from kdrbench.inference.components import _permuted_rests
 
 
@@ -191,7 +191,8 @@ def test_components_of_pipelines_and_limits():
 X, Y = np.random.default_rng(0).standard_normal((40, 5)), np.repeat([0, 1], 20)
 MISSING = np.where(np.arange(5) == 2, np.where(np.arange(40) == 3, np.nan, X.T[2])[:, None], X)
 USES = {
-    "permutation_test": lambda X, y: permutation_test(InterpretableKDR(1), X, y, n_permutations=2, random_state=0),
+    "linear_time_hsic": lambda X, y: linear_time_hsic(X, y, n_permutations=19, random_state=0),
+    "held_out_test": lambda X, y: held_out_test(PCA(1), X, y, n_permutations=19, random_state=0),
     "atlas": lambda X, y: atlas(InterpretableKDR(1), X, y, n_starts=2, random_state=0),
 }
 CASES = [

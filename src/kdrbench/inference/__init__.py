@@ -3,6 +3,7 @@
 from kdrbench.inference.atlas import Atlas, Optimum, atlas
 from kdrbench.inference.bootstrap import BootstrapAngles, bootstrap_angles
 from kdrbench.inference.components import TestedComponents, choose_n_components
+from kdrbench.inference.linear_time import held_out_test, linear_time_hsic
 from kdrbench.inference.permutation import PermutationTest, permutation_test
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "atlas",
     "bootstrap_angles",
     "choose_n_components",
+    "held_out_test",
+    "linear_time_hsic",
     "permutation_test",
 ]

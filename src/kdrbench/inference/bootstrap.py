@@ -14,7 +14,12 @@ from sklearn.utils import check_array
 
 from kdrbench.errors import InputError
 from kdrbench.extras import needed_for
-from kdrbench.inference.refits import check_samples, principal_angles_deg, seed_of, seeded
+from kdrbench.inference.refits import (
+    check_samples,
+    principal_angles_deg,
+    seed_of,
+    seeded,
+)
 from kdrbench.inference.resampling import (
     SCHEMES,
     Encoded,
