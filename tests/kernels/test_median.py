@@ -2,6 +2,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
 from kdrbench.errors import InputError
@@ -77,15 +78,19 @@ def test_equals_it_on_random_data(settings):
         assert median_distance(features) == pytest.approx(float(reference(features)), rel=1e-13, abs=0.0), seed
 
 
-def test_no_square_is_farther_from_the_true_one_than_its_bound():
+@pytest.mark.parametrize("kind", median._KINDS)
+def test_no_square_is_farther_from_the_true_one_than_its_bound(kind):
     for seed in range(30):
         rng = np.random.default_rng(seed)
         n_samples, n_features = int(rng.integers(4, 40)), int(2 ** rng.uniform(0, 11))
         features = rng.standard_normal((n_samples, n_features)) * 10.0 ** rng.uniform(-3, 3, (n_samples, 1)) + 7.0
         samples, every = median._Samples(features), slice(0, n_samples)
-        found = samples.sides(every, right=False) @ samples.sides(every, right=True).T
+        left, right = (samples.sides(every, kind, right=is_right) for is_right in (False, True))
+        found = cdist(left, right, "sqeuclidean") if kind is None else left @ right.T
         true = squared_distances(features[samples._order]) / np.longdouble(samples.unit) ** 2
-        bounds = [[samples.error(one + other) for other in samples.radii] for one in samples.radii]
+        bounds = [[samples.error(kind, one + other, 0.0) for other in samples.radii] for one in samples.radii]
+        if kind is None:
+            bounds = samples.error(kind, 0.0, 1.0) * found
         assert np.all(np.abs(found - true) <= np.array(bounds)), seed
 
 

@@ -1,17 +1,18 @@
 """The median of all distances between samples: exact in one pass over pairs, or estimated from groups of samples.
 
-The pass over blocks has squares in single precision from products of centred samples. It counts the pairs that these
-show to be nearer than a bracket, by a bound of their rounding, and takes the squares of those that may lie within it
-from differences, which are exact however far samples are from 0.
+The pass over blocks counts the pairs that are certainly nearer than a bracket, and holds those that may lie within.
+Each has a computed square v and a bound e of its rounding: the k-th true value is between the k-th smallest v - e and
+the k-th smallest v + e. Only pairs that reach into that interval may be it, and for those few differences decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,11 @@ _ROWS, _COLUMNS, _PANEL = 512, 1024, 4096
 _HELD_PAIRS, _BINS = 1 << 22, 4096
 # Squares that differ by no more are ties.
 _TIE = 1e-11
-# Of a block with a larger share of pairs that are taken from differences, all are.
-_SHARE = 0.05
+# How many products of a pair cost as much as its differences, in reach of memory.
+_DEAREST = 200
+# Types of products, and differences in the end: some ten times slower, and exact however far samples are from 0.
+_KINDS: tuple[Any, ...] = (np.float32, np.float64, None)
+_UNIT = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def median_distance(features: FloatArray, *, threads: int = 1) -> float:
     else:
         # Products of this size gain little from threads of BLAS, which would wait for ours.
         with one_blas_thread():
-            low, _, high = _sampled(samples, _pairs_of(samples.n_samples) // 32, np.random.default_rng(0), _BRACKET)
+            low, _, high = _sampled(samples, _pairs_of(samples.n_samples) // 64, np.random.default_rng(0), _BRACKET)
             squares = _ranked_squares(samples, ranks, low, high, threads)
     # Of two samples, one of the middle places holds the distance of a sample to itself.
     middle = [0.0] * (2 - len(ranks)) + [samples.unit * float(np.sqrt(square)) for square in squares]
@@ -231,9 +235,11 @@ class _Samples:
         for begin in range(places.start, places.stop, step):
             yield slice(begin, min(begin + step, places.stop))
 
-    def sides(self, places: slice, *, right: bool) -> NDArray[np.float32]:
-        """Return (-2 x, |x|^2, 1) or (y, 1, |y|^2) of these places, whose products are squared distances."""
-        sides = np.empty((places.stop - places.start, self.n_features + 2), dtype=np.float32)
+    def sides(self, places: slice, kind: Any, *, right: bool) -> FloatArray:
+        """Return (-2 x, |x|^2, 1) or (y, 1, |y|^2), whose products are squared distances; the rows for differences."""
+        if kind is None:
+            return self.rows(places, centred=False)
+        sides = np.empty((places.stop - places.start, self.n_features + 2), dtype=kind)
         for chunk in self.chunks(places):
             here = sides[chunk.start - places.start : chunk.stop - places.start, :-2]
             np.multiply(self.rows(chunk), 1.0 if right else -2.0, out=here, casting="same_kind")
@@ -241,108 +247,147 @@ class _Samples:
         sides[:, -2], sides[:, -1] = (1.0, squares) if right else (squares, 1.0)
         return sides
 
-    def error(self, reach: float) -> float:
-        """Return a bound of the rounding of products of sides whose lengths add to ``reach``.
+    def error(self, kind: Any, reach: float, largest: float) -> float:
+        """Return a bound of the rounding of squares: products where lengths add to ``reach``, or differences.
 
         Products are sums of d + 2 terms in any order, the entries and |x|^2 rounded before: Higham, "Accuracy and
         Stability of Numerical Algorithms", 2002, section 3.1. What underflows adds a few of the least normal numbers.
         The bound is infinite where they have no digit.
         """
-        d, limits = self.n_features, np.finfo(np.float32)
+        d = self.n_features
+        if kind is None:
+            return float(2.0 * (d + 8) * _UNIT * largest)
+        limits = np.finfo(kind)
         rounding = (d + 8) * 0.5 * float(limits.eps)
         if rounding >= 0.5:
             return np.inf
-        relative = rounding / (1 - rounding) + (d + 6) * 0.5 * float(np.finfo(np.float64).eps)
+        relative = rounding / (1 - rounding) + (d + 6) * 0.5 * _UNIT
         return float(relative * reach**2 + 4 * (d + 2) * float(limits.tiny))
 
 
-class _Count:
-    """The pairs below the bracket [low, high], those in each of its bins, and the squares of the latter."""
+class _Held(NamedTuple):
+    """Pairs of a block that may lie in the bracket: computed squares, a bound of their errors, their places in it."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high, self.below, self.held = low, high, 0, list[FloatArray]()
+    squares: FloatArray
+    error: float
+    pairs: NDArray[np.int32]
+    # First row, first column and number of columns.
+    block: tuple[int, int, int]
+
+
+class _Count:
+    """What blocks add: the pairs certainly below the bracket, those in each of its bins, and the latter themselves."""
+
+    def __init__(self) -> None:
+        self.below, self.error, self.held = 0, 0.0, list[_Held]()
         self.bins = np.zeros(_BINS, dtype=np.int64)
 
-    def add(self, squares: FloatArray) -> None:
-        """Add squares from differences."""
-        self.below += int(np.count_nonzero(squares < self.low))
-        within = squares[(squares >= self.low) & (squares <= self.high)]
-        # A bracket of one number has one bin.
-        places = np.clip((within - self.low) / ((self.high - self.low) / _BINS or np.inf), 0, _BINS - 1)
-        self.join(0, np.bincount(places.astype(np.intp), minlength=_BINS), [within] if len(within) else [])
-
-    def join(self, below: int, bins: NDArray[np.int64], held: list[FloatArray]) -> None:
-        """Add the counts of other blocks; squares are held while they are few."""
-        self.below, self.bins = self.below + below, self.bins + bins
+    def add(self, below: int, bins: NDArray[np.int64], error: float, held: list[_Held]) -> None:
+        """Add the counts of other blocks; pairs are held while they are few."""
+        self.below, self.bins, self.error = self.below + below, self.bins + bins, max(self.error, error)
         self.held = self.held + held if self.bins.sum() <= _HELD_PAIRS else []
 
 
-def _ranked_squares(samples: _Samples, ranks: list[int], low: float, high: float, threads: int) -> list[float]:
+def _ranked_squares(samples: _Samples, ranks: Sequence[int], low: float, high: float, threads: int) -> list[float]:
     """Return the squared distances of these ranks, ascending, among all pairs i < j; the search begins in [low, high].
 
-    Of more pairs than are held that differ by 1e-11 of their squares, the middle of the interval is returned. One pass
-    is enough where the bracket holds the ranks and few pairs.
+    They are those of the differences of samples, but for ties: of more pairs than are held that differ by 1e-11 of
+    their squares, the middle of the interval is returned. One pass is enough where the bracket holds the ranks and few
+    pairs.
     """
+    kinds = list(_KINDS)
     while True:
-        count = _pass(samples, low, high, threads)
-        places = [rank - count.below for rank in ranks]
-        if not 0 <= places[0] <= places[-1] < count.bins.sum():
+        count = _pass(samples, low, high, kinds[0], threads)
+        places, squares = [rank - count.below for rank in ranks], None
+        missed = not 0 <= places[0] <= places[-1] < count.bins.sum()
+        if not missed and count.held:
+            squares, least, most = _settled(samples, count.held, places, spare=len(kinds) == 1)
+            if squares is not None and low <= squares[0] <= squares[-1] <= high:
+                return squares
+        if missed or squares is not None:
             width = 8.0 * max(high - low, 1e-6 * high, 4e-12 * float(samples.radii[-1]) ** 2)
             low, high = max(0.0, low - width), high + width
-        elif count.held:
-            squares = np.concatenate(count.held)
-            return [float(np.partition(squares, place)[place]) for place in places]
-        elif high - low <= _TIE * high:
-            return [0.5 * (low + high)] * len(ranks)
-        else:
-            # Bins that hold the first and the last place; where these are far apart, each rank has a search of its own.
+            continue
+        if not count.held:
+            # Bins that hold the first and the last place.
             first, last = np.searchsorted(np.cumsum(count.bins), [places[0], places[-1]], side="right")
-            if last - first > _BINS // 2:
-                return [_ranked_squares(samples, [rank], low, high, threads)[0] for rank in ranks]
-            width, rounding = (high - low) / _BINS, 1e-15 * high
-            low, high = max(0.0, low + first * width - rounding), low + (last + 1) * width + rounding
+            least = low + first * (high - low) / _BINS - 2.0 * count.error
+            most = low + (last + 1) * (high - low) / _BINS + 2.0 * count.error
+        narrower = most - max(0.0, least) < 0.5 * (high - low)
+        low, high = max(0.0, least), most
+        if high - low <= _TIE * high or (not narrower and len(kinds) == len(ranks) == 1):
+            return [0.5 * (low + high)] * len(ranks)
+        if not narrower and len(kinds) == 1:
+            # Two ties, and the ranks between them.
+            return [_ranked_squares(samples, [rank], low, high, threads)[0] for rank in ranks]
+        if count.held or not narrower:
+            kinds.pop(0)
 
 
-def _pass(samples: _Samples, low: float, high: float, threads: int) -> _Count:
+def _settled(
+    samples: _Samples, held: list[_Held], places: list[int], *, spare: bool
+) -> tuple[list[float] | None, float, float]:
+    """Return the squares at these places among the pairs held, and the interval they are in.
+
+    ``None`` for the squares where rounding leaves many open, unless nothing is to ``spare`` them.
+    """
+    sizes = [len(block.squares) for block in held]
+    squares = np.concatenate([block.squares for block in held]).astype(np.float64)
+    errors = np.repeat([block.error for block in held], sizes)
+    lower, upper = squares - errors, squares + errors
+    low = float(np.partition(lower, places[0])[places[0]])
+    high = float(np.partition(upper, places[-1])[places[-1]])
+    is_open = np.flatnonzero((upper >= low) & (lower <= high))
+    if _DEAREST * len(is_open) > samples.n_samples**2 and not spare:
+        return None, low, high
+    below = int(np.count_nonzero(upper < low))
+    block = np.repeat(np.arange(len(held)), sizes)[is_open]
+    first, column, width = np.array([part.block for part in held])[block].T
+    row, across = np.divmod(np.concatenate([part.pairs for part in held])[is_open], width)
+    exact = np.sort(samples.squared_distances(first + row, column + across))
+    return [float(exact[place - below]) for place in places], low, high
+
+
+def _pass(samples: _Samples, low: float, high: float, kind: Any, threads: int) -> _Count:
     n_samples = samples.n_samples
     height = max(_ROWS, min(_PANEL, n_samples // (4 * threads)))
     panels = [slice(begin, min(begin + height, n_samples)) for begin in range(0, n_samples, height)]
-    panel, total = partial(_panel, samples, low=low, high=high), _Count(low, high)
+    panel, total = partial(_panel, samples, low=low, high=high, kind=kind), _Count()
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         # The longest first; whoever is done takes the next.
         for part in pool.map(panel, panels) if pool else map(panel, panels):
-            total.join(part.below, part.bins, part.held)
+            total.add(part.below, part.bins, part.error, part.held)
     return total
 
 
-def _panel(samples: _Samples, rows: slice, *, low: float, high: float) -> _Count:
+def _panel(samples: _Samples, rows: slice, *, low: float, high: float, kind: Any) -> _Count:
     """Count the pairs i < j with i among ``rows``."""
     from scipy.spatial.distance import cdist
 
-    left, count = samples.sides(rows, right=False), _Count(low, high)
+    left, count = samples.sides(rows, kind, right=False), _Count()
     for begin in range(rows.start, samples.n_samples, _COLUMNS):
         columns = slice(begin, min(begin + _COLUMNS, samples.n_samples))
-        right = samples.sides(columns, right=True)
+        right = samples.sides(columns, kind, right=True)
         for top in range(rows.start, min(rows.stop, columns.stop), _ROWS):
             part = slice(top, min(top + _ROWS, rows.stop))
-            squares = left[top - rows.start : part.stop - rows.start] @ right.T
+            here = left[top - rows.start : part.stop - rows.start]
+            squares = cdist(here, right, "sqeuclidean") if kind is None else here @ right.T
             if part.stop > columns.start:
                 # No comparison holds of these.
                 others = np.arange(part.start, part.stop)[:, None] >= np.arange(columns.start, columns.stop)
                 squares[others] = np.nan
-            error = samples.error(float(samples.radii[part.stop - 1] + samples.radii[columns.stop - 1]))
+            error = samples.error(kind, float(samples.radii[part.stop - 1] + samples.radii[columns.stop - 1]), high)
             # The cast may round inwards.
-            ends = np.array([low - error, high + error]).astype(np.float32)
-            lowest, highest = np.nextafter(ends, np.array([-np.inf, np.inf], dtype=np.float32))
-            near = squares < lowest
-            below = int(np.count_nonzero(near))
-            near ^= squares <= highest
-            if np.count_nonzero(near) <= _SHARE * near.size:
-                row, across = np.divmod(np.flatnonzero(near), near.shape[1])
-                count.below += below
-                count.add(samples.squared_distances(top + row, begin + across))
-            else:
-                exact = cdist(samples.rows(part, centred=False), samples.rows(columns, centred=False), "sqeuclidean")
-                exact[np.isnan(squares)] = np.inf
-                count.add(exact)
+            ends = np.array([low - error, high + error]).astype(squares.dtype)
+            lowest, highest = np.nextafter(ends, np.array([-np.inf, np.inf], dtype=squares.dtype))
+            may = squares < lowest
+            below = int(np.count_nonzero(may))
+            may ^= squares <= highest
+            pairs = np.flatnonzero(may)
+            within = squares.ravel()[pairs]
+            # A bracket of one number has one bin.
+            places = np.clip((within.astype(np.float64) - low) / ((high - low) / _BINS or np.inf), 0, _BINS - 1)
+            bins = np.bincount(places.astype(np.intp), minlength=_BINS)
+            held = _Held(within, error, pairs.astype(np.int32), (part.start, columns.start, squares.shape[1]))
+            count.add(below, bins, error if len(pairs) else 0.0, [held] if len(pairs) else [])
     return count
